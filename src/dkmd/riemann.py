@@ -1,0 +1,294 @@
+"""The paper's own estimator: Algorithm 1 (prefix–suffix scanning), and the same sum in one pass.
+
+``riemann`` walks the merged samples once, in blocks that combine associatively; ``riemann_witness``
+keeps the arrays L, R and ψ̂ of the paper and is written to be read beside Algorithm 1.
+
+| paper           | here                                                       |
+|-----------------|------------------------------------------------------------|
+| z_k, Δz_k       | ``z``, ``step``: sorted pooled points and their gaps       |
+| Δz_k · w(z_k)   | ``c``                                                      |
+| 1/n or −1/m     | ``s``: what a point counts in the statistic                |
+| L_i, R_i, ψ̂_i   | ``prefix``, ``suffix``, ``psi``                            |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.compiled import compiled, spread
+from dkmd.sources.arrays import Array, Sample, as_sample, nan_error, piece
+from dkmd.witness import Witness
+
+BLOCK = 1 << 17
+"""Merged points in a block: 5 MiB of work space a thread, and little time spent between blocks."""
+
+
+def riemann(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
+    """DKMD of two samples by the paper's Riemann estimator (equation of section 3.3, Algorithm 1).
+
+    Parameters
+    ----------
+    x, y : array_like
+        One-dimensional finite real numbers.
+    witness : Witness
+        Its kernel must be "laplace": the scan rests on e^(−a−b) = e^(−a)·e^(−b).
+
+    Returns
+    -------
+    float
+        (1/n) Σ ψ̂(xᵢ) − (1/m) Σ ψ̂(yⱼ): positive when x tends to be larger.
+
+    Notes
+    -----
+    This is the paper's estimator as defined there, kept for comparison. It is biased toward 0,
+    because the sum stops at the range of the data, and it is not robust: a lone outlier brings the
+    gap before it as its own weight, so ψ̂ is not bounded by 2·sigma. ``exact`` has neither fault.
+
+    O(N log N) time, in threads from 200,000 values on. Memory beyond the inputs: their sorted
+    copies and a few MiB.
+
+    Examples
+    --------
+    One outlier decides the sign of the Riemann estimator, and not that of the exact one:
+
+    >>> x, y = [0.1, -0.4, 0.2, 1000.0], [0.9, 1.4, 0.6, 1.1]
+    >>> round(riemann(x, y, Witness()), 3)
+    249.231
+    >>> from dkmd import exact
+    >>> round(exact(x, y, Witness()), 3)
+    -0.456
+    """
+    require_laplace(witness)
+    samples = (as_sample(x, "x"), as_sample(y, "y"))
+    size = samples[0].size + samples[1].size
+    sorted_x, sorted_y = spread(np.sort, samples, size)
+    require_finite_range(sorted_x, sorted_y)
+    # where each block starts in the two sorted samples
+    cuts = [_merge_cut(sorted_x, sorted_y, k) for k in (*range(0, size, BLOCK), size)]
+
+    def block(between: tuple[tuple[int, int], tuple[int, int]]) -> RiemannBlock:
+        (from_x, from_y), (to_x, to_y) = between
+        x_part, y_part = piece(sorted_x, from_x, to_x), piece(sorted_y, from_y, to_y)
+        return RiemannBlock.of(x_part, y_part, samples[0].size, samples[1].size, witness)
+
+    blocks = spread(block, zip(cuts[:-1], cuts[1:], strict=True), size)
+    return reduce(RiemannBlock.combine, blocks).total
+
+
+@dataclass(frozen=True, slots=True)
+class RiemannBlock:
+    """A run of consecutive sorted points, summarised: what the rest of the walk must know of it.
+
+    The estimator is Σ_k c_k s_k + Σ_{i<k} (c_k s_i + c_i s_k)·e^{−(z_k − z_i)/σ}. A block keeps
+    its own part of that sum and four exponential sums through which it meets its neighbours, so
+    blocks combine associatively: threads, files or machines each summarise a range of values, and
+    the summaries are combined in order.
+
+    Attributes
+    ----------
+    first, last : float
+        Its outermost points.
+    first_weight : float
+        w at ``first``. The step to ``first`` is known only when a left neighbour is combined.
+    total : float
+        The block's part of the statistic.
+    signs_at_last, steps_at_last : float
+        Σ s_i e^{−(last − z_i)/σ} and Σ c_i e^{−(last − z_i)/σ}: what it hands to its right.
+    signs_at_first, steps_at_first : float
+        Σ s_i e^{−(z_i − first)/σ} and Σ c_i e^{−(z_i − first)/σ}: its response to its left.
+    sigma : float
+        The kernel's width.
+    """
+
+    first: float
+    last: float
+    first_weight: float
+    total: float
+    signs_at_last: float
+    steps_at_last: float
+    signs_at_first: float
+    steps_at_first: float
+    sigma: float
+
+    @classmethod
+    def of(cls, x: Array, y: Array, n: int, m: int, witness: Witness) -> RiemannBlock:
+        """Summarise sorted runs ``x`` and ``y`` of two samples that have n and m values in all.
+
+        Either run may be empty, not both. No value of another block may lie between their ends.
+        """
+        require_laplace(witness)
+        if x.size + y.size == 0:
+            raise ValueError("a block needs at least one point")
+        z = np.empty(x.size + y.size)
+        s = np.empty_like(z)
+        _merge(x, y, 1.0 / n, -1.0 / m, z, s)
+        w = witness.weigh(z)
+        sums = _walk(z, w, s, witness.sigma)
+        return cls(float(z[0]), float(z[-1]), float(w[0]), *sums, witness.sigma)
+
+    def combine(self, right: RiemannBlock) -> RiemannBlock:
+        """This block followed by ``right``. Associative; not commutative."""
+        if right.first < self.last or right.sigma != self.sigma:
+            raise ValueError("blocks combine in order of their points and with one sigma")
+        gap = right.first - self.last
+        step = gap * right.first_weight  # c of right's first point, unknown to it until now
+        bridge = math.exp(-gap / self.sigma)
+        across_self = math.exp(-(self.last - self.first) / self.sigma) * bridge
+        across_right = math.exp(-(right.last - right.first) / self.sigma)
+        signs_in = self.signs_at_last * bridge
+        steps_in = self.steps_at_last * bridge + step
+        steps_of_right = right.steps_at_first + step
+        return RiemannBlock(
+            first=self.first,
+            last=right.last,
+            first_weight=self.first_weight,
+            total=self.total
+            + right.total
+            + signs_in * steps_of_right
+            + steps_in * right.signs_at_first,
+            signs_at_last=right.signs_at_last + signs_in * across_right,
+            steps_at_last=right.steps_at_last + steps_in * across_right,
+            signs_at_first=self.signs_at_first + across_self * right.signs_at_first,
+            steps_at_first=self.steps_at_first + across_self * steps_of_right,
+            sigma=self.sigma,
+        )
+
+
+class RiemannWitness(NamedTuple):
+    """The paper's discrete witness on the pooled sample."""
+
+    z: Array
+    """The pooled points in order."""
+    psi: Array
+    """ψ̂ at each of them."""
+    from_x: npt.NDArray[np.bool_]
+    """Whether a point came from x."""
+
+
+def riemann_witness(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> RiemannWitness:
+    """The discrete witness ψ̂ at every pooled point, by the scans of Algorithm 1.
+
+    ψ̂ depends on the pooled sample alone, not on which point came from where. The mean of ``psi``
+    over x minus that over y is the statistic.
+
+    Examples
+    --------
+    >>> z, psi, from_x = riemann_witness([0.3, -1.2, 2.5], [0.1, 0.1, 4.0, -7.5], Witness())
+    >>> round(psi[from_x].mean() - psi[~from_x].mean(), 12)  # riemann of the same samples
+    -1.133285184728
+    """
+    require_laplace(witness)
+    sample_x, sample_y = as_sample(x, "x"), as_sample(y, "y")
+    pooled = np.concatenate([sample_x, sample_y]).astype(np.float64, copy=False)
+    order = np.argsort(pooled, kind="stable")
+    z = pooled[order]  # line 1
+    require_finite_range(z)
+    return RiemannWitness(z, _scan(z, witness.weigh(z), witness.sigma), order < sample_x.size)
+
+
+@compiled
+def _scan(z: Array, w: Array, sigma: float) -> Array:
+    """Lines 3 to 12 of Algorithm 1; ``w`` is line 2. Indices start at 0 here, at 1 there."""
+    size = z.size
+    c = np.empty(size)  # Δz_i · w_i
+    c[0] = 0.0  # line 3: Δz_1 = 0
+    for i in range(1, size):
+        c[i] = (z[i] - z[i - 1]) * w[i]
+
+    prefix = np.empty(size)
+    prefix[0] = c[0]  # line 4
+    for i in range(1, size):  # lines 5 to 7
+        prefix[i] = math.exp((z[i - 1] - z[i]) / sigma) * prefix[i - 1] + c[i]
+
+    suffix = np.empty(size)
+    suffix[size - 1] = c[size - 1]  # line 8
+    for i in range(size - 2, -1, -1):  # lines 9 to 11
+        suffix[i] = math.exp((z[i] - z[i + 1]) / sigma) * suffix[i + 1] + c[i]
+
+    return prefix + suffix - c  # line 12
+
+
+@compiled
+def _merge(x: Array, y: Array, s_x: float, s_y: float, z: Array, s: Array) -> None:
+    """Merge two sorted arrays into ``z``; ``s`` says which one a point came from. x first on ties."""
+    i = j = k = 0
+    while i < x.size and j < y.size:
+        take_y = y[j] < x[i]
+        z[k] = y[j] if take_y else x[i]
+        s[k] = s_y if take_y else s_x
+        j += take_y
+        i += not take_y
+        k += 1
+    for rest in range(i, x.size):
+        z[k] = x[rest]
+        s[k] = s_x
+        k += 1
+    for rest in range(j, y.size):
+        z[k] = y[rest]
+        s[k] = s_y
+        k += 1
+
+
+@compiled
+def _walk(
+    z: Array, w: Array, s: Array, sigma: float
+) -> tuple[float, float, float, float, float]:
+    """The fused pass over one block: its total, then the four sums of ``RiemannBlock`` in order."""
+    total = 0.0
+    signs_at_last = signs_at_first = s[0]
+    steps_at_last = steps_at_first = 0.0
+    across = 1.0  # e^{−(z_k − z_0)/σ}
+    for k in range(1, z.size):
+        gap = z[k] - z[k - 1]
+        decay = math.exp(-gap / sigma)
+        c = gap * w[k]
+        signs_before = decay * signs_at_last
+        steps_before = decay * steps_at_last
+        total += c * (signs_before + s[k]) + s[k] * steps_before
+        signs_at_last = signs_before + s[k]
+        steps_at_last = steps_before + c
+        across *= decay
+        signs_at_first += across * s[k]
+        steps_at_first += across * c
+    return total, signs_at_last, steps_at_last, signs_at_first, steps_at_first
+
+
+def _merge_cut(x: Sample, y: Sample, count: int) -> tuple[int, int]:
+    """How many of the first ``count`` merged points come from x and from y (x first on ties)."""
+    low, high = max(0, count - y.size), min(count, x.size)
+    while low < high:
+        middle = (low + high) // 2
+        if x[middle] <= y[count - middle - 1]:
+            low = middle + 1
+        else:
+            high = middle
+    return low, count - low
+
+
+def require_laplace(witness: Witness) -> None:
+    """Refuse kernels for which the scan has no recurrence."""
+    if witness.kernel != "laplace":
+        raise ValueError(
+            "the Riemann estimator is defined here for kernel='laplace' only (its scan needs "
+            f"an exponential), got kernel={witness.kernel!r}; exact() takes any kernel"
+        )
+
+
+def require_finite_range(*sorted_samples: Sample) -> None:
+    """Refuse NaN, ±inf and ranges that overflow: sorted, they all show at the ends."""
+    for name, sample in zip(("x", "y"), sorted_samples, strict=False):
+        if np.isnan(sample[-1]):
+            raise nan_error(name if len(sorted_samples) > 1 else "the pooled sample", sample)
+    low = min(float(sample[0]) for sample in sorted_samples)
+    high = max(float(sample[-1]) for sample in sorted_samples)
+    if not math.isfinite(high - low):
+        raise ValueError(
+            f"the Riemann estimator needs finite values and a finite range, got {low!r} to {high!r}: "
+            "the step to an infinite point has no length; exact() takes infinite values"
+        )

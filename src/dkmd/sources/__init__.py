@@ -1,0 +1,1 @@
+"""Where data comes from: arrays now; tables, files and engines join here."""

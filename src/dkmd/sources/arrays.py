@@ -1,0 +1,52 @@
+"""Arrays in: checks at the door, then pieces of clean contiguous float64 for the loops inside.
+
+Nothing here copies a whole sample: other types, strides and byte orders are converted piece by
+piece into a small buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Sample = npt.NDArray[Any]
+"""A checked sample: one-dimensional, real numbers of any NumPy type, at least one value."""
+
+PIECE = 1 << 16
+"""Values handled at a time: half a MiB of float64, which stays in a core's cache."""
+
+
+def as_sample(values: npt.ArrayLike, name: str) -> Sample:
+    """Check that ``values`` is a non-empty one-dimensional array of real numbers; no copy."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array: pass {name}.compressed() to drop masked values")
+    sample = np.asarray(values)
+    if sample.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got an array of {sample.dtype}")
+    if sample.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {sample.shape}")
+    if sample.size == 0:
+        raise ValueError(f"{name} is empty: at least one value is needed")
+    return sample
+
+
+def piece(sample: Sample, start: int, stop: int) -> Array:
+    """``sample[start:stop]`` as contiguous float64: a view where it is that already."""
+    return np.ascontiguousarray(sample[start:stop], dtype=np.float64)
+
+
+def piece_bounds(size: int) -> Iterator[tuple[int, int]]:
+    """(start, stop) of consecutive pieces that cover ``size`` values."""
+    for start in range(0, size, PIECE):
+        yield start, min(start + PIECE, size)
+
+
+def nan_error(name: str, sample: Sample) -> ValueError:
+    """The error for a sample with NaN where no policy says what to do with it."""
+    count = sum(int(np.isnan(piece(sample, *b)).sum()) for b in piece_bounds(sample.size))
+    values = "1 value that is" if count == 1 else f"{count:,} values that are"
+    return ValueError(f"{name} has {values} NaN: drop or fill them first")
