@@ -23,12 +23,11 @@ def compiled(function: Function) -> Function:
     ``contract`` lets a multiplication and an addition share one rounding (FMA). It is the only
     relaxation: sums keep the order that the source gives them, NaN and inf mean what they say.
     """
-    options = {"nogil": True, "fastmath": {"contract"}}
+    relaxed = {"contract"}
     try:
-        dispatcher = numba.njit(cache=True, **options)(function)
+        return cast(Function, numba.njit(cache=True, nogil=True, fastmath=relaxed)(function))
     except RuntimeError:  # a read-only installation without a home folder: no place for a cache
-        dispatcher = numba.njit(**options)(function)
-    return cast(Function, dispatcher)
+        return cast(Function, numba.njit(nogil=True, fastmath=relaxed)(function))
 
 
 def thread_count() -> int:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf
 
 Array = npt.NDArray[np.float64]
 Profile = Callable[[Array], Array]
@@ -39,6 +38,12 @@ class Weight:
     reach: float  # from here on w equals its limit to double precision
 
 
+def _erf(z: Array) -> Array:
+    from scipy.special import erf  # here, so that importing dkmd does not wait for it
+
+    return np.asarray(erf(z))
+
+
 def _laplace(t: Array) -> Array:
     return np.exp(-t)
 
@@ -58,8 +63,7 @@ def _matern52(t: Array) -> Array:
 
 
 def _gaussian_integral(t: Array) -> Array:
-    integral: Array = math.sqrt(math.pi / 2.0) * erf(t / math.sqrt(2.0))
-    return integral
+    return math.sqrt(math.pi / 2.0) * _erf(t / math.sqrt(2.0))
 
 
 def _matern32_integral(t: Array) -> Array:
@@ -106,11 +110,6 @@ KERNELS: dict[str, Kernel] = {
 def _sech_squared(z: Array) -> Array:
     decay = np.exp(-2.0 * np.abs(z))  # cosh itself would overflow
     return 4.0 * decay / (1.0 + decay) ** 2
-
-
-def _erf(z: Array) -> Array:
-    values: Array = erf(z)
-    return values
 
 
 def _bell(z: Array) -> Array:

@@ -14,6 +14,7 @@ table by quadrature (``_convolution``); knows nothing of samples.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import overload
@@ -31,7 +32,7 @@ from dkmd.profiles import (
     kernel_from_callable,
     weight_from_callable,
 )
-from dkmd.table import Table, differentiated, evaluate, tabulate
+from dkmd.table import Table, constant, differentiated, evaluate, tabulate
 
 SMALLEST_WIDTH, LARGEST_WIDTH = 1e-290, 1e290
 """Widths whose reciprocal, and a table's multiple of it, are ordinary doubles."""
@@ -43,7 +44,7 @@ TABLE_UNIT = 0.5
 """The table's unit in widths of the weight: its intervals near 0 are a 32nd of tau."""
 
 FAR = 2.0**40
-"""Where the table of a weight without a limit ends; from there on ψ = w · ∫κ to double precision."""
+"""Where the table of a weight without a limit ends; from there on ψ = w·∫κ to double precision."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,10 @@ class Witness:
         _shape("kernel", self.kernel, KERNELS)
         _shape("weight", self.weight, WEIGHTS)
         ratio = self.sigma / self.tau
-        if self.weight not in ("sign", "linear") and not 1 / LARGEST_RATIO <= ratio <= LARGEST_RATIO:
+        if (
+            self.weight not in ("sign", "linear")
+            and not 1 / LARGEST_RATIO <= ratio <= LARGEST_RATIO
+        ):
             limit = "'sign'" if ratio > 1 else "'linear' (or a smaller tau)"
             raise ValueError(
                 f"sigma/tau must lie between 1e-8 and 1e8, got sigma={self.sigma!r}, "
@@ -126,6 +130,11 @@ class Witness:
     def second_derivative(self, x: npt.ArrayLike) -> float | Array:
         """ψ''(x − center). (For a callable weight: to about 1e-7 of bound/tau².)"""
         return self._evaluate(x, 2)
+
+    @property
+    def weight_table(self) -> Table | None:
+        """The weight as a table in the units of ``table``; None where it has no limit."""
+        return None if math.isinf(self.bound) else _weight_table(self.weight)
 
     def weigh(self, x: npt.ArrayLike) -> Array:
         """The weight itself, w(x − center)."""
@@ -212,7 +221,7 @@ def positive_width(name: str, value: float) -> float:
     return number
 
 
-def _shape(name: str, given: object, known: dict[str, object]) -> None:
+def _shape(name: str, given: object, known: Mapping[str, object]) -> None:
     if not callable(given) and given not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)} or a callable, got {given!r}")
 
@@ -239,6 +248,16 @@ def _table(kernel: str | Profile, weight: str | Profile, ratio: float, order: in
     limit = ratio * k.mass * w.limit if bounded and order == 0 else 0.0
     return tabulate(
         lambda r: known[order](TABLE_UNIT * r), reach / TABLE_UNIT, limit, odd=order % 2 == 0
+    )
+
+
+@lru_cache(maxsize=64)
+def _weight_table(weight: str | Profile) -> Table:
+    w = _weight(weight)
+    if weight == "sign":
+        return constant(w.limit)
+    return tabulate(
+        lambda r: w.derivatives[0](TABLE_UNIT * r), w.reach / TABLE_UNIT, w.limit, odd=True
     )
 
 
@@ -280,7 +299,7 @@ def _convolution(kernel: Kernel, w: Profile, sigma: float) -> Profile:
         t = (edges[row, panel] + half)[:, None] + half[:, None] * nodes  # (panels, nodes)
         at = x[row, None]
         integrals = (kappa(t / sigma) * (w(at + t) + w(at - t))) @ weights * half
-        return np.bincount(row, weights=integrals, minlength=x.size)
+        return np.bincount(row, weights=integrals, minlength=x.size).astype(np.float64, copy=False)
 
     def convolve(x: Array) -> Array:
         flat = x.reshape(-1)

@@ -1,0 +1,45 @@
+# Every target makes its own .venv if there is none. `make` alone lists the targets.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types imports test-nojit bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dkmd needs Python 3.11 or newer; set PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing dkmd and its tools into .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## both estimators and every peer on a shipped pair of samples
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)  ## the tests and doctests
+	$(BIN)/python -m pytest -q
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+check: lint types imports test  ## lint, types, import rules, tests and doctests
+
+test-nojit: $(READY)  ## the suite once more as plain Python, without its slow cases
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow"
+
+bench: $(READY)  ## speed and memory, as ratios to named peers
+	$(BIN)/python benchmarks/bench.py
+
+clean:  ## remove .venv and every cache
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

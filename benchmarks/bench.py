@@ -1,0 +1,173 @@
+"""Speed and memory of the estimators as ratios to named peers: ``make bench``.
+
+Both sides of a ratio run in turn in one process; the best of several runs counts. Writes the same
+numbers to benchmarks/bench.json. Exits with 1 when a ratio is above its limit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import ttest_ind
+from statsmodels.stats.weightstats import ztest
+from timing import best_seconds, extra_mebibytes, machine
+
+from dkmd import Witness, exact, riemann, riemann_witness
+from dkmd.peers import mmd2
+
+OUTPUT = Path(__file__).with_name("bench.json")
+PSI = Witness()
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One row of the table."""
+
+    what: str
+    values: str
+    against: str
+    ours_ms: float
+    theirs_ms: float
+    ratio: float
+    at_most: float | None
+
+
+def main() -> int:
+    """Measure, print, write."""
+    ratios = [*_exact_rows(), *_riemann_rows(), _mmd2_row()]
+    _print_ratios(ratios)
+    memory = _memory()
+    curve = _cost_curve()
+    result = {
+        "machine": machine() | {"cores": str(os.cpu_count())},
+        "ratios": [asdict(row) for row in ratios],
+        "memory": memory,
+        "cost_curve": curve,
+    }
+    OUTPUT.write_text(json.dumps(result, indent=1) + "\n")
+    too_slow = [row for row in ratios if row.at_most is not None and row.ratio > row.at_most]
+    print(f"\n{len(too_slow)} of {len(ratios)} ratios above their limit")
+    return 1 if too_slow else 0
+
+
+def _samples(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n)
+    return rng.normal(size=n), rng.normal(0.1, 1.0, size=n)
+
+
+def _row(
+    what: str,
+    n: int,
+    against: str,
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    at_most: float | None,
+) -> Ratio:
+    a, b = best_seconds(ours, theirs, budget=6.0)
+    print(".", end="", flush=True, file=sys.stderr)
+    return Ratio(what, f"2 x {n:.0e}", against, 1e3 * a, 1e3 * b, a / b, at_most)
+
+
+def _exact_rows() -> list[Ratio]:
+    rows = []
+    for n, limit in ((2_000, 0.2), (200_000, 0.6), (2_000_000, 0.5), (20_000_000, 0.5)):
+        x, y = _samples(n)
+        ours = lambda x=x, y=y: exact(x, y, PSI)  # noqa: E731
+        welch = lambda x=x, y=y: ttest_ind(x, y, equal_var=False)  # noqa: E731
+        rows.append(_row("exact", n, "scipy ttest_ind (Welch)", ours, welch, limit))
+        if n == 20_000_000:
+            fastest = lambda x=x, y=y: ztest(x, y)  # noqa: E731
+            rows.append(_row("exact", n, "statsmodels ztest", ours, fastest, None))
+    return rows
+
+
+def _riemann_rows() -> list[Ratio]:
+    rows = []
+    for n in (200_000, 2_000_000, 20_000_000):
+        x, y = _samples(n)
+        ours = lambda x=x, y=y: riemann(x, y, PSI)  # noqa: E731
+        sort = lambda x=x, y=y: np.sort(np.concatenate([x, y]))  # noqa: E731
+        rows.append(_row("riemann", n, "np.sort of both", ours, sort, 1.8))
+        if n == 2_000_000:
+            printed = lambda x=x, y=y: _algorithm_1(x, y)  # noqa: E731
+            rows.append(_row("riemann", n, "Algorithm 1 as printed", ours, printed, 0.35))
+    return rows
+
+
+def _algorithm_1(x: np.ndarray, y: np.ndarray) -> float:
+    """The paper's listing: argsort, L and R loops (compiled), then the two means."""
+    _, psi, from_x = riemann_witness(x, y, PSI)
+    return float(psi[from_x].mean() - psi[~from_x].mean())
+
+
+def _mmd2_row() -> Ratio:
+    x, y = _samples(20_000)
+
+    def gram_matrix() -> float:
+        blocks = [np.exp(-np.abs(a[:, None] - b)) for a, b in ((x, x), (y, y), (x, y))]
+        return float(blocks[0].mean() + blocks[1].mean() - 2 * blocks[2].mean())
+
+    return _row(
+        "mmd2", 20_000, "Gram matrices in NumPy", lambda: mmd2(x, y, 1.0), gram_matrix, 0.01
+    )
+
+
+def _print_ratios(ratios: list[Ratio]) -> None:
+    print(
+        f"\n{'':10}{'values':>12}  {'against':26}{'ours':>11}{'theirs':>12}{'ratio':>9}{'limit':>8}"
+    )
+    for r in ratios:
+        limit = f"{r.at_most:8.2f}" if r.at_most is not None else f"{'-':>8}"
+        print(
+            f"{r.what:10}{r.values:>12}  {r.against:26}{r.ours_ms:8.3f} ms{r.theirs_ms:9.2f} ms"
+            f"{r.ratio:9.3f}{limit}"
+        )
+
+
+def _memory() -> list[dict[str, object]]:
+    """Peak memory beyond the inputs, in a fresh process for each row."""
+    setup = (
+        "import numpy as np; from dkmd import Witness, exact, riemann\n"
+        "warm = np.arange(300_000.0); {f}(warm, warm, Witness())\n"
+        "rng = np.random.default_rng(0)\n"
+        "x, y = (rng.standard_normal(20_000_000, dtype='{dtype}') for _ in range(2))"
+    )
+    rows: list[dict[str, object]] = []
+    print(f"\n{'memory':12}{'type':>9}{'inputs':>12}{'extra':>12}{'share':>8}")
+    for function in ("exact", "riemann"):
+        for dtype in ("float64", "float32"):
+            inputs = 2 * 20_000_000 * np.dtype(dtype).itemsize / 2**20
+            code = setup.format(f=function, dtype=dtype)
+            extra = extra_mebibytes(code, f"{function}(x, y, Witness())")
+            share = extra / inputs
+            print(f"{function:12}{dtype:>9}{inputs:8.0f} MiB{extra:8.1f} MiB{share:8.3f}")
+            rows.append(
+                {"function": function, "type": dtype, "inputs_mib": inputs, "extra_mib": extra}
+            )
+    return rows
+
+
+def _cost_curve() -> list[dict[str, float]]:
+    """Nanoseconds a value from 1e3 to 1e8 values in all: flat is linear."""
+    print(f"\n{'values':>10}{'exact':>16}{'riemann':>16}{'riemann / log2 N':>20}")
+    rows = []
+    for exponent in range(3, 9):
+        size = 10**exponent
+        x, y = _samples(size // 2)
+        a, b = best_seconds(lambda: exact(x, y, PSI), lambda: riemann(x, y, PSI), budget=2.0)  # noqa: B023
+        per = 1e9 / size
+        per_log = b * per / math.log2(size)
+        print(f"{size:10.0e}{a * per:9.2f} ns each{b * per:9.2f} ns each{per_log:20.3f}")
+        rows.append({"values": size, "exact_ns": a * per, "riemann_ns": b * per})
+    return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""How every benchmark measures: the best of several runs, both sides in turn, and peak memory."""
+
+from __future__ import annotations
+
+import math
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+
+
+def best_seconds(*functions: Callable[[], object], budget: float = 3.0) -> list[float]:
+    """The shortest time of each function; they take turns, so that noise meets all of them.
+
+    Runs at least three rounds, then more until ``budget`` seconds have passed (50 at most).
+    """
+    for function in functions:
+        function()  # compiles, warms caches
+    best = [math.inf] * len(functions)
+    start = time.perf_counter()
+    for round_ in range(50):
+        if round_ >= 3 and time.perf_counter() - start > budget:
+            break
+        for i, function in enumerate(functions):
+            begin = time.perf_counter()
+            function()
+            best[i] = min(best[i], time.perf_counter() - begin)
+    return best
+
+
+def extra_mebibytes(setup: str, call: str) -> float:
+    """Peak memory that ``call`` adds after ``setup``, in a process of its own."""
+    code = (
+        "import re, pathlib\n"
+        "def peak():\n"
+        "    status = pathlib.Path('/proc/self/status').read_text()\n"
+        "    return int(re.search(r'VmHWM:\\s*(\\d+)', status)[1])\n"
+        f"{setup}\n"
+        "before = peak()\n"
+        f"{call}\n"
+        "print(peak() - before)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(run.stdout) / 1024
+
+
+def machine() -> dict[str, str]:
+    """What the numbers were measured on."""
+    names = ("dkmd", "numpy", "numba", "scipy", "statsmodels")
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{name: version(name) for name in names},
+    }

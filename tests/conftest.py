@@ -1,0 +1,44 @@
+"""One Hypothesis profile for everybody, and no test that is skipped without saying so."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "dkmd",
+    derandomize=True,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("dkmd")
+
+VECTORS = Path(__file__).parent / "vectors"
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    """Reference values, whose numbers are decimal strings of 20 digits."""
+    loaded: list[dict[str, Any]] = json.loads((VECTORS / name).read_text())
+    return loaded
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Plain Python warns where the compiled loops go on to inf as IEEE arithmetic says."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    """A skipped test is a failed one: what cannot run here must not look as if it had passed."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped; no test of this project may be"
+    return report

@@ -1,0 +1,44 @@
+"""What the project promises about itself: a light import, and a version that is one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dkmd
+
+ROOT = Path(__file__).parent.parent
+
+
+def _seconds_to_import(modules: str) -> float:
+    """In a fresh interpreter."""
+    code = f"import time; t = time.perf_counter(); import {modules}; print(time.perf_counter() - t)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(run.stdout)
+
+
+def test_importing_dkmd_loads_nothing_heavy() -> None:
+    code = "import sys, dkmd; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {"scipy.stats", "scipy.special", "pandas", "matplotlib", "ibis", "duckdb"}
+    assert not heavy & set(loaded)
+
+
+@pytest.mark.slow
+def test_importing_dkmd_costs_no_more_than_numpy_and_numba() -> None:
+    """The best of ten runs each, in turn, so that a busy moment of the machine meets both."""
+    pairs = [(_seconds_to_import("dkmd"), _seconds_to_import("numpy, numba")) for _ in range(10)]
+    ours, theirs = (min(times) for times in zip(*pairs, strict=True))
+    assert ours <= theirs + 0.1
+
+
+def test_the_changelog_knows_this_version() -> None:
+    assert re.search(
+        rf"^## {re.escape(dkmd.__version__)}", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )

@@ -1,0 +1,154 @@
+"""The paper's estimator: its definition, its scans, its blocks, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+import naive
+import numpy as np
+import pytest
+from conftest import vectors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dkmd import RiemannBlock, Witness, exact, riemann, riemann_witness
+
+VALUES = st.lists(st.floats(-50, 50).map(lambda v: round(v, 2)), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    "case", vectors("samples.json"), ids=lambda c: f"{c['name']}-{c['sigma']}-{c['tau']}"
+)
+def test_reference_samples_hold_to_1e12(case: dict[str, Any]) -> None:
+    psi = Witness(case["sigma"], case["tau"], case["center"])
+    expected = pytest.approx(float(case["riemann"]), rel=1e-12, abs=1e-13 * psi.bound)
+    assert riemann(case["x"], case["y"], psi) == expected
+    _, values, from_x = riemann_witness(case["x"], case["y"], psi)
+    assert values[from_x].mean() - values[~from_x].mean() == expected
+
+
+@given(VALUES, VALUES, st.sampled_from(["tanh", "erf", "algebraic", "sign", "linear"]))
+def test_it_is_the_double_sum_that_defines_it(x: list[float], y: list[float], weight: str) -> None:
+    """Ties, unequal sizes and single values included."""
+    psi = Witness(sigma=1.5, tau=0.8, center=1.0, weight=weight)
+    expected = naive.riemann(x, y, 1.5, lambda z: float(psi.weigh(z)))
+    size = max(1.0, max(map(abs, [*x, *y])) ** (2 if weight == "linear" else 1))
+    assert riemann(x, y, psi) == pytest.approx(expected, rel=1e-12, abs=1e-13 * size)
+
+
+def test_a_sign_weight_is_one_right_up_to_the_centre() -> None:
+    psi = Witness(weight="sign")
+    x, y = [-1e-3, 1e-3], [-2e-3, 0.0, 3e-3]
+    expected = naive.riemann(x, y, 1.0, lambda z: float(np.sign(z)))
+    assert riemann(x, y, psi) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_weight_is_the_named_one() -> None:
+    psi = Witness(tau=2.0, center=1.0)
+    assert psi.weigh(3.0) == math.tanh(1.0)
+    assert Witness(tau=2.0, center=1.0, weight="linear").weigh(4.0) == 3.0
+
+
+@given(VALUES, VALUES, st.data())
+def test_blocks_combine_to_the_whole_however_they_are_cut(
+    x: list[float], y: list[float], data: st.DataObject
+) -> None:
+    psi = Witness(sigma=2.0)
+    xs, ys = np.sort(x), np.sort(y)
+    cut_points = data.draw(st.lists(st.floats(-50, 50), max_size=4))
+    cuts = [-math.inf, *sorted(cut_points), math.inf]
+    blocks = []
+    for low, high in pairwise(cuts):
+        parts = [v[(v >= low) & (v < high)] for v in (xs, ys)]
+        if parts[0].size + parts[1].size:
+            blocks.append(RiemannBlock.of(parts[0], parts[1], len(x), len(y), psi))
+    expected = pytest.approx(riemann(x, y, psi), rel=1e-12, abs=1e-11)
+    assert reduce(RiemannBlock.combine, blocks).total == expected
+    from_the_right = reduce(lambda right, left: left.combine(right), reversed(blocks))
+    assert from_the_right.total == expected
+
+
+def test_blocks_out_of_order_or_of_another_width_are_refused() -> None:
+    one = RiemannBlock.of(np.array([0.0]), np.array([1.0]), 2, 2, Witness())
+    two = RiemannBlock.of(np.array([2.0]), np.array([3.0]), 2, 2, Witness())
+    with pytest.raises(ValueError, match="in order"):
+        two.combine(one)
+    other = RiemannBlock.of(np.array([2.0]), np.array([3.0]), 2, 2, Witness(sigma=2.0))
+    with pytest.raises(ValueError, match="one sigma"):
+        one.combine(other)
+    with pytest.raises(ValueError, match="at least one point"):
+        RiemannBlock.of(np.empty(0), np.empty(0), 1, 1, Witness())
+
+
+@pytest.mark.slow
+def test_many_blocks_and_threads_agree_with_algorithm_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=300_000).round(4), rng.normal(0.2, 1, size=200_000).astype(np.float32)
+    psi = Witness()
+    z, values, from_x = riemann_witness(x, y, psi)
+    assert np.array_equal(z, np.sort(np.concatenate([x, y.astype(float)])))
+    expected = math.fsum(values[from_x]) / x.size - math.fsum(values[~from_x]) / y.size
+    results = set()
+    for threads in ("1", "3"):
+        monkeypatch.setenv("DKMD_NUM_THREADS", threads)
+        results.add(riemann(x, y, psi))
+    assert len(results) == 1
+    assert results.pop() == pytest.approx(expected, rel=1e-12)
+
+
+def test_gaps_of_thousands_of_widths_underflow_quietly() -> None:
+    with np.errstate(all="raise", under="ignore"):
+        value = riemann([0.0, 1e6], [-1e6, 5e5], Witness(sigma=1e-3, tau=1e-3))
+    # only self terms remain: steps 1e6·(+1/2 at 0: weight 0), 5e5·(−1/2), 5e5·(+1/2)
+    assert value == 0.0
+    assert riemann([1e300], [-1e300], Witness()) == pytest.approx(2e300)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "matern32", np.exp])
+def test_other_kernels_are_refused(kernel: Any) -> None:
+    for function in (riemann, riemann_witness):
+        with pytest.raises(ValueError, match="kernel='laplace' only"):
+            function([1.0], [2.0], Witness(kernel=kernel))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([math.inf], r"finite range, got .*inf.*exact\(\) takes such values"),
+        ([-math.inf, 1.0], "finite range"),
+        ([math.nan], "NaN"),
+        ([-1.7e308, 1.7e308], "finite range"),
+        ([], "x is empty"),
+    ],
+)
+def test_what_has_no_finite_range_is_refused(x: list[float], message: str) -> None:
+    for function in (riemann, riemann_witness):
+        with pytest.raises(ValueError, match=message):
+            function(x, [0.0], Witness())
+
+
+def test_integers_booleans_and_float32_are_sorted_as_they_are() -> None:
+    x, y = np.array([3, -2, 7], dtype=np.int8), np.array([True, False])
+    psi = Witness()
+    assert riemann(x, y, psi) == riemann(x.astype(float), y.astype(float), psi)
+
+
+def test_bias_the_sum_stops_at_the_range_of_the_data() -> None:
+    """Two flat samples a width apart: exact sees the shift in full, riemann a fraction of it."""
+    x, y = np.linspace(-0.5, 0.5, 101), np.linspace(0.5, 1.5, 101)
+    psi = Witness(sigma=4.0, tau=4.0)
+    assert abs(riemann(x, y, psi)) < 0.25 * abs(exact(x, y, psi))
+
+
+def test_unbounded_influence_one_outlier_moves_it_as_far_as_it_likes() -> None:
+    x, y = [-0.4, 0.1, 0.2], [0.6, 0.9, 1.1]
+    psi = Witness()
+    for outlier in (1e3, 1e6, 1e9):
+        moved = riemann([*x, outlier], y, psi)
+        assert moved == pytest.approx(outlier / 4, rel=1e-2)  # its own step is its weight
+        assert exact([*x, outlier], y, psi) < 0.0
+    z, values, _ = riemann_witness([*x, 1e6], y, psi)
+    assert values[z == 1e6][0] > 1e5 * psi.bound
