@@ -1,4 +1,4 @@
-"""The table of docs/statistic.md: both estimators against the population value, on two cells of the paper."""
+"""The table of docs/statistic.md: both estimators against the population value."""
 
 from __future__ import annotations
 

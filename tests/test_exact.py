@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import tracemalloc
+import warnings
 from typing import Any
 
 import naive
@@ -144,3 +146,16 @@ def test_no_temporary_has_the_size_of_the_data(dtype: str) -> None:
 def test_every_public_name_is_there() -> None:
     for name in dkmd.__all__:
         assert getattr(dkmd, name).__doc__
+
+
+@pytest.mark.slow
+def test_threads_survive_a_fork() -> None:
+    """The pool of the parent has no threads in the child: the child must not wait for them."""
+    x = np.arange(float(WORTH_THREADS))
+    expected = exact(x, x[:-1], Witness(1e5, 1e5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: threads and fork
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if exact(x, x[:-1], Witness(1e5, 1e5)) == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0
