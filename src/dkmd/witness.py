@@ -32,7 +32,7 @@ from dkmd.profiles import (
     kernel_from_callable,
     weight_from_callable,
 )
-from dkmd.table import Table, constant, differentiated, evaluate, tabulate
+from dkmd.table import Jet, Table, constant, differentiated, evaluate, jet, tabulate
 
 SMALLEST_WIDTH, LARGEST_WIDTH = 1e-290, 1e290
 """Widths whose reciprocal, and a table's multiple of it, are ordinary doubles."""
@@ -107,6 +107,27 @@ class Witness:
                 f"tau={self.tau!r}; at this ratio weight={limit} is the same thing"
             )
 
+    @classmethod
+    def fit(cls, *samples: npt.ArrayLike, scale: float | str | None = None) -> Witness:
+        """The ψ that ``dkmd_2samp`` would use on these samples of equal standing.
+
+        σ = τ from ``scale`` (a number, "robust" or "adaptive", the default) and the M-centre of
+        the samples taken together. NaN is passed over.
+
+        Examples
+        --------
+        >>> Witness.fit([98.0, 101.0, 103.0], [99.0, 104.0], scale="robust")
+        Witness(sigma=2.9652, tau=2.9652, center=101.0, kernel='laplace', weight='tanh')
+        """
+        from dkmd.grid import Grid
+        from dkmd.scale import fitted_witness
+        from dkmd.summary import Summary
+
+        pooled = Summary(Grid.fit(*samples))
+        for sample in samples:
+            pooled.update(sample)
+        return fitted_witness(pooled, scale)
+
     @overload
     def __call__(self, x: float) -> float: ...
     @overload
@@ -165,6 +186,11 @@ class Witness:
         """
         ratio = 1.0 if self.weight == "sign" else self.sigma / self.tau
         return _table(self.kernel, self.weight, ratio, order)
+
+    def jet(self) -> Jet:
+        """The tables of orders 0 to 3 side by side; cached like them."""
+        ratio = 1.0 if self.weight == "sign" else self.sigma / self.tau
+        return _jet(self.kernel, self.weight, ratio)
 
     def _evaluate(self, x: npt.ArrayLike, order: int) -> float | Array:
         values = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)  # (values,)
@@ -249,6 +275,11 @@ def _table(kernel: str | Profile, weight: str | Profile, ratio: float, order: in
     return tabulate(
         lambda r: known[order](TABLE_UNIT * r), reach / TABLE_UNIT, limit, odd=order % 2 == 0
     )
+
+
+@lru_cache(maxsize=64)
+def _jet(kernel: str | Profile, weight: str | Profile, ratio: float) -> Jet:
+    return jet([_table(kernel, weight, ratio, order) for order in range(4)])
 
 
 @lru_cache(maxsize=64)

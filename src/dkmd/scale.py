@@ -1,0 +1,149 @@
+"""How wide ψ should be: a number, a multiple of the robust scale, or the most efficient multiple.
+
+The choice looks at the pooled sample only, never at which value came from where. So it is the
+same for every relabelling, and permutation tests stay exact.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dkmd.compiled import compiled
+from dkmd.grid import robust_scale
+from dkmd.inference import NOTHING, Side, m_center
+from dkmd.sources.arrays import Array
+from dkmd.summary import Summary
+from dkmd.table import Jet, jet_at
+from dkmd.witness import Witness, positive_width
+
+ROBUST_MULTIPLE = 1.0
+"""σ = τ = this times 1.4826·MAD for scale="robust": the best round figure for normal data."""
+
+LADDER = 2.0 ** np.arange(-3.0, 5.0)
+"""Multiples that "adaptive" tries first, 1/8 to 16; the steps of √2 beside the best come second."""
+
+
+MOST_SKEWED = 0.2
+"""How much skewness the t approximation takes: third cumulant of D in units of its own spread."""
+
+DEFAULT_SCALE = "adaptive"
+
+
+class Scale(NamedTuple):
+    """σ = τ in data units, and 1.4826·MAD; NaN when the values have no scale."""
+
+    width: float
+    robust: float
+
+
+def fitted_scale(
+    pooled: Summary, scale: float | str | None, sizes: tuple[float, float] = (1.0, 1.0)
+) -> Scale:
+    """The width that ``scale`` asks for on a pooled sample, whose parts have these sizes."""
+    points, median = pooled.points(), pooled.median()
+    robust = math.nan
+    if points.values.size and math.isfinite(median):
+        robust = robust_scale(np.abs(points.values - median), points.weights) or math.nan
+    if scale is None:
+        scale = DEFAULT_SCALE
+    if scale == "robust":
+        return Scale(ROBUST_MULTIPLE * robust, robust)
+    if scale == "adaptive":
+        multiple = best_multiple(pooled, robust, median, sizes) if robust > 0.0 else math.nan
+        return Scale(multiple * robust, robust)
+    if isinstance(scale, str):
+        raise ValueError(f"scale must be a number, 'robust' or 'adaptive', got {scale!r}")
+    return Scale(positive_width("scale", scale), robust)
+
+
+def fitted_witness(pooled: Summary, scale: float | str | None) -> Witness:
+    """ψ with its scale and its M-centre from one (pooled) sample."""
+    width = fitted_scale(pooled, scale).width
+    if math.isnan(width):
+        raise ValueError("the values are missing, all equal or mostly infinite: they have no scale")
+    witness = Witness(width, width)
+    center = m_center(Side.of(pooled), NOTHING, witness)
+    if not math.isfinite(center):
+        raise ValueError("half of the values or more are at one infinity: they have no centre")
+    return Witness(width, width, pooled.grid.center + center)
+
+
+def best_multiple(
+    pooled: Summary, robust: float, median: float, sizes: tuple[float, float]
+) -> float:
+    """The multiple of ``robust`` with the largest efficacy on the pooled sample.
+
+    Efficacy is (mean ψ')²/var ψ, what a shift of the data is worth; for all-positive data
+    (mean ψ'·x)²/var ψ, what a change by a factor is worth. Widths at which ψ is too skewed for
+    sizes as unequal as these are left out: there the t approximation would reject too often.
+    """
+    side = Side.of(pooled)
+    near = median - pooled.grid.center
+    zero = -pooled.grid.center if pooled.minimum > 0.0 else math.nan
+    smallest = smallest_multiple(pooled.size)
+    inverse_n, inverse_m = (1.0 / size for size in sizes)
+    imbalance = abs(inverse_n**2 - inverse_m**2) / (inverse_n + inverse_m) ** 1.5
+
+    def rank(multiple: float) -> tuple[float, float, float]:
+        """Larger is better: a skewness that is bearable, then efficacy."""
+        efficacy, skewness = _worth(side, Witness(multiple * robust, multiple * robust), near, zero)
+        excess = max(0.0, abs(skewness) * imbalance - MOST_SKEWED)
+        return -excess, efficacy, multiple
+
+    ranked = [rank(float(k)) for k in LADDER if k >= smallest]
+    beside = (max(ranked)[2] * 2.0**step for step in (-0.5, 0.5))
+    ranked += [rank(k) for k in beside if smallest <= k <= LADDER[-1]]
+    return max(ranked)[2]
+
+
+def smallest_multiple(size: int) -> float:
+    """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
+    return min(1.0, 1.4 / math.cbrt(size))
+
+
+def _worth(side: Side, witness: Witness, near: float, zero: float) -> tuple[float, float]:
+    """Efficacy of a ψ on one sample and the skewness of its values there."""
+    center = m_center(side, NOTHING, witness, near=near)
+    length, size = witness.length, side.size
+    psi, squares, cubes, slope = _power_sums(
+        *side[:3], center, zero, 1.0 / length, witness.per_unit, witness.jet()
+    )
+    at_infinity = witness.bound / length
+    mean = (psi + side.lean * at_infinity) / size
+    second = (squares + (side.plus_inf + side.minus_inf) * at_infinity**2) / size
+    third = (cubes + side.lean * at_infinity**3) / size
+    variance = second - mean**2
+    if not variance > 1e-14 * at_infinity**2:
+        return 0.0, 0.0
+    skewness = (third - 3.0 * mean * second + 2.0 * mean**3) / variance**1.5
+    return (slope / size) ** 2 / (variance * length**2), skewness
+
+
+@compiled
+def _power_sums(
+    offset: Array,
+    variance: Array,
+    count: Array,
+    center: float,
+    zero: float,
+    per_length: float,
+    per_unit: float,
+    jet: Jet,
+) -> tuple[float, float, float, float]:
+    """Σψ, Σψ², Σψ³ (ψ in units of its length), and Σψ' or, with a ``zero``, Σψ'·x from there."""
+    psi = squares = cubes = slope = 0.0
+    by_factor = not math.isnan(zero)
+    for i in range(offset.size):
+        f, f1, f2, f3 = jet_at((offset[i] - center) * per_unit, jet)
+        v = variance[i] * per_length * per_length
+        psi += count[i] * (f + 0.5 * f2 * v)
+        squares += count[i] * (f * f + (f1 * f1 + f * f2) * v)
+        cubes += count[i] * (f * f * f + 3.0 * f * (f1 * f1 + 0.5 * f * f2) * v)
+        steepness = f1 + 0.5 * f3 * v
+        if by_factor:
+            steepness = steepness * (offset[i] - zero) + f2 * v / per_length
+        slope += count[i] * steepness
+    return psi, squares, cubes, slope

@@ -1,0 +1,334 @@
+"""A sample as counts and sums per bin: a few kB that stand for any number of values.
+
+Per occupied bin of a Grid: how many values, Σu and Σu². From them Σψ, Σψ² and Σψ' of any witness
+follow to about 1e-9, because a bin is narrow and its mean and variance are known. Summaries of
+one grid add: streams, shards, machines. Filling is one compiled pass; saving is summary_file.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.compiled import compiled, spread
+from dkmd.grid import EDGES, SIDE, Grid, weighted_median
+from dkmd.sources.arrays import Array, Sample, piece, piece_bounds
+
+Index = npt.NDArray[np.int64]
+
+CHUNKS = 8
+"""A large array is filled in so many parts, whatever the number of threads: same bits always."""
+
+_CELL_BITS = 8
+_CELLS = np.ldexp(
+    1.0 + np.arange(1 << _CELL_BITS) / (1 << _CELL_BITS), np.arange(41)[:, None]
+).reshape(-1)
+_FIRST_BIN = (np.searchsorted(EDGES, _CELLS - 1.0, side="right") - 1).astype(np.int32)
+"""The bin at the start of each cell of 1 + |u| (exponent and 8 bits): one bin too low at most."""
+_OUTER_EDGE = np.append(EDGES[1:], math.inf)
+_LARGEST = 2.0**40
+_CLIP = 1e150  # overflowing values are added as this many units at most, so that squares are finite
+_ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either end
+_SPECIAL = 5  # NaN, −inf, +inf counts, then minimum and maximum
+
+
+class Summary:
+    """Counts and sums per bin of a sample.
+
+    Parameters
+    ----------
+    grid : Grid
+        The bins. Only summaries of one grid can be merged or compared.
+
+    Attributes
+    ----------
+    bins : ndarray of int64
+        The occupied bins, in order of their values (see ``Grid.bin_of``).
+    counts : ndarray of int64
+        Values per occupied bin.
+    sums, squares : ndarray of float64
+        Σu and Σu² per occupied bin, u = (x − center)/unit.
+    nan, minus_inf, plus_inf : int
+        Values that are in no bin.
+    minimum, maximum : float
+        The outermost finite values; inf and −inf when there are none.
+
+    Notes
+    -----
+    ``mean`` and ``variance`` come from the sums and are as exact as those. ``quantile`` and ``cdf``
+    spread the values of a bin evenly about its mean: they are off by less than one bin, that is
+    (1 + |u|)/128 of a unit, and exact where bins hold one or two values or ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> grid = Grid(center=0.0, unit=0.1)
+    >>> a, b = Summary.of([1.0, 2.0], grid), Summary.of([4.5, float("nan")], grid)
+    >>> both = a + b
+    >>> both.size, both.nan, round(both.mean, 6)
+    (3, 1, 2.5)
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.bins: Index = np.empty(0, dtype=np.int64)
+        self.counts: Index = np.empty(0, dtype=np.int64)
+        self.sums: Array = np.empty(0)
+        self.squares: Array = np.empty(0)
+        self.nan = 0
+        self.minus_inf = 0
+        self.plus_inf = 0
+        self.minimum = math.inf
+        self.maximum = -math.inf
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, grid: Grid) -> Self:
+        """A summary of one array."""
+        summary = cls(grid)
+        summary.update(values)
+        return summary
+
+    def update(self, values: npt.ArrayLike) -> None:
+        """Add the values of an array of real numbers, of any shape and type."""
+        sample = np.asarray(values)
+        if sample.dtype.kind not in "fiub":
+            raise TypeError(f"values must be real numbers, got an array of {sample.dtype}")
+        sample = sample.reshape(-1)
+        chunk = max(1 << 18, math.ceil(sample.size / CHUNKS))
+        starts = range(0, sample.size, chunk)
+        filled = spread(lambda at: _filled(sample[at : at + chunk], self.grid), starts, sample.size)
+        for table, special in filled:
+            self._add_table(table, special)
+
+    def merge(self, other: Summary) -> None:
+        """Add another summary of the same grid to this one."""
+        if other.grid != self.grid:
+            raise ValueError(
+                f"summaries of different grids cannot be merged: {self.grid} and {other.grid}"
+            )
+        self._merge_bins(other)
+        self.nan += other.nan
+        self.minus_inf += other.minus_inf
+        self.plus_inf += other.plus_inf
+        self.minimum = min(self.minimum, other.minimum)
+        self.maximum = max(self.maximum, other.maximum)
+
+    def __add__(self, other: Summary) -> Summary:
+        total = Summary(self.grid)
+        total.merge(self)
+        total.merge(other)
+        return total
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        return self._state() == other._state()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"Summary({self.grid}, size={self.size}, bins={self.bins.size}, nan={self.nan}, "
+            f"minus_inf={self.minus_inf}, plus_inf={self.plus_inf})"
+        )
+
+    @property
+    def size(self) -> int:
+        """Values that count: finite ones and ±inf, not NaN."""
+        return int(self.counts.sum()) + self.minus_inf + self.plus_inf
+
+    @property
+    def mean(self) -> float:
+        """The mean; NaN for no values, ±inf or NaN as arithmetic has it when some are infinite."""
+        return self.grid.center + self.grid.unit * self._mean_u()
+
+    @property
+    def variance(self) -> float:
+        """The unbiased variance; NaN below two values or with infinite ones."""
+        if self.size < 2 or self.minus_inf or self.plus_inf:
+            return math.nan
+        mean = self._mean_u()
+        around = self.squares - 2.0 * mean * self.sums + mean * mean * self.counts
+        return max(0.0, math.fsum(around)) / (self.size - 1) * self.grid.unit**2
+
+    def quantile(self, q: npt.ArrayLike) -> Any:
+        """Approximate quantiles; see the class for their accuracy."""
+        levels = np.asarray(q, dtype=np.float64)
+        if not np.all((levels >= 0.0) & (levels <= 1.0)):
+            raise ValueError(f"q must lie between 0 and 1, got {q!r}")
+        if self.size == 0:
+            return np.full(levels.shape, math.nan)[()]
+        points = self.points()
+        at = np.concatenate([[-math.inf], points.values, [math.inf]])
+        weights = np.concatenate([[self.minus_inf], points.weights, [self.plus_inf]])
+        # a value of weight w stands for ranks up to its cumulated weight; in between, its middle
+        middle = np.cumsum(weights) - 0.5 * weights
+        kept = weights > 0
+        finite = np.clip(at[kept], self.minimum, self.maximum)
+        ranks = levels * self.size
+        inside = np.interp(ranks, middle[kept], finite)
+        inside = np.where(ranks < self.minus_inf, -math.inf, inside)
+        return np.where(ranks > self.size - self.plus_inf, math.inf, inside)[()]
+
+    def cdf(self, x: npt.ArrayLike) -> Any:
+        """The share of values ≤ x, approximately; see the class for its accuracy."""
+        at = np.asarray(x, dtype=np.float64)
+        points = self.points()
+        passed = np.concatenate([[0.0], np.cumsum(points.weights)])
+        below = self.minus_inf + passed[np.searchsorted(points.values, at, side="right")]
+        below = np.where(at == math.inf, self.size, below)
+        return (np.where(np.isnan(at), math.nan, below) / self.size)[()]
+
+    def median(self) -> float:
+        """The median; ±inf when more than half of the values are."""
+        points = self.points()
+        values = np.concatenate([[-math.inf], points.values, [math.inf]])
+        weights = np.concatenate([[self.minus_inf], points.weights, [self.plus_inf]])
+        kept = weights > 0
+        return weighted_median(values[kept], weights[kept])
+
+    def moments(self) -> Moments:
+        """The occupied bins as numbers: what inference works on."""
+        regular = (self.bins >= -SIDE) & (self.bins < SIDE)
+        mean = self.sums / self.counts
+        variance = np.where(regular, np.maximum(self.squares / self.counts - mean * mean, 0.0), 0.0)
+        variance = np.where(self.counts > 1, variance, 0.0)
+        unit = self.grid.unit
+        return Moments(mean * unit, variance * unit**2, self.counts.astype(np.float64))
+
+    def points(self) -> Points:
+        """The values of each bin spread evenly about its mean, with its variance: 8 points at most.
+
+        Bins that hold one value, two values or ties give them back exactly.
+        """
+        offset, variance, count = self.moments()
+        copies = np.minimum(np.where(variance > 0.0, count, 1.0), 8.0).astype(np.int64)
+        which = np.repeat(np.arange(copies.size), copies)
+        rank = np.arange(which.size) - np.repeat(np.cumsum(copies) - copies, copies)
+        step = np.sqrt(12.0 * variance / np.maximum(copies * copies - 1, 1))
+        at = offset[which] + step[which] * (rank - 0.5 * (copies[which] - 1))
+        order = np.argsort(at, kind="stable")
+        weights = (count / copies)[which]
+        return Points(self.grid.center + at[order], weights[order])
+
+    def save(self, path: Any) -> None:
+        """Write a file that ``Summary.load`` reads on any machine; replaces it in one step."""
+        from dkmd.summary_file import write
+
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: Any) -> Summary:
+        """Read a file written by ``save``; SummaryFileError tells what is wrong with another."""
+        from dkmd.summary_file import read
+
+        return read(path)
+
+    def _mean_u(self) -> float:
+        infinite = self.plus_inf * math.inf if self.plus_inf else 0.0
+        infinite -= self.minus_inf * math.inf if self.minus_inf else 0.0
+        return (math.fsum(self.sums) + infinite) / self.size if self.size else math.nan
+
+    def _merge_bins(self, other: Summary) -> None:
+        names = ("counts", "sums", "squares")
+        if self.bins.size == 0:
+            self.bins = other.bins.copy()
+            for name in names:
+                setattr(self, name, getattr(other, name).copy())
+            return
+        bins, where = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
+        mine, theirs = where[: self.bins.size], where[self.bins.size :]
+        for name in names:
+            old, new = getattr(self, name), getattr(other, name)
+            added = np.zeros(bins.size, dtype=old.dtype)
+            added[mine] = old
+            added[theirs] += new
+            setattr(self, name, added)
+        self.bins = bins
+
+    def _add_table(self, table: Array, special: Array) -> None:
+        """Merge what ``_fill`` has collected."""
+        part = Summary(self.grid)
+        rows = np.flatnonzero(table[:, 0])
+        part.bins = rows - (SIDE + 1)
+        part.counts = table[rows, 0].astype(np.int64)
+        part.sums, part.squares = table[rows, 1], table[rows, 2]
+        part.nan, part.minus_inf, part.plus_inf = (int(n) for n in special[:3])
+        part.minimum, part.maximum = float(special[3]), float(special[4])
+        self.merge(part)
+
+    def _state(self) -> tuple[object, ...]:
+        arrays = (self.bins, self.counts, self.sums, self.squares)
+        return (
+            self.grid,
+            *(a.tobytes() for a in arrays),
+            (self.nan, self.minus_inf, self.plus_inf, self.minimum, self.maximum),
+        )
+
+
+class Moments(NamedTuple):
+    """Occupied bins, each (bins,): mean as offset from the grid's centre, variance, count."""
+
+    offset: Array
+    variance: Array
+    counts: Array
+
+
+class Points(NamedTuple):
+    """Weighted points in order that stand for the finite values of a summary."""
+
+    values: Array
+    weights: Array
+
+
+def _filled(sample: Sample, grid: Grid) -> tuple[Array, Array]:
+    """The dense table of one chunk, filled piece by piece."""
+    table = np.zeros((_ROWS, 3))
+    special = np.zeros(_SPECIAL)
+    special[3], special[4] = math.inf, -math.inf
+    for bounds in piece_bounds(sample.size):
+        values = piece(sample, *bounds)
+        _fill(values, grid.center, 1.0 / grid.unit, _FIRST_BIN, _OUTER_EDGE, table, special)
+    return table, special
+
+
+@compiled
+def _fill(
+    values: Array,
+    center: float,
+    per_unit: float,
+    first_bin: npt.NDArray[np.int32],
+    outer_edge: Array,
+    table: Array,
+    special: Array,
+) -> None:
+    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu²."""
+    low, high = special[3], special[4]
+    for i in range(values.size):
+        value = values[i]
+        u = (value - center) * per_unit
+        distance = abs(u)
+        if distance < _LARGEST:
+            # the cell of 1 + |u| gives the bin, or the one before it
+            cell = np.uint64((np.float64(1.0 + distance).view(np.int64) >> 44) - (1023 << 8))
+            k = first_bin[cell]
+            k = k + 1 if distance >= outer_edge[np.uint64(k)] else k
+            row = np.uint64(SIDE + 1 + k if u >= 0.0 else SIDE - k)
+        elif math.isnan(value):
+            special[0] += 1.0
+            continue
+        elif math.isinf(value):
+            special[1 if value < 0.0 else 2] += 1.0
+            continue
+        else:
+            row = np.uint64(2 * SIDE + 1 if u > 0.0 else 0)
+            u = math.copysign(min(distance, _CLIP), u)
+        low = value if value < low else low
+        high = value if value > high else high
+        table[row, 0] += 1.0
+        table[row, 1] += u
+        table[row, 2] += u * u
+    special[3], special[4] = low, high
