@@ -73,7 +73,8 @@ class Grid:
 
     def bin_of(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The bin of each finite value: k ≥ 0 from the centre up, −1 − k below it."""
-        u = (np.asarray(values, dtype=np.float64) - self.center) / self.unit
+        with np.errstate(over="ignore"):
+            u = (np.asarray(values, dtype=np.float64) - self.center) / self.unit
         k = np.searchsorted(EDGES, np.abs(u), side="right") - 1
         return np.where(u < 0.0, -1 - k, k)
 
@@ -89,6 +90,8 @@ def robust_scale(distances: Array, weights: Array) -> float:
 
 def weighted_median(values: Array, weights: Array) -> float:
     """The middle of values that count ``weights`` times; NumPy's median when they count once."""
+    if values.size == 0:
+        return math.nan
     order = np.argsort(values)
     passed = np.cumsum(weights[order])
     half = 0.5 * passed[-1]

@@ -335,24 +335,27 @@ def shift_interval(
     share_of_x = pair.x.size * of_x.slope
     share_of_x /= max(share_of_x + pair.y.size * of_y.slope, 1e-300)
 
-    def ratio(delta: float) -> float:
-        """t over its critical value: 0 in the middle, ±1 at the ends; falls with delta."""
+    def beyond(delta: float, side: float) -> float:
+        """t − side·critical, which falls with delta: 0 at the lower (1) or upper end (−1)."""
         at = pair.test(delta, test.center - share_of_x * delta)
         if math.isnan(at.t) or math.isnan(at.df):
             return math.copysign(FAR_OUT, at.statistic)
-        return max(-FAR_OUT, min(FAR_OUT, at.t / critical(1.0 - share, at.df)))
+        return max(-FAR_OUT, min(FAR_OUT, at.t - side * critical(1.0 - share, at.df)))
 
-    rejected = pvalue(test.t, test.df, alternative) < 1.0 - confidence_level
     slope, length = 0.5 * (of_x.slope + of_y.slope), pair.witness.length
+    limit = critical(1.0 - share, test.df)
     # half the interval to expect: the standard error of the shift by the slope of D in δ
-    width = critical(1.0 - share, test.df) * test.standard_error / slope if slope > 0.0 else length
+    width = abs(limit) * test.standard_error / slope if slope > 0.0 else length
     width = min(max(width, 1e-6 * length), 1e3 * length)
-    low = high = math.nan
-    if alternative != "less":
-        low = _end(lambda d: ratio(d) - 1.0, middle, -width, rejected)
-    if alternative != "greater":
-        high = _end(lambda d: ratio(d) + 1.0, middle, width, rejected)
-    return _opened(low, high, alternative)
+    rejected = pvalue(test.t, test.df, alternative) < 1.0 - confidence_level
+    ends = []
+    for side in (1.0, -1.0):
+        # whether 0 lies beyond this end is for the reported p-value to say
+        zero_beyond = rejected and (alternative != "two-sided" or test.t * side > 0.0)
+        at_zero = math.copysign(test.t - side * limit, side if zero_beyond else -side)
+        known = ((middle, -side * limit), (0.0, at_zero))
+        ends.append(_end(lambda d, s=side: beyond(d, s), known, width))  # type: ignore[misc]
+    return _opened(ends[0], ends[1], alternative)
 
 
 FAR_OUT = 1e6
@@ -384,26 +387,31 @@ def _balanced_shift(pair: Pair) -> float:
     return math.copysign(math.inf, step)
 
 
-def _end(function: Callable[[float], float], middle: float, step: float, rejected: bool) -> float:
-    """The root of ``function`` on the side of ``middle`` that ``step`` points to.
+Known = tuple[float, float]
+"""A point and the value of a function there."""
 
-    When 0 lies on that side, the root is sought before 0 if the test at 0 rejects, else beyond it.
-    """
-    if math.isinf(middle):
-        return middle
-    here, value = middle, math.copysign(1.0, step)  # the ratio is 0 in the middle
-    zero_ahead = middle * step < 0.0
-    if zero_ahead and rejected:
-        return _root(function, (here, value), (0.0, function(0.0)), ACCURACY * abs(step))
-    if zero_ahead:
-        here = 0.0
+
+def _end(function: Callable[[float], float], known: tuple[Known, Known], width: float) -> float:
+    """The root of a falling function, about ``width`` from the first of two known values."""
+    middle, zero = known
+    if math.isinf(middle[0]):
+        return middle[0]
+    if middle[1] == 0.0:
+        return middle[0]
+    if middle[1] * zero[1] < 0.0:
+        return _root(function, middle, zero, ACCURACY * width)
+    toward = math.copysign(1.0, middle[1])  # a positive value: the root lies to the right
+    here = max(middle, zero) if toward > 0.0 else min(middle, zero)
+    following = middle[0] + toward * width
+    if (following - here[0]) * toward <= 0.0:
+        following = here[0] + toward * width
     for _ in range(60):
-        following = here + step
-        value_there = function(following)
-        if value * value_there <= 0.0:
-            return _root(function, (here, value), (following, value_there), ACCURACY * abs(step))
-        here, value, step = following, value_there, 2.0 * step
-    return math.copysign(math.inf, step)
+        there = (following, function(following))
+        if here[1] * there[1] <= 0.0:
+            return _root(function, here, there, ACCURACY * width)
+        here, width = there, 2.0 * width
+        following += toward * width
+    return toward * math.inf
 
 
 def _root(

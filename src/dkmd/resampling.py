@@ -49,6 +49,7 @@ def permutation_pvalue(pair: Pair, test: Studentized, alternative: str, method: 
     """The p-value of the studentised statistic among relabellings of the pooled sample."""
     counts, means = _pooled_bins(pair, test.center)
     n, m = int(pair.x.size), int(pair.y.size)
+    counts, n, m = _thinned(counts, n, m)
     resamples = int(method.n_resamples)
     relabellings = math.comb(n + m, n) if n + m <= 40 else math.inf
     if relabellings <= resamples:
@@ -77,13 +78,12 @@ def relabelled_sums(
 
     ``means`` holds what a value of each bin counts, in columns; the first one orders the bins.
     """
-    counts, means, share = _thinned(*_cells(counts, means))
-    drawn = round(n * share)
+    counts, means = _cells(counts, means)
 
     def part(seed: tuple[int, int]) -> Array:
         stream = np.random.default_rng(seed[0])
-        taken = stream.multivariate_hypergeometric(counts, drawn, size=seed[1], method="marginals")
-        return np.asarray(taken @ means) / share
+        taken = stream.multivariate_hypergeometric(counts, n, size=seed[1], method="marginals")
+        return np.asarray(taken @ means)
 
     return np.concatenate(spread(part, _seeds(rng, resamples), WORTH_THREADS))
 
@@ -113,13 +113,14 @@ def _cells(counts: Counts, means: Array) -> tuple[Counts, Array]:
     )
 
 
-def _thinned(counts: Counts, means: Array) -> tuple[Counts, Array, float]:
-    """NumPy draws from less than 1e9 values: beyond that a share of them has the same null."""
-    total = int(counts.sum())
-    if total < LARGEST_POOL:
-        return counts, means, 1.0
-    fewer = np.maximum(1, counts * (LARGEST_POOL // 2) // total)
-    return fewer, means, float(fewer.sum()) / total
+def _thinned(counts: Counts, n: int, m: int) -> tuple[Counts, int, int]:
+    """NumPy draws from less than 1e9 values: beyond that, t of a share of them has the same null."""
+    if n + m < LARGEST_POOL:
+        return counts, n, m
+    share = 0.5 * LARGEST_POOL / (n + m)
+    fewer = np.maximum(1, np.floor(counts * share)).astype(np.int64)
+    chosen = max(2, round(n * share))
+    return fewer, chosen, int(fewer.sum()) - chosen
 
 
 def _seeds(rng: np.random.Generator, resamples: int) -> list[tuple[int, int]]:

@@ -101,7 +101,7 @@ def best_multiple(
 
 def smallest_multiple(size: int) -> float:
     """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
-    return min(1.0, 1.4 / math.cbrt(size))
+    return min(1.0, max(float(LADDER[0]), 1.4 / math.cbrt(size)))
 
 
 def _worth(side: Side, witness: Witness, near: float, zero: float) -> tuple[float, float]:

@@ -58,9 +58,10 @@ class Summary:
 
     Notes
     -----
-    ``mean`` and ``variance`` come from the sums and are as exact as those. ``quantile`` and ``cdf``
-    spread the values of a bin evenly about its mean: they are off by less than one bin, that is
-    (1 + |u|)/128 of a unit, and exact where bins hold one or two values or ties.
+    ``mean`` and ``variance`` come from the sums and are as exact as those. ``quantile`` (the
+    inverse of the cdf, without interpolation between values) and ``cdf`` spread the values of a
+    bin evenly about its mean: they are off by less than one bin, that is (1 + |u|)/128 of a unit,
+    and exact where bins hold one or two values or ties.
 
     Examples
     --------
@@ -161,17 +162,9 @@ class Summary:
             raise ValueError(f"q must lie between 0 and 1, got {q!r}")
         if self.size == 0:
             return np.full(levels.shape, math.nan)[()]
-        points = self.points()
-        at = np.concatenate([[-math.inf], points.values, [math.inf]])
-        weights = np.concatenate([[self.minus_inf], points.weights, [self.plus_inf]])
-        # a value of weight w stands for ranks up to its cumulated weight; in between, its middle
-        middle = np.cumsum(weights) - 0.5 * weights
-        kept = weights > 0
-        finite = np.clip(at[kept], self.minimum, self.maximum)
-        ranks = levels * self.size
-        inside = np.interp(ranks, middle[kept], finite)
-        inside = np.where(ranks < self.minus_inf, -math.inf, inside)
-        return np.where(ranks > self.size - self.plus_inf, math.inf, inside)[()]
+        values, weights = self._all_points()
+        reached = np.searchsorted(np.cumsum(weights), levels * self.size * (1.0 - 1e-15))
+        return values[np.minimum(reached, values.size - 1)][()]
 
     def cdf(self, x: npt.ArrayLike) -> Any:
         """The share of values ≤ x, approximately; see the class for its accuracy."""
@@ -184,18 +177,16 @@ class Summary:
 
     def median(self) -> float:
         """The median; ±inf when more than half of the values are."""
-        points = self.points()
-        values = np.concatenate([[-math.inf], points.values, [math.inf]])
-        weights = np.concatenate([[self.minus_inf], points.weights, [self.plus_inf]])
-        kept = weights > 0
-        return weighted_median(values[kept], weights[kept])
+        return weighted_median(*self._all_points())
 
     def moments(self) -> Moments:
         """The occupied bins as numbers: what inference works on."""
         regular = (self.bins >= -SIDE) & (self.bins < SIDE)
         mean = self.sums / self.counts
-        variance = np.where(regular, np.maximum(self.squares / self.counts - mean * mean, 0.0), 0.0)
-        variance = np.where(self.counts > 1, variance, 0.0)
+        variance = self.squares / self.counts - mean * mean
+        # what is left of ties is rounding, and an overflow bin has no width to speak of
+        spread_out = regular & (self.counts > 1) & (variance > 1e-12 * mean * mean)
+        variance = np.where(spread_out, variance, 0.0)
         unit = self.grid.unit
         return Moments(mean * unit, variance * unit**2, self.counts.astype(np.float64))
 
@@ -226,6 +217,16 @@ class Summary:
         from dkmd.summary_file import read
 
         return read(path)
+
+    def _all_points(self) -> Points:
+        """``points`` within the range of the data, and the infinite values beside them."""
+        values, weights = self.points()
+        if values.size:
+            values = np.clip(values, self.minimum, self.maximum)
+        values = np.concatenate([[-math.inf], values, [math.inf]])
+        weights = np.concatenate([[self.minus_inf], weights, [self.plus_inf]])
+        kept = weights > 0
+        return Points(values[kept], weights[kept])
 
     def _mean_u(self) -> float:
         infinite = self.plus_inf * math.inf if self.plus_inf else 0.0

@@ -106,7 +106,7 @@ def dkmd_2samp(
     ('x is larger', 3.1, True)
     >>> low, high = result.shift_interval()
     >>> round(low, 1), round(high, 1)
-    (2.0, 4.4)
+    (1.8, 4.3)
     """
     options = _options(witness, scale, estimator, alternative, method, nan_policy)
     if isinstance(x, Summary) or isinstance(y, Summary):
@@ -350,13 +350,7 @@ def _stopped_by_nan(count: int, options: Options) -> bool:
 
 
 def _too_small(options: Options) -> Outcome:
-    from scipy.stats import SmallSampleWarning
-
-    warnings.warn(
-        "each sample needs at least two values; all returned values are NaN",
-        SmallSampleWarning,
-        stacklevel=2,
-    )
+    _warn("each sample needs at least two values; all returned values are NaN")
     return NoOutcome(options.alternative)
 
 

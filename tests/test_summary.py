@@ -1,0 +1,301 @@
+"""Grid and Summary: bins, sums, merging, quantiles and files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from families import FAMILIES, Array
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dkmd import Grid, Summary, SummaryFileError, Witness
+from dkmd.grid import SIDE
+from dkmd.inference import Side, side_sums
+
+VALUES = st.lists(st.floats(), max_size=40)
+
+
+def _mixture(rng: np.random.Generator, n: int) -> Array:
+    return np.where(rng.random(n) < 0.5, rng.normal(size=n), 1e6 + rng.normal(size=n))
+
+
+def _offset(rng: np.random.Generator, n: int) -> Array:
+    return 1e9 + rng.normal(size=n)
+
+
+SAMPLES = {**FAMILIES, "far mixture": _mixture, "offset 1e9": _offset}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(SAMPLES))
+@pytest.mark.parametrize("moved", [0.0, -3.0, 2.0])
+@pytest.mark.parametrize("multiple", [1.0, 4.0])
+def test_sums_over_bins_are_the_direct_sums_to_1e9_of_the_bound(
+    name: str, moved: float, multiple: float
+) -> None:
+    values = SAMPLES[name](np.random.default_rng(8), 200_000)
+    grid = Grid.fit(values)
+    scale = 8.0 * grid.unit * multiple
+    psi = Witness(scale, scale, grid.center + moved * scale)
+    sums = side_sums(Side.of(Summary.of(values, grid)), psi, psi.center - grid.center)
+    direct = psi(values)
+    assert abs(sums.mean - direct.mean()) <= 1e-9 * psi.bound
+    assert abs(sums.variance - direct.var(ddof=1)) <= 1e-9 * psi.bound**2
+    assert abs(sums.slope - psi.derivative(values).mean()) <= 1e-9 * psi.bound / scale
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["normal", "cauchy", "lognormal"])
+def test_a_witness_an_eighth_as_wide_is_still_exact_at_the_centre(name: str) -> None:
+    values = SAMPLES[name](np.random.default_rng(9), 200_000)
+    grid = Grid.fit(values)
+    psi = Witness(grid.unit, grid.unit, grid.center)
+    sums = side_sums(Side.of(Summary.of(values, grid)), psi, 0.0)
+    assert abs(sums.mean - psi(values).mean()) <= 1e-9 * psi.bound
+
+
+@given(VALUES, st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_every_value_is_counted_in_its_bin(values: list[float], center: float, unit: float) -> None:
+    grid = Grid(center, unit)
+    summary = Summary.of(values, grid)
+    array = np.array(values, dtype=float)
+    finite = array[np.isfinite(array)]
+    bins, counts = np.unique(grid.bin_of(finite), return_counts=True)
+    assert np.array_equal(summary.counts.sum(), finite.size)
+    # a value within a rounding error of an edge may land on either side of it
+    assert np.all(np.isin(summary.bins, [bins - 1, bins, bins + 1]))
+    assert counts.sum() == summary.counts.sum()
+    assert summary.nan == np.isnan(array).sum()
+    assert summary.plus_inf == (array == math.inf).sum()
+    assert summary.minus_inf == (array == -math.inf).sum()
+    assert summary.size == array.size - summary.nan
+    if finite.size:
+        assert (summary.minimum, summary.maximum) == (finite.min(), finite.max())
+
+
+def test_bins_are_floors_of_logarithms_on_either_side() -> None:
+    grid = Grid(0.0, 1.0)
+    u = np.array([0.0, 0.5, 3.0, 1e6, 2.0**39])
+    expected = np.floor(128 * np.log1p(u)).astype(int)
+    assert grid.bin_of(u).tolist() == expected.tolist()
+    assert grid.bin_of(-u[1:]).tolist() == (-1 - expected[1:]).tolist()
+    assert Summary.of([1e30, -1e300], grid).bins.tolist() == [-1 - SIDE, SIDE]
+
+
+@given(VALUES, VALUES, VALUES)
+def test_merging_is_exact_commutative_and_associative_for_counts(
+    a: list[float], b: list[float], c: list[float]
+) -> None:
+    grid = Grid(0.3, 0.7)
+    one, two, three = (Summary.of(v, grid) for v in (a, b, c))
+    whole = Summary.of([*a, *b, *c], grid)
+    for merged in ((one + two) + three, one + (two + three), three + two + one):
+        assert np.array_equal(merged.bins, whole.bins)
+        assert np.array_equal(merged.counts, whole.counts)
+        np.testing.assert_allclose(merged.sums, whole.sums, rtol=1e-12, atol=1e-300)
+        assert merged.size == whole.size
+    assert one + two == two + one
+
+
+@pytest.mark.slow
+def test_batch_stream_and_shards_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(10).standard_cauchy(600_000)
+    grid = Grid.fit(values)
+    batch = Summary.of(values, grid)
+    stream = Summary(grid)
+    for part in np.array_split(values, 37):
+        stream.update(part)
+    assert np.array_equal(stream.counts, batch.counts)
+    np.testing.assert_allclose(stream.sums, batch.sums, rtol=1e-11)
+    monkeypatch.setenv("DKMD_NUM_THREADS", "1")
+    assert Summary.of(values, grid) == batch  # to the bit, whatever the number of threads
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "?", ">f8"])
+def test_other_types_are_filled_like_float64(dtype: str) -> None:
+    values = (np.arange(200) % (2 if dtype == "?" else 256)).astype(dtype)
+    grid = Grid(50.0, 3.0)
+    assert Summary.of(values, grid) == Summary.of(values.astype(float), grid)
+    assert Summary.of(values.reshape(-1, 2)[:, ::-1], grid).size == values.size
+    with pytest.raises(TypeError, match="real numbers"):
+        Summary.of(["a"], grid)
+
+
+@pytest.mark.slow
+def test_filling_needs_less_than_a_mebibyte_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).normal(size=3_000_000)
+    grid = Grid.fit(values)
+    Summary.of(values[:100], grid)
+    for threads in (1, 2):
+        monkeypatch.setenv("DKMD_NUM_THREADS", str(threads))
+        tracemalloc.start()
+        Summary.of(values, grid)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 2 * 2**20
+
+
+@pytest.mark.parametrize("name", list(SAMPLES))
+def test_mean_variance_quantiles_and_cdf_are_as_good_as_promised(name: str) -> None:
+    values = SAMPLES[name](np.random.default_rng(11), 20_001)
+    grid = Grid.fit(values)
+    summary = Summary.of(values, grid)
+    assert summary.mean == pytest.approx(values.mean(), rel=1e-11)
+    assert summary.variance == pytest.approx(values.var(ddof=1), rel=1e-9)
+    for q in (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.999, 1.0):
+        exact = np.quantile(values, [q, max(0, q - 1e-4), min(1, q + 1e-4)])
+        one_bin = (1 + np.abs(exact[0] - grid.center) / grid.unit) / 128 * grid.unit
+        value = summary.quantile(q)
+        # within one bin, or between neighbouring order statistics where the data have a gap
+        near = abs(value - exact[0]) <= 1.5 * one_bin
+        assert near or exact[1] <= value <= exact[2], (q, value, exact)
+        if not near:
+            continue
+        low, high = (np.mean(values <= exact[0] + side * one_bin) for side in (-1.5, 1.5))
+        assert low - 1e-9 <= summary.cdf(exact[0]) <= high + 1e-9
+
+
+@given(st.lists(st.floats(-100, 100).map(lambda v: round(v, 1)), min_size=1, max_size=12))
+def test_small_samples_have_exact_medians(values: list[float]) -> None:
+    """Bins with one value, two values or ties give them back."""
+    summary = Summary.of(values, Grid(0.05, 0.01))
+    assert summary.median() == pytest.approx(np.median(values), abs=1e-12)
+
+
+def test_infinite_values_take_part_in_quantiles() -> None:
+    summary = Summary.of([-math.inf, 1.0, 2.0, math.inf, math.inf], Grid(1.0, 0.1))
+    assert summary.quantile([0.0, 0.9, 1.0]).tolist() == [-math.inf, math.inf, math.inf]
+    assert summary.cdf([1.5, math.inf]).tolist() == [0.4, 1.0]
+    assert summary.median() == 2.0
+    assert math.isnan(summary.variance)
+    assert Summary.of([1.0, math.inf], Grid(1.0, 0.1)).mean == math.inf
+
+
+def test_an_empty_summary_has_no_numbers() -> None:
+    summary = Summary(Grid(0.0, 1.0))
+    assert summary.size == 0
+    assert math.isnan(summary.mean)
+    assert math.isnan(summary.variance)
+    assert math.isnan(summary.quantile(0.5))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        summary.quantile(1.5)
+
+
+def test_grids_of_odd_samples_are_decided_on_purpose() -> None:
+    assert Grid.fit([]) == Grid(0.0, 1.0)
+    assert Grid.fit([math.nan, math.inf]) == Grid(0.0, 1.0)
+    assert Grid.fit([5.0, 5.0]).center == 5.0
+    mostly_zero = np.r_[np.zeros(90), np.arange(1.0, 11.0)]
+    assert Grid.fit(mostly_zero).unit == pytest.approx(1.4826 * 5.5 / 8)  # of those that differ
+    big = np.random.default_rng(0).normal(7, 2, 500_000)
+    assert Grid.fit(big) == Grid.fit(big)
+    assert Grid.fit(big).center == pytest.approx(7, abs=0.05)
+    for center, unit in ((math.nan, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.inf)):
+        with pytest.raises(ValueError, match="must be a"):
+            Grid(center, unit)
+
+
+def test_summaries_of_different_grids_do_not_mix() -> None:
+    with pytest.raises(ValueError, match="different grids"):
+        Summary.of([1.0], Grid(0, 1)).merge(Summary.of([1.0], Grid(0, 2)))
+
+
+def test_a_saved_summary_reads_back_to_the_bit_and_is_small(tmp_path: Path) -> None:
+    values = np.r_[np.random.default_rng(12).standard_cauchy(100_000), math.inf, math.nan]
+    summary = Summary.of(values, Grid.fit(values))
+    path = tmp_path / "a.dkmd"
+    summary.save(path)
+    assert Summary.load(path) == summary
+    assert path.stat().st_size < 60_000
+    first = path.read_bytes()
+    summary.save(path)
+    assert path.read_bytes() == first
+    empty = Summary(Grid(0.0, 1.0))
+    empty.save(path)
+    assert Summary.load(path) == empty
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.dkmd"
+    summary = Summary.of([1.0], Grid(0.0, 1.0))
+    summary.save(path)
+    before = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        Summary.of([2.0], Grid(0.0, 1.0)).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _document(**changes: Any) -> bytes:
+    document: dict[str, Any] = {
+        "format": "dkmd-summary", "version": 1, "center": 0.0, "unit": 1.0, "nan": 0,
+        "minus_inf": 0, "plus_inf": 0, "minimum": 1.0, "maximum": 1.0, "bins": [88],
+        "counts": [1], "sums": [1.0], "squares": [1.0],
+    }  # fmt: skip
+    document.update(changes)
+    return gzip.compress(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a dkmd summary|truncated"),
+        (b"name,value\n1,2\n", "not a dkmd summary"),
+        (gzip.compress(b"hello"), "not a dkmd summary"),
+        (gzip.compress(b"[1, 2]"), "not a dkmd summary"),
+        (gzip.compress(b"[" * 100_000), "not a dkmd summary"),
+        (_document()[:-12], "truncated"),
+        (_document(format="other"), "not a dkmd summary"),
+        (_document(version=2), "has version 2 .* a newer dkmd is needed"),
+        (_document(counts=[0]), "count below 1"),
+        (_document(counts=[1.5]), "whole numbers"),
+        (_document(counts=[10**30]), "damaged"),
+        (_document(bins=[5, 5]), "differ in length"),
+        (_document(bins=[10**6]), "out of order or range"),
+        (_document(nan=-1), "negative"),
+        (_document(unit=0.0), "unit must be"),
+        (_document(sums=["1"]), "finite number belongs"),
+        (_document(sums=[True]), "finite number belongs"),
+        (_document(minimum=None), "finite number belongs"),
+        (_document(minimum=3.0), "above its maximum"),
+        (gzip.compress(b" " * 17 * 2**20), "too large"),
+    ],
+)
+def test_a_file_that_is_no_summary_is_refused_with_a_reason(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "x.dkmd"
+    path.write_bytes(content)
+    with pytest.raises(SummaryFileError, match=message):
+        Summary.load(path)
+
+
+@given(st.integers(0, 200), st.binary(min_size=1, max_size=3))
+def test_a_damaged_file_is_an_error_or_reads_right(at: int, garbage: bytes) -> None:
+    import tempfile
+
+    content = bytearray(_document())
+    content[at % len(content) : at % len(content) + len(garbage)] = garbage
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.dkmd"
+        path.write_bytes(bytes(content))
+        try:
+            loaded = Summary.load(path)
+        except SummaryFileError:
+            return
+    assert loaded.size == 1

@@ -1,0 +1,434 @@
+"""dkmd_2samp as a user of scipy.stats.ttest_ind meets it: shapes, NaN, methods, odd samples."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dkmd import DkmdResult, Grid, Summary, Witness, dkmd_2samp, riemann
+from dkmd.resampling import relabelled_sums
+from dkmd.riemann_test import DOMINATES
+
+
+def _rng(seed: int = 19) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize(
+    ("shape_x", "shape_y", "axis"),
+    [
+        ((20,), (15,), 0),
+        ((20,), (15,), -1),
+        ((20,), (15,), None),
+        ((20, 3), (15, 3), 0),
+        ((3, 20), (3, 15), 1),
+        ((3, 20), (3, 15), -1),
+        ((2, 20, 3), (2, 15, 3), 1),
+        ((20, 3), (15, 1), 0),
+        ((20, 3), (15,), None),
+        ((4, 1, 20), (1, 5, 15), 2),
+        ((20, 3), (15, 3), None),
+        ((4, 20), (15,), -1),
+    ],
+)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_shapes_are_those_of_ttest_ind(
+    shape_x: tuple[int, ...], shape_y: tuple[int, ...], axis: int | None, keepdims: bool
+) -> None:
+    x, y = _rng().normal(size=shape_x), _rng(1).normal(size=shape_y)
+    ours = dkmd_2samp(x, y, axis=axis, keepdims=keepdims)
+    theirs = stats.ttest_ind(x, y, axis=axis, keepdims=keepdims, equal_var=False)
+    for name in ("statistic", "pvalue", "df"):
+        assert np.shape(getattr(ours, name)) == np.shape(getattr(theirs, name))
+    assert np.shape(ours.shift_interval().low) == np.shape(theirs.pvalue)
+    assert np.shape(ours.direction) == np.shape(theirs.pvalue)
+    assert np.shape(ours.witness) == np.shape(theirs.pvalue)
+
+
+def test_a_slice_gives_what_it_gives_alone() -> None:
+    x, y = _rng().normal(size=(20, 3)), _rng(1).normal(size=(15, 3))
+    together = dkmd_2samp(x, y)
+    for i in range(3):
+        alone = dkmd_2samp(x[:, i], y[:, i])
+        assert together.pvalue[i] == alone.pvalue
+        assert together.shift[i] == alone.shift
+        assert together.shift_interval(0.9).low[i] == alone.shift_interval(0.9).low
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+def test_an_axis_that_is_not_there_is_refused(axis: int) -> None:
+    with pytest.raises(np.exceptions.AxisError):
+        dkmd_2samp(np.ones((3, 2)), np.ones((3, 2)), axis=axis)
+
+
+def test_shapes_that_do_not_broadcast_are_refused() -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        dkmd_2samp(np.ones((5, 3)), np.ones((5, 2)))
+
+
+def test_nan_policies_are_those_of_scipy() -> None:
+    x, y = _rng().normal(size=(20, 2)), _rng(1).normal(size=(15, 2))
+    x[3, 0] = math.nan
+    propagated = dkmd_2samp(x, y)
+    assert math.isnan(propagated.pvalue[0])
+    assert not math.isnan(propagated.pvalue[1])
+    omitted = dkmd_2samp(x, y, nan_policy="omit")
+    clean = dkmd_2samp(np.delete(x[:, 0], 3), y[:, 0])
+    assert omitted.pvalue[0] == pytest.approx(clean.pvalue, rel=1e-9)
+    with pytest.raises(ValueError, match="contains nan"):
+        dkmd_2samp(x, y, nan_policy="raise")
+
+
+def test_it_unpacks_and_prints_as_a_result() -> None:
+    result = dkmd_2samp([1.0, 2.0, 3.5], [2.0, 3.0, 5.0])
+    statistic, pvalue = result
+    assert (statistic, pvalue) == (result.statistic, result[1])
+    assert len(result) == 2
+    assert isinstance(result, DkmdResult)
+    assert isinstance(result.pvalue, float)
+    assert "direction='y is larger'" in repr(result)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"alternative": "bigger"},
+        {"nan_policy": "drop"},
+        {"estimator": "kernel"},
+        {"scale": "wide"},
+        {"scale": -1.0},
+        {"scale": math.nan},
+        {"witness": Witness(), "scale": 1.0},
+        {"witness": Witness(weight=lambda z: z**3)},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must|give either|bounded"):
+        dkmd_2samp([1.0, 2.0, 4.0], [2.0, 3.0, 5.0], **options)
+
+
+def test_types_that_make_no_sense_are_refused() -> None:
+    for x in (["a", "b"], [1j, 2j], np.ma.array([1.0, 2.0], mask=[0, 1])):
+        with pytest.raises(TypeError, match="x "):
+            dkmd_2samp(x, [1.0, 2.0])
+    for options in ({"witness": 1.0}, {"method": "permutation"}):
+        with pytest.raises(TypeError, match="must be a"):
+            dkmd_2samp([1.0, 2.0], [1.0, 2.0], **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("x", [[1, 2, 3, 9], np.array([1, 2, 3, 9], "f4"), [True, False, True]])
+def test_integers_booleans_and_float32_are_numbers(x: Any) -> None:
+    y = [0.5, 0.25, 1.5]
+    result = dkmd_2samp(x, y)
+    assert tuple(result) == tuple(dkmd_2samp(np.asarray(x, float), y))
+
+
+# The table of degenerate samples in docs/inference.md, row by row.
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [([], [1.0, 2.0]), ([1.0], [1.0, 2.0]), ([1.0], [2.0]), ([], [])]
+)
+def test_fewer_than_two_values_give_nan_and_a_warning(x: Any, y: Any) -> None:
+    with pytest.warns(RuntimeWarning, match="at least two values"):
+        result = dkmd_2samp(x, y)
+    assert math.isnan(result.statistic)
+    assert math.isnan(result.pvalue)
+    assert math.isnan(result.shift_interval().low)
+    assert result.direction == "no direction"
+    assert result.witness is None
+
+
+def test_all_values_equal_give_a_statistic_of_0_and_no_pvalue() -> None:
+    with pytest.warns(RuntimeWarning, match="all values are equal"):
+        result = dkmd_2samp([2.0, 2.0, 2.0], [2.0, 2.0])
+    assert (result.statistic, result.shift) == (0.0, 0.0)
+    assert math.isnan(result.pvalue)
+
+
+def test_two_different_constants_give_scipys_p_of_0_and_a_warning() -> None:
+    with pytest.warns(RuntimeWarning, match="do not vary"):
+        result = dkmd_2samp([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert stats.ttest_ind([1.0, 1.0, 1.0], [2.0, 2.0, 2.0], equal_var=False).pvalue == 0.0
+    assert result.pvalue == 0.0
+    assert result.direction == "y is larger"
+    assert result.shift == pytest.approx(-1.0)
+    assert result.shift_interval() == pytest.approx((-1.0, -1.0))
+
+
+def test_more_than_half_the_values_equal_take_the_scale_of_the_others() -> None:
+    result = dkmd_2samp([0.0] * 8 + [1.0, 3.0], [0.0] * 7 + [2.0, 4.0, 6.0], scale="robust")
+    assert result.witness.sigma == pytest.approx(1.4826 * 3.0)
+    assert 0.0 < result.pvalue < 1.0
+
+
+def test_nothing_but_nan_is_nan() -> None:
+    assert math.isnan(dkmd_2samp([math.nan] * 3, [1.0, 2.0]).pvalue)
+    with pytest.warns(RuntimeWarning, match="at least two values"):
+        assert math.isnan(dkmd_2samp([math.nan] * 3, [1.0, 2.0], nan_policy="omit").pvalue)
+
+
+def test_half_of_all_values_infinite_leave_no_centre() -> None:
+    with pytest.warns(RuntimeWarning, match="at one infinity"):
+        result = dkmd_2samp([math.inf] * 4, [1.0, 2.0, 3.0])
+    assert math.isnan(result.pvalue)
+
+
+def test_more_than_half_of_one_sample_infinite_shift_it_to_infinity() -> None:
+    result = dkmd_2samp([1.0, 2.0, math.inf, math.inf, math.inf], np.arange(20.0))
+    assert result.shift == math.inf
+    assert result.shift_interval().high == math.inf
+    assert 0.0 < result.pvalue < 1.0
+
+
+def test_few_infinite_values_are_only_large_ones() -> None:
+    x, y = _rng().normal(size=200), _rng(1).normal(size=200)
+    far, infinite = x.copy(), x.copy()
+    far[:3], infinite[:3] = 1e6, math.inf
+    one, other = dkmd_2samp(far, y, scale=1.0), dkmd_2samp(infinite, y, scale=1.0)
+    assert one.pvalue == pytest.approx(other.pvalue, rel=1e-9)
+    assert one.shift == pytest.approx(other.shift, rel=1e-9)
+
+
+def test_very_unequal_sizes_work() -> None:
+    y = _rng().normal(size=100_000)
+    result = dkmd_2samp([0.5, 1.0, 1.5, 0.9], y)
+    assert 2.0 < result.df < 4.0
+    assert 0.0 < result.pvalue < 0.2
+
+
+# Resampling.
+
+
+def test_a_complete_permutation_test_counts_every_relabelling() -> None:
+    x, y = np.array([1.1, 2.3, 3.7, 9.0]), np.array([0.4, 0.2, 1.0])
+    psi = Witness(1.3, 1.3, 1.0)
+    method = stats.PermutationMethod(n_resamples=9999)
+    result = dkmd_2samp(x, y, witness=psi, method=method)
+
+    def t(a: Any, b: Any, axis: int = -1) -> Any:
+        a, b = psi(a), psi(b)
+        error = np.sqrt(a.var(ddof=1, axis=axis) / 4 + b.var(ddof=1, axis=axis) / 3)
+        return np.abs(a.mean(axis=axis) - b.mean(axis=axis)) / error
+
+    scipys = stats.permutation_test((x, y), t, alternative="greater", n_resamples=math.inf)
+    assert result.pvalue == pytest.approx(scipys.pvalue)
+    assert result.pvalue * 35 == pytest.approx(round(result.pvalue * 35))
+
+
+def test_ties_count_against_the_null() -> None:
+    method = stats.PermutationMethod(n_resamples=9999)
+    result = dkmd_2samp([0.0, 1.0], [0.0, 1.0], scale=1.0, method=method)
+    assert result.pvalue == 1.0
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_a_random_permutation_test_agrees_with_the_t_approximation(alternative: str) -> None:
+    x, y = _rng().normal(0.15, 1, 400), _rng(1).normal(size=300)
+    method = stats.PermutationMethod(n_resamples=9999, rng=_rng(2))
+    permuted = dkmd_2samp(x, y, alternative=alternative, method=method)
+    plain = dkmd_2samp(x, y, alternative=alternative)
+    # ± 4 standard errors of a share of 9,999, and a little for the approximation
+    slack = 4 * math.sqrt(plain.pvalue * (1 - plain.pvalue) / 9999) + 0.004
+    assert permuted.pvalue == pytest.approx(plain.pvalue, abs=slack)
+    assert permuted.statistic == plain.statistic
+
+
+@pytest.mark.slow
+def test_permutations_are_reproducible_and_independent_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = _rng().normal(size=400), _rng(1).normal(size=300)
+    seen = set()
+    for threads in ("1", "2"):
+        monkeypatch.setenv("DKMD_NUM_THREADS", threads)
+        method = stats.PermutationMethod(n_resamples=999, rng=np.random.default_rng(5))
+        seen.add(dkmd_2samp(x, y, method=method).pvalue)
+    assert len(seen) == 1
+
+
+@pytest.mark.slow
+def test_permutation_p_values_are_right_when_only_spreads_differ() -> None:
+    """600 tests at 5 % of N(0,1) against N(0,16), n = 20, m = 60: 3 to 8 % with probability 0.999.
+
+    An unstudentised permutation test rejects about 20 % here.
+    """
+    rng = _rng(20)
+    rejected = 0
+    for _ in range(600):
+        x, y = rng.normal(0, 4, 20), rng.normal(0, 1, 60)
+        method = stats.PermutationMethod(n_resamples=199, rng=rng)
+        rejected += dkmd_2samp(x, y, scale="robust", method=method).pvalue <= 0.05
+    assert 0.03 <= rejected / 600 <= 0.08
+
+
+def test_united_cells_change_the_variance_by_parts_in_1e5_only() -> None:
+    psi = _rng().standard_t(2, 20_000)
+    once = np.ones(psi.size, dtype=np.int64)
+    sums = relabelled_sums(once, psi[:, None], 5000, 4000, _rng(1))[:, 0]
+    expected = psi.var(ddof=1) * 5000 * 15000 / 20000
+    # the variance of 4,000 draws is known to 2.2 % (one standard error)
+    assert sums.var() == pytest.approx(expected, rel=0.1)
+    assert sums.mean() == pytest.approx(5000 * psi.mean(), abs=4 * math.sqrt(expected / 4000))
+
+
+def test_pools_of_more_than_1e9_values_have_the_null_of_a_share_of_them() -> None:
+    grid = Grid(0.0, 0.1)
+    values = _rng().normal(size=500)
+    x, y = Summary.of(values, grid), Summary.of(values + 1e-6, grid)
+    for summary in (x, y):
+        for name in ("counts", "sums", "squares"):
+            setattr(summary, name, getattr(summary, name) * 10**7)
+    method = stats.PermutationMethod(n_resamples=999, rng=_rng(1))
+    plain = dkmd_2samp(x, y, scale=1.0)
+    assert dkmd_2samp(x, y, scale=1.0, method=method).pvalue == pytest.approx(
+        plain.pvalue, abs=0.06
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["percentile", "basic", "BCa"])
+def test_bootstrap_intervals_agree_with_the_inverted_test(kind: str) -> None:
+    x, y = _rng().standard_t(3, 500), _rng(1).standard_t(3, 400)
+    method = stats.BootstrapMethod(n_resamples=1999, rng=_rng(3), method=kind)
+    booted, plain = dkmd_2samp(x, y, method=method), dkmd_2samp(x, y)
+    assert booted.pvalue == plain.pvalue
+    low, high = plain.shift_interval()
+    width = high - low
+    assert booted.shift_interval() == pytest.approx((low, high), abs=0.12 * width)
+    low, high = plain.confidence_interval()
+    assert booted.confidence_interval() == pytest.approx((low, high), abs=0.12 * (high - low))
+    one_sided = dkmd_2samp(x, y, method=method, alternative="greater")
+    assert one_sided.shift_interval().high == math.inf
+
+
+def test_an_unknown_bootstrap_is_refused() -> None:
+    method = stats.BootstrapMethod(n_resamples=10)
+    method.method = "magic"
+    with pytest.raises(ValueError, match="magic"):
+        dkmd_2samp([1.0, 2.0, 4.0], [2.0, 3.0], method=method)
+
+
+# Groups.
+
+
+def test_groups_of_one_are_no_groups() -> None:
+    x, y = _rng().normal(size=50), _rng(1).normal(size=40)
+    grouped = dkmd_2samp(x, y, groups=(np.arange(50), np.arange(40)))
+    assert grouped.pvalue == pytest.approx(dkmd_2samp(x, y).pvalue, rel=1e-6)
+
+
+def test_repeating_every_value_changes_nothing_when_groups_say_so() -> None:
+    x, y = _rng().normal(size=30), _rng(1).normal(size=25)
+    labels = [f"host {i}" for i in range(30)]
+    repeated = dkmd_2samp(
+        np.repeat(x, 4),
+        np.repeat(y, 4),
+        scale=1.0,
+        groups=(np.repeat(labels, 4), np.repeat(np.arange(25), 4)),
+    )
+    alone = dkmd_2samp(x, y, scale=1.0)
+    assert repeated.statistic == pytest.approx(alone.statistic, rel=1e-9)
+    assert repeated.pvalue == pytest.approx(alone.pvalue, rel=1e-6)
+    assert repeated.df == pytest.approx(alone.df, rel=1e-6)
+    assert repeated.shift_interval() == pytest.approx(tuple(alone.shift_interval()), rel=1e-2)
+
+
+def test_groups_and_the_interval_agree_at_zero() -> None:
+    rng = _rng(21)
+    for seed in range(10):
+        gx, gy = np.repeat(np.arange(8), 5), np.repeat(np.arange(9), 4)
+        x = rng.normal(size=8)[gx] + rng.normal(size=40) + 0.2 * seed
+        y = rng.normal(size=9)[gy] + rng.normal(size=36)
+        result = dkmd_2samp(x, y, groups=(gx, gy))
+        for level in (0.5, 0.9, 0.95):
+            low, high = result.shift_interval(level)
+            assert (low <= 0 <= high) == (result.pvalue >= 1 - level)
+
+
+def test_nan_is_omitted_with_its_label() -> None:
+    x, y = np.r_[_rng().normal(size=30), math.nan], _rng(1).normal(size=30)
+    labels = np.r_[np.repeat(np.arange(6), 5), 99]
+    result = dkmd_2samp(x, y, groups=(labels, np.repeat(np.arange(6), 5)), nan_policy="omit")
+    clean = dkmd_2samp(x[:-1], y, groups=(labels[:-1], np.repeat(np.arange(6), 5)))
+    assert result.pvalue == clean.pvalue
+    assert math.isnan(dkmd_2samp(x, y, groups=(labels, np.arange(30))).pvalue)
+
+
+def test_few_groups_warn_and_senseless_ones_are_refused() -> None:
+    x, y = _rng().normal(size=12), _rng(1).normal(size=12)
+    with pytest.warns(RuntimeWarning, match="only 3 and 4 groups"):
+        dkmd_2samp(x, y, groups=(np.arange(12) % 3, np.arange(12) % 4))
+    with pytest.raises(ValueError, match="needs as many labels"):
+        dkmd_2samp(x, y, groups=(np.arange(11), np.arange(12)))
+    with pytest.raises(ValueError, match="must be a pair"):
+        dkmd_2samp(x, y, groups="host")
+    with pytest.raises(ValueError, match="one-dimensional"):
+        dkmd_2samp(x.reshape(6, 2), y.reshape(6, 2), groups=(x, y))
+    with pytest.raises(ValueError, match="estimator='exact'"):
+        dkmd_2samp(x, y, groups=(x, y), estimator="riemann")
+    with pytest.raises(ValueError, match="cannot be combined"):
+        dkmd_2samp(x, y, groups=(x, y), method=stats.PermutationMethod())
+
+
+# The Riemann estimator.
+
+
+def test_the_riemann_test_knows_its_null_distribution() -> None:
+    x, y = _rng().normal(0.2, 1, 150), _rng(1).normal(size=120)
+    psi = Witness()
+    result = dkmd_2samp(x, y, witness=psi, estimator="riemann")
+    assert result.statistic == pytest.approx(riemann(x, y, psi), rel=1e-10)
+    method = stats.PermutationMethod(n_resamples=9999, rng=_rng(4))
+    drawn = dkmd_2samp(x, y, witness=psi, estimator="riemann", method=method)
+    slack = 4 * math.sqrt(result.pvalue * (1 - result.pvalue) / 9999) + 0.003
+    assert drawn.pvalue == pytest.approx(result.pvalue, abs=slack)
+
+
+def test_the_riemann_variance_is_that_of_relabelling() -> None:
+    x, y = np.array([0.1, 0.7, -1.0]), np.array([0.4, 2.0])
+    psi = Witness()
+    result = dkmd_2samp(x, y, witness=psi, estimator="riemann")
+    from itertools import combinations
+
+    pooled = np.r_[x, y]
+    values = [
+        riemann(pooled[list(c)], np.delete(pooled, list(c)), psi) for c in combinations(range(5), 3)
+    ]
+    assert np.mean(values) == pytest.approx(0.0, abs=1e-12)
+    assert result.standard_error == pytest.approx(np.std(values), rel=1e-9)
+
+
+def test_one_dominating_point_makes_the_riemann_test_draw() -> None:
+    x, y = np.r_[_rng().normal(size=50), 1e5], _rng(1).normal(size=50)
+    result = dkmd_2samp(x, y, witness=Witness(), estimator="riemann")
+    again = dkmd_2samp(x, y, witness=Witness(), estimator="riemann")
+    assert result.pvalue == again.pvalue
+    assert result.pvalue > 0.3  # the outlier is in x with probability 51/101: no evidence at all
+    assert result.statistic > 100 * result.witness.bound
+    assert DOMINATES < 1.0
+
+
+def test_the_riemann_test_has_no_shift_and_says_so() -> None:
+    result = dkmd_2samp([1.0, 2.0, 4.0], [2.0, 3.0, 9.0], estimator="riemann")
+    with pytest.raises(AttributeError, match="has no shift"):
+        _ = result.shift
+    with pytest.raises(ValueError, match="has no shift"):
+        result.shift_interval()
+    with pytest.raises(ValueError, match="has no interval"):
+        result.confidence_interval()
+    with pytest.raises(ValueError, match="no intervals to bootstrap"):
+        dkmd_2samp([1.0, 2.0], [2.0, 3.0], estimator="riemann", method=stats.BootstrapMethod())
+    assert "shift" not in repr(result)
+
+
+def test_a_summary_in_place_of_an_array_needs_its_like() -> None:
+    with pytest.raises(TypeError, match="both be summaries"):
+        dkmd_2samp([1.0], Summary(Grid(0, 1)))
