@@ -1,8 +1,8 @@
 """Size and coverage hold where we say they do: seeded simulation with binomial bounds.
 
 Every share is compared with bounds that a right method leaves with probability below 1e-3 a cell,
-widened by what the documentation allows (docs/inference.md): size at 5 % between 3 % (from n = 30 on)
-and 6.5 %. `make study` has more families, sizes and trials.
+widened by what the documentation allows (docs/inference.md): size at 5 % between 3 % (from n = 30
+on) and 6.5 %. `make study` has more families, sizes and trials.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def test_repeated_measurements_need_groups() -> None:
 
 @pytest.mark.parametrize("name", ["normal", "laplace", "cauchy"])
 def test_no_wrong_sign_under_contamination(name: str) -> None:
-    """A shift of 0.8 with 2 % of Cauchy outliers: the significant answers all have the right sign."""
+    """A shift of 0.8 with 2 % of Cauchy outliers: significant answers have the right sign."""
     rng = np.random.default_rng(25)
     for _ in range(300):
         x, y = FAMILIES[name](rng, 100) + 0.8, FAMILIES[name](rng, 100)

@@ -114,7 +114,7 @@ def _cells(counts: Counts, means: Array) -> tuple[Counts, Array]:
 
 
 def _thinned(counts: Counts, n: int, m: int) -> tuple[Counts, int, int]:
-    """NumPy draws from less than 1e9 values: beyond that, t of a share of them has the same null."""
+    """NumPy draws from less than 1e9 values; beyond, t of a share of them has the same null."""
     if n + m < LARGEST_POOL:
         return counts, n, m
     share = 0.5 * LARGEST_POOL / (n + m)
