@@ -44,6 +44,25 @@ class Side(NamedTuple):
         moments = summary.moments()
         return cls(*moments, float(summary.minus_inf), float(summary.plus_inf), float(summary.size))
 
+    def joined(self, other: Side) -> Side:
+        """Both sides as one sample."""
+        return Side(
+            np.concatenate([self.offset, other.offset]),
+            np.concatenate([self.variance, other.variance]),
+            np.concatenate([self.counts, other.counts]),
+            self.minus_inf + other.minus_inf,
+            self.plus_inf + other.plus_inf,
+            self.size + other.size,
+        )
+
+    def scaled_to(self, size: float) -> Side:
+        """The same distribution as so many values (fractions of a value are allowed)."""
+        share = size / self.size
+        counts = self.counts * share
+        return Side(
+            self.offset, self.variance, counts, self.minus_inf * share, self.plus_inf * share, size
+        )
+
     @property
     def lean(self) -> float:
         """How many more values are at +inf than at −inf."""
@@ -317,7 +336,7 @@ def _opened(low: float, high: float, alternative: str) -> tuple[float, float]:
 
 
 def shift_interval(
-    pair: Pair, test: Studentized, confidence_level: float, alternative: str
+    pair: Pair, test: Studentized, shift: float, confidence_level: float, alternative: str
 ) -> tuple[float, float]:
     """The shifts δ for which the test does not reject (x − δ, y), the scale held.
 
@@ -327,7 +346,7 @@ def shift_interval(
     share = tail_share(confidence_level, alternative)
     if math.isnan(test.t):
         return math.nan, math.nan
-    middle = _balanced_shift(pair)
+    middle = _balanced_shift(pair, shift)
     if math.isinf(test.t) or math.isnan(test.df):  # nothing varies: the shift is what it is
         return _opened(middle, middle, alternative)
 
@@ -363,10 +382,8 @@ ACCURACY = 1e-8
 """Of the ends of a shift interval, as a share of its expected half width."""
 
 
-def _balanced_shift(pair: Pair) -> float:
+def _balanced_shift(pair: Pair, shift: float) -> float:
     """The δ at which (x − δ, y) gives D = 0: the shift itself, or its like for a fixed centre."""
-    center_x, center_y = pair.centers()
-    shift = center_x - center_y
     if not pair.fixed or not math.isfinite(shift):
         return shift
     length = pair.witness.length

@@ -1,21 +1,22 @@
 """Planning: how many values a shift takes, and what shift a number of values can show.
 
-The standard error of a shift is √(V/a²·(1/n + 1/m)), with V the variance of ψ and a the mean of ψ'
-over the pilot, so all three questions have closed forms. They hold for shifts that are small
-against the spread of the data (up to about one robust scale).
+A pilot is set against itself moved by the shift. That gives the statistic and its standard error
+per √n in closed form, with the scale the test would choose, and so all three answers.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import numpy.typing as npt
 
 from dkmd.grid import Grid
-from dkmd.inference import NOTHING, Side, critical, m_center, side_sums
-from dkmd.scale import fitted_scale
+from dkmd.inference import Pair, critical
+from dkmd.scale import Pooled, fitted_scale, scale_of
 from dkmd.sources.arrays import as_sample, nan_error
-from dkmd.summary import Summary
+from dkmd.summary import Points, Summary
 from dkmd.witness import Witness
 
 Pilot = npt.ArrayLike | Summary
@@ -51,16 +52,22 @@ def sample_size(
     >>> import numpy as np
     >>> pilot = np.random.default_rng(4).normal(100, 10, 1000)
     >>> sample_size(pilot, shift=3)  # about 2 · (2.8 · 10/3)², as for a t-test of normal data
-    180
+    182
     """
     _check(alpha=alpha, power=power)
     if not (math.isfinite(shift) and shift != 0.0):
         raise ValueError(f"shift must be a finite number other than 0, got {shift!r}")
     if not (ratio > 0.0 and math.isfinite(ratio)):
         raise ValueError(f"ratio must be positive, got {ratio!r}")
-    spread = _spread(pilot, scale)
-    needed = ((_normal(1.0 - alpha / 2.0) + _normal(power)) * spread / shift) ** 2
-    return max(2, math.ceil(needed * (1.0 + 1.0 / ratio)))
+    plan = _Plan(pilot, scale)
+    n = 20.0
+    for _ in range(30):  # the best scale depends on n a little, so a few rounds are needed
+        needed = _critical(alpha, n, ratio * n) + critical(power, math.inf)
+        following = max(2.0, n * (needed / plan.noncentrality(shift, n, ratio * n)) ** 2)
+        if abs(following - n) < 0.5:
+            break
+        n = following
+    return math.ceil(max(n, following))
 
 
 def detectable_shift(
@@ -78,11 +85,20 @@ def detectable_shift(
     >>> import numpy as np
     >>> pilot = np.random.default_rng(4).normal(100, 10, 1000)
     >>> round(detectable_shift(pilot, n=200), 1)
-    2.8
+    2.9
     """
     _check(alpha=alpha, power=power)
-    error = _spread(pilot, scale) * _root_of_sizes(n, n if m is None else m)
-    return (_normal(1.0 - alpha / 2.0) + _normal(power)) * error
+    m = n if m is None else m
+    _check_sizes(n, m)
+    plan = _Plan(pilot, scale)
+    needed = _critical(alpha, n, m) + critical(power, math.inf)
+    shift = plan.pair(0.0, n, m).witness.sigma * math.sqrt(1.0 / n + 1.0 / m)
+    for _ in range(50):
+        following = shift * needed / plan.noncentrality(shift, n, m)
+        if abs(following - shift) <= 1e-6 * shift:
+            break
+        shift = following
+    return following
 
 
 def power(
@@ -105,24 +121,40 @@ def power(
     from scipy.special import ndtr
 
     _check(alpha=alpha)
-    error = _spread(pilot, scale) * _root_of_sizes(n, n if m is None else m)
-    effect, limit = abs(shift) / error, _normal(1.0 - alpha / 2.0)
+    m = n if m is None else m
+    _check_sizes(n, m)
+    effect, limit = _Plan(pilot, scale).noncentrality(shift, n, m), _critical(alpha, n, m)
     return float(ndtr(effect - limit) + ndtr(-effect - limit))
 
 
-def _spread(pilot: Pilot, scale: float | str | None) -> float:
-    """√V/a of the pilot: what the standard deviation is to a mean."""
-    summary = pilot if isinstance(pilot, Summary) else _summary(pilot)
-    if summary.size < 2:
-        raise ValueError("the pilot needs at least two values")
-    width = fitted_scale(summary, scale).width
-    if math.isnan(width):
-        raise ValueError("the pilot's values are all equal or mostly infinite: it has no scale")
-    side, psi = Side.of(summary), Witness(width, width)
-    sums = side_sums(side, psi, m_center(side, NOTHING, psi))
-    if not (sums.variance > 0.0 and sums.slope > 0.0):
-        raise ValueError("the pilot's values do not vary")
-    return math.sqrt(sums.variance) / sums.slope
+class _Plan:
+    """A pilot against itself moved by a shift: what the test would meet at given sizes."""
+
+    def __init__(self, pilot: Pilot, scale: float | str | None) -> None:
+        summary = pilot if isinstance(pilot, Summary) else _summary(pilot)
+        if summary.size < 2:
+            raise ValueError("the pilot needs at least two values")
+        if math.isnan(fitted_scale(summary, "robust").width):
+            raise ValueError("the pilot's values are all equal or mostly infinite: it has no scale")
+        self._pooled, self._origin, self._scale = Pooled.of(summary), summary.grid.center, scale
+
+    def pair(self, shift: float, n: float, m: float) -> Pair:
+        """The moved pilot and the pilot, with the scale that samples of n and m would have."""
+        (values, weights), side, zero = self._pooled
+        moved = side._replace(offset=side.offset + shift)
+        points = Points(
+            np.concatenate([values + shift, values]), np.concatenate([weights, weights])
+        )
+        both = Pooled(points, moved.joined(side), zero)
+        width = scale_of(both, self._scale, (n, m), self._origin).width
+        return Pair(moved, side, Witness(width, width), self._origin, False)
+
+    def noncentrality(self, shift: float, n: float, m: float) -> float:
+        """The statistic in standard errors to expect from samples of n and m values."""
+        pair = self.pair(shift, n, m)
+        # the same bins, counted as n and m values: means stay, standard errors shrink
+        resized = replace(pair, x=pair.x.scaled_to(n), y=pair.y.scaled_to(m))
+        return abs(resized.test().t)
 
 
 def _summary(pilot: npt.ArrayLike) -> Summary:
@@ -133,14 +165,14 @@ def _summary(pilot: npt.ArrayLike) -> Summary:
     return summary
 
 
-def _root_of_sizes(n: int, m: int) -> float:
+def _critical(alpha: float, n: float, m: float) -> float:
+    """The critical value of the two-sided test."""
+    return critical(1.0 - alpha / 2.0, max(1.0, n + m - 2.0))
+
+
+def _check_sizes(n: int, m: int) -> None:
     if min(n, m) < 2:
         raise ValueError(f"each sample needs at least two values, got n={n!r}, m={m!r}")
-    return math.sqrt(1.0 / n + 1.0 / m)
-
-
-def _normal(level: float) -> float:
-    return critical(level, math.inf)
 
 
 def _check(**shares: float) -> None:

@@ -73,7 +73,7 @@ class ExactOutcome:
         if self.bootstrap:
             share = tail_share(confidence_level, self.alternative)
             return self.bootstrap.interval("shift", share, self.alternative)
-        return shift_interval(self.pair, self.test, confidence_level, self.alternative)
+        return shift_interval(self.pair, self.test, self.shift, confidence_level, self.alternative)
 
     def equivalence(self, low: float, high: float) -> float:
         """The p-value of the null that the shift lies outside (low, high): two one-sided tests."""

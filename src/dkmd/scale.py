@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.compiled import compiled
-from dkmd.grid import robust_scale
+from dkmd.grid import robust_scale, weighted_median
 from dkmd.inference import NOTHING, Side, m_center
 from dkmd.sources.arrays import Array
-from dkmd.summary import Summary
+from dkmd.summary import Points, Summary
 from dkmd.table import Jet, jet_at
 from dkmd.witness import Witness, positive_width
 
@@ -33,30 +33,63 @@ DEFAULT_SCALE = "adaptive"
 
 
 class Scale(NamedTuple):
-    """σ = τ in data units, and 1.4826·MAD; NaN when the values have no scale."""
+    """σ = τ in data units, 1.4826·MAD and the median; NaN when the values have no scale."""
 
     width: float
     robust: float
+    median: float
+
+
+class Pooled(NamedTuple):
+    """A pooled sample as scale selection sees it."""
+
+    points: Points
+    side: Side
+    zero: float  # the offset of 0 where all values are positive, else NaN
+
+    @classmethod
+    def of(cls, summary: Summary) -> Pooled:
+        """A summary's bins, and its values as weighted points."""
+        zero = -summary.grid.center if summary.minimum > 0.0 else math.nan
+        return cls(summary.all_points(), Side.of(summary), zero)
 
 
 def fitted_scale(
-    pooled: Summary, scale: float | str | None, sizes: tuple[float, float] = (1.0, 1.0)
+    pooled: Summary, scale: float | str | None, sizes: tuple[float, float] | None = None
 ) -> Scale:
     """The width that ``scale`` asks for on a pooled sample, whose parts have these sizes."""
-    points, median = pooled.points(), pooled.median()
-    robust = math.nan
-    if points.values.size and math.isfinite(median):
-        robust = robust_scale(np.abs(points.values - median), points.weights) or math.nan
+    halves = (0.5 * pooled.size, 0.5 * pooled.size)
+    return scale_of(Pooled.of(pooled), scale, sizes or halves, pooled.grid.center)
+
+
+def scale_of(
+    pooled: Pooled, scale: float | str | None, sizes: tuple[float, float], origin: float
+) -> Scale:
+    """``fitted_scale`` for bins from anywhere, whose offsets are measured from ``origin``."""
+    median, robust = _median_and_spread(pooled.points)
     if scale is None:
         scale = DEFAULT_SCALE
     if scale == "robust":
-        return Scale(ROBUST_MULTIPLE * robust, robust)
+        return Scale(ROBUST_MULTIPLE * robust, robust, median)
     if scale == "adaptive":
-        multiple = best_multiple(pooled, robust, median, sizes) if robust > 0.0 else math.nan
-        return Scale(multiple * robust, robust)
+        multiple = math.nan
+        if robust > 0.0:
+            multiple = best_multiple(pooled, robust, median - origin, sizes)
+        return Scale(multiple * robust, robust, median)
     if isinstance(scale, str):
         raise ValueError(f"scale must be a number, 'robust' or 'adaptive', got {scale!r}")
-    return Scale(positive_width("scale", scale), robust)
+    return Scale(positive_width("scale", scale), robust, median)
+
+
+def _median_and_spread(points: Points) -> tuple[float, float]:
+    """The median, and 1.4826·MAD of the finite values about it (NaN where that is 0)."""
+    values, weights = points
+    median = weighted_median(values, weights)
+    if not math.isfinite(median):
+        return median, math.nan
+    finite = np.isfinite(values)
+    spread = robust_scale(np.abs(values[finite] - median), weights[finite])
+    return median, spread or math.nan
 
 
 def fitted_witness(pooled: Summary, scale: float | str | None) -> Witness:
@@ -71,25 +104,21 @@ def fitted_witness(pooled: Summary, scale: float | str | None) -> Witness:
     return Witness(width, width, pooled.grid.center + center)
 
 
-def best_multiple(
-    pooled: Summary, robust: float, median: float, sizes: tuple[float, float]
-) -> float:
+def best_multiple(pooled: Pooled, robust: float, near: float, sizes: tuple[float, float]) -> float:
     """The multiple of ``robust`` with the largest efficacy on the pooled sample.
 
     Efficacy is (mean ψ')²/var ψ, what a shift of the data is worth; for all-positive data
     (mean ψ'·x)²/var ψ, what a change by a factor is worth. Widths at which ψ is too skewed for
     sizes as unequal as these are left out: there the t approximation would reject too often.
     """
-    side = Side.of(pooled)
-    near = median - pooled.grid.center
-    zero = -pooled.grid.center if pooled.minimum > 0.0 else math.nan
-    smallest = smallest_multiple(pooled.size)
+    smallest = smallest_multiple(sum(sizes))
     inverse_n, inverse_m = (1.0 / size for size in sizes)
     imbalance = abs(inverse_n**2 - inverse_m**2) / (inverse_n + inverse_m) ** 1.5
 
     def rank(multiple: float) -> tuple[float, float, float]:
         """Larger is better: a skewness that is bearable, then efficacy."""
-        efficacy, skewness = _worth(side, Witness(multiple * robust, multiple * robust), near, zero)
+        witness = Witness(multiple * robust, multiple * robust)
+        efficacy, skewness = _worth(pooled.side, witness, near, pooled.zero)
         excess = max(0.0, abs(skewness) * imbalance - MOST_SKEWED)
         return -excess, efficacy, multiple
 
@@ -99,7 +128,7 @@ def best_multiple(
     return max(ranked)[2]
 
 
-def smallest_multiple(size: int) -> float:
+def smallest_multiple(size: float) -> float:
     """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
     return min(1.0, max(float(LADDER[0]), 1.4 / math.cbrt(size)))
 

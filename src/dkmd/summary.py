@@ -162,7 +162,7 @@ class Summary:
             raise ValueError(f"q must lie between 0 and 1, got {q!r}")
         if self.size == 0:
             return np.full(levels.shape, math.nan)[()]
-        values, weights = self._all_points()
+        values, weights = self.all_points()
         reached = np.searchsorted(np.cumsum(weights), levels * self.size * (1.0 - 1e-15))
         return values[np.minimum(reached, values.size - 1)][()]
 
@@ -177,7 +177,7 @@ class Summary:
 
     def median(self) -> float:
         """The median; ±inf when more than half of the values are."""
-        return weighted_median(*self._all_points())
+        return weighted_median(*self.all_points())
 
     def moments(self) -> Moments:
         """The occupied bins as numbers: what inference works on."""
@@ -218,7 +218,7 @@ class Summary:
 
         return read(path)
 
-    def _all_points(self) -> Points:
+    def all_points(self) -> Points:
         """``points`` within the range of the data, and the infinite values beside them."""
         values, weights = self.points()
         if values.size:

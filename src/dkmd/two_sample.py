@@ -136,14 +136,14 @@ def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = N
     if options.witness is None:
         fitted = fitted_scale(pooled, options.scale, (float(n), float(m)))
         if math.isnan(fitted.width):
-            return _without_scale(pooled, options)
+            return _without_scale(fitted.median, options)
         psi, fixed = Witness(fitted.width, fitted.width), False
     else:
         psi, fixed = options.witness, True
         _require_linear_if_unbounded(psi, pooled)
         fitted = fitted_scale(pooled, psi.sigma)
     pair = Pair(Side.of(x), Side.of(y), psi, x.grid.center, fixed)
-    test = pair.test(near=pooled.median() - x.grid.center if not fixed else 0.0)
+    test = pair.test(near=fitted.median - x.grid.center)
     if math.isfinite(test.center) and grouped is not None:
         at_center = replace(psi, center=x.grid.center + test.center)
         pair = replace(pair, **grouped(at_center))
@@ -292,10 +292,10 @@ def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options)
     if psi is None:
         grid = Grid.fit(*kept)
         pooled = Summary.of(kept[0], grid) + Summary.of(kept[1], grid)
-        width = fitted_scale(pooled, options.scale or "robust").width
-        if math.isnan(width):
-            return _without_scale(pooled, options)
-        psi = Witness(width, width)
+        fitted = fitted_scale(pooled, options.scale or "robust")
+        if math.isnan(fitted.width):
+            return _without_scale(fitted.median, options)
+        psi = Witness(fitted.width, fitted.width)
     return riemann_outcome(kept[0], kept[1], psi, options.alternative, options.method)
 
 
@@ -354,9 +354,9 @@ def _too_small(options: Options) -> Outcome:
     return NoOutcome(options.alternative)
 
 
-def _without_scale(pooled: Summary, options: Options) -> Outcome:
+def _without_scale(median: float, options: Options) -> Outcome:
     """Nothing to measure distances by: all values alike, or too many infinite ones."""
-    if math.isinf(pooled.median()):
+    if not math.isfinite(median):
         _warn("half of the values or more are at one infinity: there is no centre to compare at")
         return NoOutcome(options.alternative)
     _warn("all values are equal: there is no scale to compare on")
