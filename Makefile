@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports test-nojit bench clean
+.PHONY: help demo test check lint types imports test-nojit bench study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ test-nojit: $(READY)  ## the suite once more as plain Python, without its slow c
 
 bench: $(READY)  ## speed and memory, as ratios to named peers
 	$(BIN)/python benchmarks/bench.py
+
+study: $(READY)  ## the calibration study: size, power and coverage against peers (half an hour)
+	$(BIN)/python benchmarks/study.py
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
