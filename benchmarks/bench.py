@@ -10,16 +10,17 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import ttest_ind
+from scipy.stats import PermutationMethod, permutation_test, ttest_ind
 from statsmodels.stats.weightstats import ztest
 from timing import best_seconds, extra_mebibytes, machine
 
-from dkmd import Witness, exact, riemann, riemann_witness
+from dkmd import Grid, Summary, Witness, dkmd_2samp, exact, riemann, riemann_witness
 from dkmd.peers import mmd2
 
 OUTPUT = Path(__file__).with_name("bench.json")
@@ -41,7 +42,9 @@ class Ratio:
 
 def main() -> int:
     """Measure, print, write."""
-    ratios = [*_exact_rows(), *_riemann_rows(), _mmd2_row()]
+    ratios = [
+        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), _permutation_row()
+    ]  # fmt: skip
     _print_ratios(ratios)
     memory = _memory()
     curve = _cost_curve()
@@ -107,6 +110,64 @@ def _algorithm_1(x: np.ndarray, y: np.ndarray) -> float:
     return float(psi[from_x].mean() - psi[~from_x].mean())
 
 
+def _test_rows() -> list[Ratio]:
+    rows = []
+    for n, limit in ((2_000, 3.0), (2_000_000, 0.8), (20_000_000, 0.8)):
+        x, y = _samples(n)
+        welch = lambda x=x, y=y: ttest_ind(x, y, equal_var=False)  # noqa: E731
+        whole = lambda x=x, y=y: _everything(x, y)  # noqa: E731
+        rows.append(_row("dkmd_2samp", n, "scipy ttest_ind (Welch)", whole, welch, limit))
+        if n == 20_000_000:
+            rows += _filling_rows(x, y, welch)
+    return rows
+
+
+def _everything(x: np.ndarray, y: np.ndarray) -> None:
+    """The test with its defaults and both of its intervals."""
+    result = dkmd_2samp(x, y)
+    result.confidence_interval()
+    result.shift_interval()
+
+
+def _filling_rows(x: np.ndarray, y: np.ndarray, welch: Callable[[], object]) -> list[Ratio]:
+    grid = Grid.fit(x, y)
+    rows = []
+    for threads, limit in (("1", 0.5), (None, None)):
+        with _threads(threads):
+            fill = lambda: (Summary.of(x, grid), Summary.of(y, grid))  # noqa: E731
+            what = "Summary, 1 thread" if threads else "Summary"
+            rows.append(_row(what, x.size, "scipy ttest_ind (Welch)", fill, welch, limit))
+    return rows
+
+
+@contextmanager
+def _threads(count: str | None) -> Iterator[None]:
+    if count is not None:
+        os.environ["DKMD_NUM_THREADS"] = count
+    try:
+        yield
+    finally:
+        os.environ.pop("DKMD_NUM_THREADS", None)
+
+
+def _permutation_row() -> Ratio:
+    x, y = _samples(10_000)
+    method = PermutationMethod(n_resamples=9_999, rng=np.random.default_rng(0))
+
+    def mean_difference(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
+        return np.asarray(a.mean(axis=axis) - b.mean(axis=axis))
+
+    def scipys() -> object:
+        rng = np.random.default_rng(0)
+        samples = (x, y)
+        return permutation_test(
+            samples, mean_difference, vectorized=True, n_resamples=9_999, batch=100, rng=rng
+        )
+
+    ours = lambda: dkmd_2samp(x, y, method=method)  # noqa: E731
+    return _row("permutation", 10_000, "scipy permutation_test", ours, scipys, 0.1)
+
+
 def _mmd2_row() -> Ratio:
     x, y = _samples(20_000)
 
@@ -121,12 +182,12 @@ def _mmd2_row() -> Ratio:
 
 def _print_ratios(ratios: list[Ratio]) -> None:
     print(
-        f"\n{'':10}{'values':>12}  {'against':26}{'ours':>11}{'theirs':>12}{'ratio':>9}{'limit':>8}"
+        f"\n{'':18}{'values':>12}  {'against':26}{'ours':>11}{'theirs':>12}{'ratio':>9}{'limit':>8}"
     )
     for r in ratios:
         limit = f"{r.at_most:8.2f}" if r.at_most is not None else f"{'-':>8}"
         print(
-            f"{r.what:10}{r.values:>12}  {r.against:26}{r.ours_ms:8.3f} ms{r.theirs_ms:9.2f} ms"
+            f"{r.what:18}{r.values:>12}  {r.against:26}{r.ours_ms:8.3f} ms{r.theirs_ms:9.2f} ms"
             f"{r.ratio:9.3f}{limit}"
         )
 
