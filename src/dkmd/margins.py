@@ -10,7 +10,7 @@ from dkmd.result import DkmdResult, ExactOutcome
 Margin = float | str
 
 
-class _Region(NamedTuple):
+class Region(NamedTuple):
     """The shifts that do not matter, and the result whose shift they are measured against."""
 
     low: float
@@ -47,7 +47,7 @@ def verdict(result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float
     >>> verdict(result), verdict(result, 5), verdict(result, "3%"), verdict(result, "0.1sd")
     ('increase', 'equivalent', 'inconclusive', 'increase')
     """
-    region = _region(result, margin)
+    region = region_of(result, margin)
     low, high = region.result.shift_interval(confidence_level)
     if math.isnan(low) or math.isnan(high):
         return "inconclusive"
@@ -74,7 +74,7 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
     >>> equivalence(result, 0.3) < 0.01 < equivalence(result, 0.05)
     True
     """
-    region = _region(result, margin)
+    region = region_of(result, margin)
     if not region.low < region.high:
         raise ValueError(f"margin must be positive, got {margin!r}")
     outcome = region.result.outcome()
@@ -83,23 +83,23 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
     return outcome.equivalence(region.low, region.high)
 
 
-def _region(result: DkmdResult, margin: Margin) -> _Region:
-    """The margin as a region of shifts."""
+def region_of(result: DkmdResult, margin: Margin) -> Region:
+    """The margin as a region of shifts; for a percentage, of the result on logarithms."""
     if isinstance(margin, str):
         text = margin.strip()
         if text.endswith("%"):
             share = _amount(text[:-1], margin) / 100.0
             if share >= 1.0:
                 raise ValueError(f"a margin in percent must be below 100%, got {margin!r}")
-            return _Region(math.log1p(-share), math.log1p(share), result.on_logs())
+            return Region(math.log1p(-share), math.log1p(share), result.on_logs())
         if text.endswith("sd"):
             outcome = result.outcome()
             scale = outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan
             width = _amount(text[:-2], margin) * scale
-            return _Region(-width, width, result)
-        return _region(result, _amount(text, margin))
+            return Region(-width, width, result)
+        return region_of(result, _amount(text, margin))
     width = _amount(margin, margin)
-    return _Region(-width, width, result)
+    return Region(-width, width, result)
 
 
 def _amount(value: object, margin: Margin) -> float:

@@ -75,14 +75,14 @@ class ExactOutcome:
             return self.bootstrap.interval("shift", share, self.alternative)
         return shift_interval(self.pair, self.test, self.shift, confidence_level, self.alternative)
 
+    def pvalue_beyond(self, delta: float, alternative: str) -> float:
+        """The p-value of the test of (x − delta, y): "greater" asks if the shift is above delta."""
+        at = self.pair.test(delta, self.test.center)
+        return pvalue(at.t, at.df, alternative)
+
     def equivalence(self, low: float, high: float) -> float:
         """The p-value of the null that the shift lies outside (low, high): two one-sided tests."""
-        tests = ((low, "greater"), (high, "less"))
-        values = []
-        for delta, alternative in tests:
-            at = self.pair.test(delta, self.test.center)
-            values.append(pvalue(at.t, at.df, alternative))
-        return max(values)
+        return max(self.pvalue_beyond(low, "greater"), self.pvalue_beyond(high, "less"))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,242 @@
+"""The gate: benchmarks of two builds, paired by name, judged against a margin, for CI.
+
+A gate must not pass by accident. What cannot be judged is inconclusive and says why; benchmarks
+that vanished or appeared are listed; no common benchmark is an error.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dkmd.margins import Margin, region_of
+from dkmd.result import ExactOutcome
+from dkmd.sources.benchmarks import Benchmarks, Measurements
+from dkmd.two_sample import dkmd_2samp
+
+WORSE_WHEN = ("increase", "decrease")
+PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """One benchmark: how it moved and what that means.
+
+    ``shift`` and its interval are relative changes (0.02 is 2 %) where ``relative`` says so, else
+    amounts in ``unit``; positive when current is larger. ``pvalue`` is that of "worse than the
+    margin", corrected for the number of benchmarks.
+    """
+
+    name: str
+    unit: str
+    verdict: str  # "worse", "not worse" or "inconclusive"
+    reason: str
+    sizes: tuple[int, int]
+    centers: tuple[float, float]
+    shift: float
+    interval: tuple[float, float]
+    relative: bool
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All benchmarks of two builds."""
+
+    rows: tuple[GateRow, ...]
+    vanished: tuple[str, ...]
+    appeared: tuple[str, ...]
+    margin: Margin
+    worse: str
+    geometric_mean: float  # of the factors by which benchmarks changed; NaN if none could be told
+
+    @property
+    def outcome(self) -> str:
+        """What CI should do: "failed" if anything is worse, "inconclusive" if anything is so."""
+        verdicts = {row.verdict for row in self.rows}
+        if "worse" in verdicts:
+            return FAILED
+        return INCONCLUSIVE if "inconclusive" in verdicts else PASSED
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A benchmark before the correction for their number."""
+
+    row: GateRow
+    worse: float  # p-value of "worse than the margin"
+    fine: float  # p-value of "not worse than the margin"
+    log_change: float
+
+
+def gate(
+    reference: Benchmarks,
+    current: Benchmarks,
+    *,
+    margin: Margin = "5%",
+    worse: str = "increase",
+    alpha: float = 0.05,
+) -> Gate:
+    """Judge whether any benchmark of ``current`` is worse than that of ``reference``.
+
+    Parameters
+    ----------
+    reference, current : mapping of names to Measurements
+        As ``read_benchmarks`` gives them.
+    margin : float or str
+        The change that does not matter: a number in the benchmark's unit, "2%", or "0.1sd".
+    worse : {"increase", "decrease"}
+        Which direction is bad: times increase, throughputs decrease.
+    alpha : float
+        The probability of a false alarm over all benchmarks (Holm's correction), and that of
+        letting a benchmark pass that is worse than the margin.
+
+    Returns
+    -------
+    Gate
+        A benchmark is "worse" when the change is shown to exceed the margin, "not worse" when it
+        is shown not to, and else "inconclusive". Values of one process are taken as a group.
+    """
+    if worse not in WORSE_WHEN:
+        raise ValueError(f"worse must be 'increase' or 'decrease', got {worse!r}")
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
+    common = [name for name in reference if name in current]
+    if not common:
+        raise ValueError("the two files have no benchmark in common")
+    judged = [_judge(name, reference[name], current[name], margin, worse) for name in common]
+    corrected = _holm(np.array([j.worse for j in judged]))
+    rows = [_decided(j, p, alpha) for j, p in zip(judged, corrected.tolist(), strict=True)]
+    changes = [j.log_change for j in judged if math.isfinite(j.log_change)]
+    return Gate(
+        rows=tuple(rows),
+        vanished=_missing(reference, current),
+        appeared=_missing(current, reference),
+        margin=margin,
+        worse=worse,
+        geometric_mean=math.exp(math.fsum(changes) / len(changes)) if changes else math.nan,
+    )
+
+
+def _judge(
+    name: str, reference: Measurements, current: Measurements, margin: Margin, worse: str
+) -> _Judged:
+    """Compare one benchmark; whatever stands in the way becomes its reason."""
+    y, x = (_clean(m) for m in (reference, current))
+    sizes = (len(y.values), len(x.values))
+    reason = _obstacle(y, x, reference, current)
+    if reason:
+        return _undecided(name, reference.unit, sizes, reason)
+    groups = (x.groups, y.groups) if x.repeated or y.repeated else None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = dkmd_2samp(x.values, y.values, groups=groups)
+            region = region_of(result, margin)
+        except ValueError as error:
+            return _undecided(name, reference.unit, sizes, str(error))
+    outcome, judged = result.outcome(), region.result.outcome()
+    if not isinstance(outcome, ExactOutcome) or not isinstance(judged, ExactOutcome):
+        return _undecided(name, reference.unit, sizes, _told(caught) or "nothing varies")
+    relative = region.result is not result
+    limit, sign = (region.high, 1.0) if worse == "increase" else (region.low, -1.0)
+    beyond, within = ("greater", "less") if sign > 0.0 else ("less", "greater")
+    interval = judged.shift_interval(0.95)
+    centers = tuple(c + outcome.pair.origin for c in outcome.pair.centers())
+    row = GateRow(
+        name=name,
+        unit=reference.unit,
+        verdict="",
+        reason=_told(caught),
+        sizes=sizes,
+        centers=(centers[1], centers[0]),
+        shift=_change(judged.shift, relative),
+        interval=(_change(interval[0], relative), _change(interval[1], relative)),
+        relative=relative,
+        pvalue=math.nan,
+    )
+    positive = min(*x.values, *y.values) > 0.0
+    log_change = judged.shift if relative else math.nan
+    if not relative and positive:
+        log_change = float(result.on_logs().shift)
+    return _Judged(
+        row, judged.pvalue_beyond(limit, beyond), judged.pvalue_beyond(limit, within), log_change
+    )
+
+
+def _clean(measured: Measurements) -> Measurements:
+    """Without NaN."""
+    kept = [
+        (v, g) for v, g in zip(measured.values, measured.groups, strict=True) if not math.isnan(v)
+    ]
+    return Measurements(measured.unit, [v for v, _ in kept], [g for _, g in kept])
+
+
+def _obstacle(
+    y: Measurements, x: Measurements, reference: Measurements, current: Measurements
+) -> str:
+    """Why two sets of measurements cannot be compared; empty if they can."""
+    if reference.unit != current.unit:
+        return f"the units differ: {reference.unit} and {current.unit}"
+    for side, measured, given in (("reference", y, reference), ("current", x, current)):
+        if not measured.values:
+            return f"{side} has no values" + (" but NaN" if given.values else "")
+        if len(measured.values) < 2:
+            return f"{side} has one value: at least two are needed"
+        if measured.repeated and len(set(measured.groups)) < 2:
+            return f"all values of {side} come from one process: at least two are needed"
+    return ""
+
+
+def _told(caught: list[warnings.WarningMessage]) -> str:
+    return "; ".join(dict.fromkeys(str(w.message) for w in caught))
+
+
+def _undecided(name: str, unit: str, sizes: tuple[int, int], reason: str) -> _Judged:
+    nothing = (math.nan, math.nan)
+    row = GateRow(
+        name, unit, "inconclusive", reason, sizes, nothing, math.nan, nothing, False, math.nan
+    )
+    return _Judged(row, math.nan, math.nan, math.nan)
+
+
+def _decided(judged: _Judged, corrected: float, alpha: float) -> GateRow:
+    """The row with its verdict and corrected p-value."""
+    if math.isnan(judged.worse):
+        return judged.row
+    verdict = "inconclusive"
+    if corrected < alpha:
+        verdict = "worse"
+    elif judged.fine < alpha:
+        verdict = "not worse"
+    reason = judged.row.reason
+    if verdict == "inconclusive" and not reason:
+        reason = "too noisy or too few values for this margin"
+    row = judged.row
+    return GateRow(
+        row.name, row.unit, verdict, reason, row.sizes, row.centers, row.shift, row.interval,
+        row.relative, corrected,
+    )  # fmt: skip
+
+
+def _holm(pvalues: np.ndarray) -> np.ndarray:
+    """Holm's corrected p-values; NaN stays and does not count."""
+    corrected = np.full(pvalues.size, math.nan)
+    known = np.flatnonzero(~np.isnan(pvalues))
+    order = known[np.argsort(pvalues[known])]
+    scaled = pvalues[order] * np.arange(order.size, 0, -1)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return corrected
+
+
+def _missing(these: Mapping[str, object], those: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(name for name in these if name not in those)
+
+
+def _change(log_factor: float, relative: bool) -> float:
+    """A change of logarithms as a relative change, within what a double can hold."""
+    return math.expm1(min(log_factor, 700.0)) if relative else log_factor
