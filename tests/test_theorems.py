@@ -108,6 +108,24 @@ def test_it_follows_shifts_and_scales_of_the_data(
     assert exact(new_x, new_y, moved) / scale == pytest.approx(exact(x, y, psi), abs=tolerance)
 
 
+@given(NEAR, NEAR, st.floats(-1e3, 1e3), st.floats(-6, 6))
+def test_riemann_follows_shifts_and_scales_too(
+    x: list[float], y: list[float], shift: float, exponent: float
+) -> None:
+    scale = 10.0**exponent
+    psi, moved = Witness(2.0, 1.0, 0.5), Witness(2.0 * scale, scale, 0.5 * scale + shift)
+    new_x, new_y = (scale * np.array(v) + shift for v in (x, y))
+    tolerance = 1e-11 + 1e-10 * abs(shift) / scale
+    assert riemann(new_x, new_y, moved) / scale == pytest.approx(riemann(x, y, psi), abs=tolerance)
+
+
+def test_reflection_does_not_flip_riemann() -> None:
+    """Its steps reach to the left neighbour, so a mirror image is summed with other steps."""
+    x, y = [0.2, 1.5], [-0.7, 0.9, 3.0]
+    mirrored = riemann([-v for v in x], [-v for v in y], Witness())
+    assert abs(mirrored + riemann(x, y, Witness())) > 0.1
+
+
 FAMILIES = st.sampled_from([stats.norm, stats.cauchy, stats.logistic, stats.laplace, stats.uniform])
 LOCATIONS = st.floats(-2, 2).map(lambda v: round(v, 2))
 SCALES = st.floats(0.2, 5).map(lambda v: round(v, 2))
