@@ -33,11 +33,14 @@ LIMIT = 10.0
 PATIENCE = {"Algorithm 1 as printed": 2.5}
 """Times the limit: the paper's "tens of millions of points" is a claim about this method."""
 
+MEMORY_LIMIT = 3000.0
+"""Nor is a size tried that would take more memory than this (in MiB)."""
+
 REPEAT_FOR = 0.3
 """A size is repeated for so many seconds and the shortest time counts."""
 
-CLEARLY_TIMED = 1e-3
-"""Slopes are fitted to times above this (in seconds): below, fixed costs hide them."""
+BEYOND_FIXED_COST = 3.0
+"""Slopes are fitted to times of so many times that of the smallest size: below, fixed costs rule."""
 
 STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -108,13 +111,14 @@ class Row:
 
     method: str
     measured: tuple[Measured, ...]
-    next_seconds: float
-    """What the first size left out would have taken; NaN when none was."""
+    stopped: str = ""
+    """Why the next size was not tried; empty when all were."""
 
     @property
     def slope(self) -> float:
         """Exponent of the growth in time, fitted on log axes; NaN with fewer than two sizes."""
-        return _slope([(m.size, m.seconds) for m in self.measured if m.seconds > CLEARLY_TIMED])
+        least = BEYOND_FIXED_COST * self.measured[0].seconds
+        return _slope([(m.size, m.seconds) for m in self.measured if m.seconds >= least])
 
     @property
     def largest(self) -> Measured:
@@ -123,7 +127,7 @@ class Row:
 
 
 def _slope(points: Sequence[tuple[float, float]]) -> float:
-    if len(points) < 2:
+    if len(points) < 2 or not all(value > 0.0 for _, value in points):
         return math.nan
     sizes, values = np.log(np.array(points)).T
     return float(np.polyfit(sizes, values, 1)[0])
@@ -154,20 +158,24 @@ def _measure(task: _Task) -> Row:
     method(rng.normal(size=64), rng.normal(size=64))  # compiles and imports
     measured: list[Measured] = []
     for size in task.sizes:
-        expected = _expected(measured, size)
-        if expected > task.limit:
-            return Row(task.method, tuple(measured), expected)
+        seconds = _expected([(m.size, m.seconds) for m in measured], size)
+        mebibytes = _expected([(m.size, m.mebibytes) for m in measured], size)
+        if seconds > task.limit:
+            return Row(task.method, tuple(measured), f"{size:.0e} would take {seconds:.0f} s")
+        if mebibytes > MEMORY_LIMIT:
+            return Row(task.method, tuple(measured), f"{size:.0e} would take {mebibytes:.0f} MiB")
         x, y = rng.normal(size=size // 2), rng.normal(0.1, 1.0, size=size // 2)
         measured.append(_measure_once(method, x, y))
-    return Row(task.method, tuple(measured), math.nan)
+    return Row(task.method, tuple(measured))
 
 
-def _expected(measured: Sequence[Measured], size: int) -> float:
-    """Seconds at ``size``, from the growth between the two sizes before it."""
-    if len(measured) < 2:
+def _expected(points: Sequence[tuple[float, float]], size: int) -> float:
+    """Time or memory at ``size``, from the growth between the two sizes before it."""
+    if len(points) < 2 or not points[-2][1] > 0.0:
         return 0.0
-    growth = max(1.0, _slope([(m.size, m.seconds) for m in measured[-2:]]))
-    return measured[-1].seconds * (size / measured[-1].size) ** growth
+    growth = max(1.0, _slope(points[-2:]))
+    last_size, last = points[-1]
+    return last * (size / last_size) ** growth
 
 
 def _measure_once(method: Callable[[Array, Array], object], x: Array, y: Array) -> Measured:
@@ -245,7 +253,7 @@ def _summary(rows: Sequence[Row]) -> Table:
             row.largest.seconds,
             1e9 * row.largest.seconds / row.largest.size,
             2**20 * row.largest.mebibytes / row.largest.size,
-            "" if math.isnan(row.next_seconds) else f"would take {row.next_seconds:.0f} s",
+            row.stopped.replace("e+0", "e"),
         )
         for row in rows
     ]

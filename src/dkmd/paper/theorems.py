@@ -76,7 +76,7 @@ class Theorems:
     """All that the page of theorems shows."""
 
     properties: tuple[Property, ...]
-    witnesses: tuple[Witnesses, ...]
+    witness: Witnesses
     outliers: tuple[Outlier, ...]
 
 
@@ -90,10 +90,10 @@ def theorems(trials: int = 400, seed: int = SEED, run: Run = serial) -> Theorems
     )
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=2000), rng.normal(0.5, 1.0, size=2000)
-    witnesses = tuple(_witnesses(x, y, Witness(sigma, 1.0)) for sigma in (1.0, 4.0))
+    witness = _witnesses(x, y, Witness(sigma=4.0, tau=1.0))
     x, y = rng.normal(size=N), rng.normal(0.3, 1.0, size=N)
     outliers = tuple(_outlier(at, x, y) for at in OUTLIERS)
-    return Theorems(properties, witnesses, outliers)
+    return Theorems(properties, witness, outliers)
 
 
 def _trial(cell: tuple[str, str], rng: np.random.Generator) -> list[float]:
