@@ -1,4 +1,4 @@
-"""Consistency: how fast the estimators approach the population value (the remark of section 3.3)."""
+"""Consistency: how fast the estimators approach the population value (remark of section 3.3)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Row:
 def consistency(
     trials: dict[int, int] | None = None, seed: int = SEED, run: Run = serial
 ) -> list[Row]:
-    """P = N(0, 1), Q = N(0.5, 1), σ ∈ {1, 4}, τ = 1, for n = m from 1e2 to 1e7 (``trials`` by n)."""
+    """P = N(0, 1), Q = N(0.5, 1), σ ∈ {1, 4}, τ = 1, n = m from 1e2 to 1e7 (``trials`` by n)."""
     from scipy.stats import norm
 
     counts = TRIALS if trials is None else trials

@@ -40,8 +40,9 @@ def figure4(trials: int = 200, seed: int = SEED, run: Run = serial) -> list[Row]
     return [
         Row(
             shift,
-            *(Spread.of(values) for values in of_cell.T),
-            population(norm(), norm(shift), PSI),
+            riemann=Spread.of(of_cell[:, 0]),
+            exact=Spread.of(of_cell[:, 1]),
+            population=population(norm(), norm(shift), PSI),
         )
         for shift, of_cell in zip(SHIFTS, drawn, strict=True)
     ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dkmd.paper import consistency, figure4, printed, scaling, table1, table2, table3, theorems
+from dkmd.paper.report import text
 from dkmd.paper.style import (
     EXACT,
     EXACT_MARK,
@@ -24,8 +25,8 @@ from dkmd.paper.style import (
     panels,
     styled,
 )
-from dkmd.paper.report import text
 from dkmd.paper.trials import Spread
+from dkmd.sources.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,8 +87,8 @@ def outliers(rows: Sequence[table2.Row]) -> Figure:
             wrong.plot(place, [100.0 * s.wrong_sign for s in of], label=label, **style)
         for group, row in enumerate(printed.TABLE_2):
             reach = (group - 0.45, group + 0.45)
-            label = "paper’s standard deviation of DKMD" if group == 0 else None
-            spread.plot(reach, [row.dkmd.sd] * 2, color=INK, linewidth=1.2, label=label)
+            name = "paper’s standard deviation of DKMD" if group == 0 else None
+            spread.plot(reach, [row.dkmd.sd] * 2, color=INK, linewidth=1.2, label=name)
         run = rows[0].exact.spread.trials // table2.RUNS
         spread.set_yscale("log")
         spread.set_ylabel(f"standard deviation of {run} trials")
@@ -104,7 +105,7 @@ def outliers(rows: Sequence[table2.Row]) -> Figure:
         return figure
 
 
-def _positions(rows: Sequence[table2.Row]) -> tuple[np.ndarray, dict[float, str]]:
+def _positions(rows: Sequence[table2.Row]) -> tuple[Array, dict[float, str]]:
     """Where each row stands: groups by k, in a group a place for each reading; and their names."""
     ks = [row.k for row in printed.TABLE_2]
     readings = list(table2.READINGS)
@@ -119,56 +120,42 @@ def _positions(rows: Sequence[table2.Row]) -> tuple[np.ndarray, dict[float, str]
 
 def sensitivity(rows: Sequence[table3.Row]) -> Figure:
     """Figure 3: what the Riemann estimator finds, what there is, and the share."""
-    widths = printed.WIDTHS
-    by_cell = {(row.sigma, row.tau): row for row in rows}
-
-    def matrix(field: str) -> np.ndarray:
-        return np.array(
-            [
-                [
-                    value.mean if isinstance(value := getattr(by_cell[s, t], field), Spread) else value
-                    for t in widths
-                ]
-                for s in widths
-            ]
-        )
-
-    riemann, truth = matrix("riemann"), matrix("population")
+    shape = (len(printed.WIDTHS), len(printed.WIDTHS))  # σ down, τ across, as the rows come
+    riemann = np.array([row.riemann.mean for row in rows]).reshape(shape)
+    truth = np.array([row.population for row in rows]).reshape(shape)
     with styled():
-        figure, axes = panels(10.4, 3.9, 3, sharey=True)
-        top = float(-truth.min())
-        shown = (
-            ("DKMD by riemann, the paper’s map", -riemann, "YlGnBu", (0.0, top), lambda v: f"−{v:.2f}"),
-            ("DKMD of the population", -truth, "YlGnBu", (0.0, top), lambda v: f"−{v:.2f}"),
-            ("riemann as a share of it", riemann / truth, "Oranges_r", (0.0, 1.2), lambda v: f"{v:.0%}"),
-        )
-        for axis, (title, values, colours, limits, words) in zip(axes, shown, strict=True):
-            mesh = axis.pcolormesh(
-                values, cmap=colours, vmin=limits[0], vmax=limits[1], edgecolors="white", linewidth=1
-            )
-            for i, row in enumerate(values):
-                for j, value in enumerate(row):
-                    r, g, b, _ = mesh.to_rgba(value)
-                    light = 0.299 * r + 0.587 * g + 0.114 * b > 0.55
-                    axis.text(
-                        j + 0.5,
-                        i + 0.5,
-                        words(value),
-                        ha="center",
-                        va="center",
-                        color=ON_LIGHT if light else ON_DARK,
-                        fontsize=8.5,
-                    )
-            axis.set_title(title)
-            axis.set_xticks(np.arange(5) + 0.5, [f"{w:g}" for w in widths])
-            axis.set_yticks(np.arange(5) + 0.5, [f"{w:g}" for w in widths])
-            axis.set_xlabel("width of the weight, τ (sd of P)")
-            axis.grid(False)
-            axis.tick_params(length=0)
-            for spine in axis.spines.values():
-                spine.set_visible(False)
-        axes[0].set_ylabel("width of the kernel, σ (sd of P)")
+        figure, (found, there, share) = panels(10.4, 3.9, 3, sharey=True)
+        deepest = float(-truth.min())
+        _map(found, -riemann, "YlGnBu", deepest, lambda v: text(-v, ".2f"))
+        _map(there, -truth, "YlGnBu", deepest, lambda v: text(-v, ".2f"))
+        _map(share, riemann / truth, "Oranges_r", 1.2, lambda v: f"{v:.0%}")
+        found.set_title("DKMD by riemann, the paper’s map")
+        there.set_title("DKMD of the population")
+        share.set_title("riemann as a share of it")
+        found.set_ylabel("width of the kernel, σ (sd of P)")
         return figure
+
+
+def _map(
+    axis: Axes, values: Array, colours: str, top: float, words: Callable[[float], str]
+) -> None:
+    """A cell for each σ and τ, coloured from 0 to ``top``, with its number."""
+    import matplotlib
+
+    palette = matplotlib.colormaps[colours]
+    axis.pcolormesh(values, cmap=palette, vmin=0.0, vmax=top, edgecolors="white", linewidth=1)
+    for (i, j), value in np.ndenumerate(values):
+        red, green, blue, _ = palette(value / top)
+        light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
+        colour = ON_LIGHT if light else ON_DARK
+        axis.text(j + 0.5, i + 0.5, words(value), color=colour, ha="center", va="center")
+    ticks = np.arange(len(printed.WIDTHS)) + 0.5
+    axis.set_xticks(ticks, [f"{width:g}" for width in printed.WIDTHS])
+    axis.set_yticks(ticks, [f"{width:g}" for width in printed.WIDTHS])
+    axis.set_xlabel("width of the weight, τ (sd of P)")
+    axis.grid(False)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
 
 
 def sliding(rows: Sequence[figure4.Row]) -> Figure:
@@ -186,7 +173,9 @@ def sliding(rows: Sequence[figure4.Row]) -> Figure:
             of = [getattr(row, field) for row in rows]
             mean, sd = np.array([s.mean for s in of]), np.array([s.sd for s in of])
             style = {**mark, "linestyle": "none", "markersize": 4.0}
-            axis.fill_between(at, mean - sd, mean + sd, color=mark["color"], alpha=0.18, linewidth=0)
+            axis.fill_between(
+                at, mean - sd, mean + sd, color=mark["color"], alpha=0.18, linewidth=0
+            )
             axis.plot(at, mean, label=f"{label}, mean ± sd", **style)
         axis.set_xlabel("shift of Q, μ (sd of P)")
         axis.set_ylabel("DKMD(P, Q)")
@@ -201,7 +190,7 @@ def sliding(rows: Sequence[figure4.Row]) -> Figure:
         return figure
 
 
-_METHOD_MARKS = {
+_METHOD_MARKS: dict[str, Mapping[str, Any]] = {
     "exact": {"color": EXACT, "marker": "o", "linestyle": "-"},
     "riemann": {"color": RIEMANN, "marker": "s", "linestyle": "-"},
     "Algorithm 1 as printed": {"color": RIEMANN, "marker": "D", "linestyle": "--"},
@@ -245,7 +234,9 @@ def convergence(rows: Sequence[consistency.Row]) -> Figure:
         for axis, sigma in zip(axes, sorted({row.sigma for row in rows}), strict=True):
             own = [row for row in rows if row.sigma == sigma]
             n = np.array([row.n for row in own])
-            axis.plot(n, [abs(r.riemann_bias) for r in own], **RIEMANN_MARK, label="riemann, |bias|")
+            axis.plot(
+                n, [abs(r.riemann_bias) for r in own], **RIEMANN_MARK, label="riemann, |bias|"
+            )
             dotted = {**RIEMANN_MARK, "linestyle": ":", "markerfacecolor": "none"}
             axis.plot(n, [row.riemann.sd for row in own], **dotted, label="riemann, sd")
             axis.plot(n, [row.exact.sd for row in own], **EXACT_MARK, label="exact, sd")
@@ -266,7 +257,7 @@ def convergence(rows: Sequence[consistency.Row]) -> Figure:
 
 
 def departures(result: theorems.Theorems) -> Figure:
-    """The three reasons: the range ends, steps are one-sided, a lone outlier brings its own step."""
+    """The three reasons: the range ends, steps are one-sided, an outlier brings its own step."""
     with styled():
         figure, (ends, steps, lone) = panels(11.0, 4.0, 3)
         of = result.witness
@@ -278,7 +269,14 @@ def departures(result: theorems.Theorems) -> Figure:
         ends.legend(loc="upper left")
 
         immunity = next(p for p in result.properties if "immunity" in p.theorem)
-        steps.hist(immunity.riemann, bins=40, color=RIEMANN, edgecolor="white", linewidth=0.5, label="riemann")
+        steps.hist(
+            immunity.riemann,
+            bins=40,
+            color=RIEMANN,
+            edgecolor="white",
+            linewidth=0.5,
+            label="riemann",
+        )
         steps.axvline(0.0, color=EXACT, linewidth=2.0, label="exact: 0 every time")
         steps.set_xlabel("DKMD of two samples symmetric about 0")
         steps.set_ylabel("pairs of samples")
@@ -287,7 +285,9 @@ def departures(result: theorems.Theorems) -> Figure:
         steps.legend(loc="upper right")
 
         at = [o.at for o in result.outliers]
-        lone.plot(at, [o.psi_hat for o in result.outliers], **RIEMANN_MARK, label=r"$\hat\psi$ (riemann)")
+        lone.plot(
+            at, [o.psi_hat for o in result.outliers], **RIEMANN_MARK, label=r"$\hat\psi$ (riemann)"
+        )
         lone.plot(at, [o.psi for o in result.outliers], **EXACT_MARK, label=r"$\psi$ (exact)")
         lone.axhline(theorems.PSI.bound, color=MUTED, linewidth=0.8)
         lone.annotate("2σ, the bound", (at[-1], 2.6), color=MUTED, ha="right")
@@ -301,7 +301,7 @@ def departures(result: theorems.Theorems) -> Figure:
 
 
 def _bars(
-    axis: Axes, at: np.ndarray, values: Sequence[Spread], label: str, mark: Mapping[str, Any]
+    axis: Axes, at: Array, values: Sequence[Spread], label: str, mark: Mapping[str, Any]
 ) -> None:
     """Means with their standard deviations, unconnected."""
     style = {**mark, "linestyle": "none"}

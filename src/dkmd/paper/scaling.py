@@ -24,7 +24,7 @@ from dkmd.sources.arrays import Array
 from dkmd.witness import Witness
 
 PSI = Witness(sigma=1.0, tau=1.0)
-SIZES = tuple(int(a * 10**e) for e in range(3, 8) for a in (1, 3)) + (10**8,)
+SIZES = (*(a * 10**e for e in range(3, 8) for a in (1, 3)), 10**8)
 """Values in all, half of them in either sample."""
 
 LIMIT = 10.0
@@ -40,7 +40,7 @@ REPEAT_FOR = 0.3
 """A size is repeated for so many seconds and the shortest time counts."""
 
 BEYOND_FIXED_COST = 3.0
-"""Slopes are fitted to times of so many times that of the smallest size: below, fixed costs rule."""
+"""Slopes are fitted to times of so many times that of the smallest size: fixed costs rule below."""
 
 STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -175,7 +175,7 @@ def _expected(points: Sequence[tuple[float, float]], size: int) -> float:
         return 0.0
     growth = max(1.0, _slope(points[-2:]))
     last_size, last = points[-1]
-    return last * (size / last_size) ** growth
+    return last * math.pow(size / last_size, growth)
 
 
 def _measure_once(method: Callable[[Array, Array], object], x: Array, y: Array) -> Measured:
@@ -217,7 +217,9 @@ def tables(rows: Sequence[Row]) -> list[Table]:
     sizes = sorted({m.size for row in rows for m in row.measured})
     return [
         _pivot("scaling-seconds", "Scaling: seconds", rows, sizes, "seconds", ".3g"),
-        _pivot("scaling-memory", "Scaling: peak MiB beyond inputs", rows, sizes, "mebibytes", ".1f"),
+        _pivot(
+            "scaling-memory", "Scaling: peak MiB beyond inputs", rows, sizes, "mebibytes", ".1f"
+        ),
         _summary(rows),
     ]
 

@@ -1,4 +1,4 @@
-"""What each experiment shows, in words: a section per experiment, every number taken from its result.
+"""What each experiment shows, in words: a section each, every number taken from its result.
 
 Verdicts are computed, not remembered: a run that shows something else says something else.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 from dkmd.paper import (
     consistency,
@@ -25,15 +26,16 @@ from dkmd.paper.report import Claim, Figure, Section, text
 HOLDS, IN_PART, DOES_NOT = "holds", "in part", "does not hold"
 
 INTRODUCTION = (
-    "Every experiment of the paper, run again with its own estimator (riemann: its Algorithm 1), with "
-    "the exact estimator of this package, and beside the value that both estimate (population: the "
-    "integral itself). Positive means that P, the first sample, is larger. P is N(0, 1) throughout, so "
-    "shifts and widths are in units of its standard deviation.",
+    "Every experiment of the paper, run again with its own estimator (riemann: its Algorithm 1), "
+    "with the exact estimator of this package, and beside the value that both estimate "
+    "(population: the integral itself). Positive means that P, the first sample, is larger. P is "
+    "N(0, 1) throughout, so shifts and widths are in units of its standard deviation.",
     "In short: the paper’s numbers reproduce, cell for cell. What does not hold is what its text "
-    "concludes from them, for three reasons that lie in the estimator and not in the idea. Its sum "
-    "stops where the data ends; its steps look to the left only; and a lone outlier brings the gap "
-    "before it as its own weight. The idea, a signed and bounded kernel statistic, stands: the exact "
-    "estimator, which integrates instead of summing over the data, keeps what the paper promises.",
+    "concludes from them, for three reasons that lie in the estimator and not in the idea. Its "
+    "sum stops where the data ends; its steps look to the left only; and a lone outlier brings "
+    "the gap before it as its own weight. The idea, a signed and bounded kernel statistic, "
+    "stands: the exact estimator, which integrates instead of summing over the data, keeps what "
+    "the paper promises.",
 )
 
 
@@ -58,15 +60,17 @@ def of_table1(rows: Sequence[table1.Row]) -> Section:
     return Section(
         "Table 1 and Figure 1: location and scale",
         [
-            f"{agree} of {of} cells agree with the paper within the error of the two simulations. The "
-            f"paper’s estimator is biased toward 0: at μ = 1 it prints {text(shift.printed.dkmd.mean)}, "
-            f"ours gives {text(shift.riemann.mean)}, and the population value is "
-            f"{text(shift.population)}: {off:.0%} are missing, because the sum stops at the range of "
-            f"the data. The exact estimator gives {text(shift.exact.mean)}.",
-            f"Under a pure change of scale the population value is 0. The {wide.printed.dkmd.mean} that "
-            f"the paper prints at s = 4 is not all chance: the Riemann estimator’s mean is "
-            f"{text(wide.riemann.mean)} here, {errors:.1f} standard errors from 0, because its steps "
-            f"look to the left only. The exact estimator’s is {text(wide.exact.mean)}, within "
+            f"{agree} of {of} cells agree with the paper within the error of the two simulations. "
+            "The paper’s estimator is biased toward 0: at μ = 1 it prints "
+            f"{text(shift.printed.dkmd.mean)}, ours gives {text(shift.riemann.mean)}, and the "
+            f"population value is {text(shift.population)}: {off:.0%} are missing, because the "
+            "sum stops at the range of the data. The exact estimator gives "
+            f"{text(shift.exact.mean)}.",
+            "Under a pure change of scale the population value is 0. The "
+            f"{wide.printed.dkmd.mean} that the paper prints at s = 4 is not all chance: the "
+            f"Riemann estimator’s mean is {text(wide.riemann.mean)} here, {errors:.1f} standard "
+            "errors from 0, because its steps look to the left only. The exact estimator’s is "
+            f"{text(wide.exact.mean)}, within "
             f"{abs(wide.exact.mean) / wide.exact.standard_error:.1f}.",
         ],
         [table1.table(rows)],
@@ -74,9 +78,9 @@ def of_table1(rows: Sequence[table1.Row]) -> Section:
             Figure(
                 "figure1",
                 "DKMD follows a shift and ignores a change of spread; MMD² answers to both",
-                "Four panels. DKMD falls with the shift of Q and stays at 0 as its spread grows; MMD² "
-                "grows with both. Riemann and paper coincide, the exact estimator lies on the "
-                "population line.",
+                "Four panels. DKMD falls with the shift of Q and stays at 0 as its spread grows; "
+                "MMD² grows with both. Riemann and paper coincide, the exact estimator lies on "
+                "the population line.",
                 partial(figures.location_and_scale, rows),
             )
         ],
@@ -110,19 +114,19 @@ def of_table2(rows: Sequence[table2.Row]) -> Section:
     return Section(
         "Table 2 and Figure 2: outliers",
         [
-            f"Without outliers {agree} of {of} cells agree with the paper. With them there is no number "
-            "to agree with: a Cauchy variable has no mean and no variance, so the standard deviation "
-            f"of {run} trials is another one in every run. With k = 5 it went from {low:.2f} to "
-            f"{high:.0f} here; the paper’s {printed.TABLE_2[-1].dkmd.sd:.2f} is one such draw. Medians "
-            "and wrong signs do settle. The paper does not say which sample has the outliers, so each "
-            f"reading is shown: {readings}.",
-            f"The text says that the standard deviation stays bounded and that |ψ| ≤ 2σ. That is true of "
-            f"ψ and not of the paper’s estimate of it: the last point’s step is the gap before it. "
-            f"With k = 5 the Riemann estimator has the wrong sign in {min(wrong):.1%} to {max(wrong):.1%} "
-            f"of the trials, by reading (the mean difference in {min(mean_wrong):.1%} to "
-            f"{max(mean_wrong):.1%}). The exact estimator’s standard deviation is at most {sd:.4f} in "
-            f"every row ({clean.exact.spread.sd:.4f} without outliers), and its sign is wrong in "
-            f"{exact_wrong:.1%}.",
+            f"Without outliers {agree} of {of} cells agree with the paper. With them there is no "
+            "number to agree with: a Cauchy variable has no mean and no variance, so the "
+            f"standard deviation of {run} trials is another one in every run. With k = 5 it went "
+            f"from {low:.2f} to {high:.0f} here; the paper’s {printed.TABLE_2[-1].dkmd.sd:.2f} is "
+            "one such draw. Medians and wrong signs do settle. The paper does not say which "
+            f"sample has the outliers, so each reading is shown: {readings}.",
+            "The text says that the standard deviation stays bounded and that |ψ| ≤ 2σ. That is "
+            "true of ψ and not of the paper’s estimate of it: the last point’s step is the gap "
+            f"before it. With k = 5 the Riemann estimator has the wrong sign in {min(wrong):.1%} "
+            f"to {max(wrong):.1%} of the trials, by reading (the mean difference in "
+            f"{min(mean_wrong):.1%} to {max(mean_wrong):.1%}). The exact estimator’s standard "
+            f"deviation is at most {sd:.4f} in every row ({clean.exact.spread.sd:.4f} without "
+            f"outliers), and its sign is wrong in {exact_wrong:.1%}.",
             "The mean difference is printed as in the paper, mean of Q minus mean of P; the text "
             "defines it the other way round. That is why its sign is opposite to DKMD’s.",
         ],
@@ -131,18 +135,20 @@ def of_table2(rows: Sequence[table2.Row]) -> Section:
             Figure(
                 "figure2",
                 "Outliers move the mean difference and the Riemann estimator, not the exact one",
-                "Two panels against the number of outliers: the standard deviation, on a log axis, and "
-                "the share of wrong signs. Riemann and mean difference grow by two orders of "
-                "magnitude, the exact estimator stays where it was without outliers.",
+                "Two panels against the number of outliers: the standard deviation, on a log "
+                "axis, and the share of wrong signs. Riemann and mean difference grow by two "
+                "orders of magnitude, the exact estimator stays where it was without outliers.",
                 partial(figures.outliers, rows),
             )
         ],
         [
-            Claim("Table 2 without outliers", f"{agree} of {of} cells agree", _whether(agree == of)),
+            Claim(
+                "Table 2 without outliers", f"{agree} of {of} cells agree", _whether(agree == of)
+            ),
             Claim(
                 "Table 2 with outliers",
-                f"the printed sd of 10.45 lies between {low:.2f} and {high:.0f}, the sds of our runs; "
-                "none of them settles",
+                f"the printed sd of 10.45 lies between {low:.2f} and {high:.0f}, the sds of our "
+                "runs; none of them settles",
                 "cannot be checked",
             ),
             Claim(
@@ -170,8 +176,8 @@ def of_table3(rows: Sequence[table3.Row]) -> Section:
     two, four = (next(r for r in rows if (r.sigma, r.tau) == (s, 1.0)) for s in (2.0, 4.0))
     likely = table3.likely_trials(rows)
     guess = (
-        f" The paper states no number of trials; how much its standard deviations scatter about ours "
-        f"suggests about {likely:.0f}, and the comparison assumes {printed.ASSUMED_TRIALS}."
+        " The paper states no number of trials; how much its standard deviations scatter about "
+        f"ours suggests about {likely:.0f}, and the comparison assumes {printed.ASSUMED_TRIALS}."
         if 20.0 < likely < 1000.0
         else ""
     )
@@ -180,21 +186,22 @@ def of_table3(rows: Sequence[table3.Row]) -> Section:
         [
             f"{agree} of {of} cells agree with the paper, and the sign is right in {negative} of "
             f"{len(rows)}.{guess}",
-            f"The map is that of the range of the data as much as that of DKMD. The wider the kernel, "
-            f"the more of the integral lies where there is no data: at σ = 4 the Riemann estimator finds "
-            f"{min(shares):.0%} to {max(shares):.0%} of the population value. The paper’s magnitudes fall "
-            f"from σ = 2 to σ = 4 (at τ = 1 from {text(two.printed.mean)} to {text(four.printed.mean)}); "
-            f"the population’s rise ({text(two.population)} to {text(four.population)}), as the text "
-            "says they should: “as σ increases, broader structural differences are captured”.",
+            "The map is that of the range of the data as much as that of DKMD. The wider the "
+            "kernel, the more of the integral lies where there is no data: at σ = 4 the Riemann "
+            f"estimator finds {min(shares):.0%} to {max(shares):.0%} of the population value. The "
+            f"paper’s magnitudes fall from σ = 2 to σ = 4 (at τ = 1 from {text(two.printed.mean)} "
+            f"to {text(four.printed.mean)}); the population’s rise ({text(two.population)} to "
+            f"{text(four.population)}), as the text says they should: “as σ increases, broader "
+            "structural differences are captured”.",
         ],
         [table3.table(rows)],
         [
             Figure(
                 "figure3",
                 "The wider the kernel, the less the Riemann sum finds",
-                "Three 5 × 5 maps over σ and τ: DKMD by the Riemann estimator, DKMD of the population, "
-                "and the first as a share of the second, which falls from 100 % at σ = 0.25 to a third "
-                "at σ = τ = 4.",
+                "Three 5 × 5 maps over σ and τ: DKMD by the Riemann estimator, DKMD of the "
+                "population, and the first as a share of the second, which falls from 100 % at σ "
+                "= 0.25 to a third at σ = τ = 4.",
                 partial(figures.sensitivity, rows),
             )
         ],
@@ -221,29 +228,30 @@ def of_figure4(rows: Sequence[figure4.Row]) -> Section:
     checks = figure4.checks(rows)
     values = [row.population for row in rows]
     middle = next(row for row in rows if row.shift == 0.0)
-    steps = [b - a for a, b in zip(values, values[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(values)]
     falls = [
-        all(a.mean > b.mean for a, b in zip(of, of[1:], strict=False))
+        all(a.mean > b.mean for a, b in pairwise(of))
         for of in ([row.riemann for row in rows], [row.exact for row in rows])
     ]
     return Section(
         "Figure 4: Q slides past P",
         [
             "The population’s curve is smooth, strictly monotone and odd, and passes through the "
-            f"origin. The means of both estimators follow it, the Riemann estimator flatter: at μ = 2 it "
-            f"gives {text(rows[-1].riemann.mean)}, the exact estimator {text(rows[-1].exact.mean)}, the "
-            f"population {text(values[-1])}. A single pair of samples does not pass exactly through "
-            f"the origin: at μ = 0 its standard deviation is {text(middle.exact.sd)}.",
-            f"The curve flattens: its step from μ = 1.9 to 2 is {steps[-1] / steps[len(steps) // 2]:.0%} of "
-            "that at 0. A bounded ψ has to.",
+            "origin. The means of both estimators follow it, the Riemann estimator flatter: at μ "
+            f"= 2 it gives {text(rows[-1].riemann.mean)}, the exact estimator "
+            f"{text(rows[-1].exact.mean)}, the population {text(values[-1])}. A single pair of "
+            "samples does not pass exactly through the origin: at μ = 0 its standard deviation "
+            f"is {text(middle.exact.sd)}.",
+            "The curve flattens: its step from μ = 1.9 to 2 is "
+            f"{steps[-1] / steps[len(steps) // 2]:.0%} of that at 0. A bounded ψ has to.",
         ],
         [figure4.table(rows)],
         [
             Figure(
                 "figure4",
                 "DKMD as Q slides from −2 to 2",
-                "A smooth falling curve through the origin. The exact estimator lies on the population "
-                "line, the Riemann estimator is flatter on both sides.",
+                "A smooth falling curve through the origin. The exact estimator lies on the "
+                "population line, the Riemann estimator is flatter on both sides.",
                 partial(figures.sliding, rows),
             )
         ],
@@ -273,21 +281,22 @@ def of_scaling(rows: Sequence[scaling.Row]) -> Section:
         "Scaling: time and memory",
         [
             f"Algorithm 1 as printed (its loops compiled) takes {million.seconds:.2g} s for "
-            f"{million.size:,} values and {biggest.seconds:.3g} s for {biggest.size:,}. The same sum "
-            f"in one pass, riemann, takes {same.seconds:.2g} s there and an eighth of the memory. The "
-            f"exact estimator needs no sort and no array: {ours.largest.seconds:.2g} s for "
-            f"{ours.largest.size:,} values. The paper’s O(N log N) shows as a slope a little above 1 "
-            f"({algorithm.slope:.2f}), the quadratic formula as {by_name['quadratic formula'].slope:.1f}.",
-            "Times are of one machine and move from run to run; slopes and order do not move much. A "
-            "method stops where its next size would take too long or too much memory.",
+            f"{million.size:,} values and {biggest.seconds:.3g} s for {biggest.size:,}. The same "
+            f"sum in one pass, riemann, takes {same.seconds:.2g} s there and an eighth of the "
+            f"memory. The exact estimator needs no sort and no array: {ours.largest.seconds:.2g} "
+            f"s for {ours.largest.size:,} values. The paper’s O(N log N) shows as a slope a "
+            f"little above 1 ({algorithm.slope:.2f}), the quadratic formula as "
+            f"{by_name['quadratic formula'].slope:.1f}.",
+            "Times are of one machine and move from run to run; slopes and order do not move "
+            "much. A method stops where its next size would take too long or too much memory.",
         ],
         scaling.tables(rows),
         [
             Figure(
                 "scaling",
                 "Time and memory by size",
-                "Two panels on log axes: time and peak memory of seven methods from a thousand to a "
-                "hundred million values. The exact estimator is lowest in both.",
+                "Two panels on log axes: time and peak memory of seven methods from a thousand "
+                "to a hundred million values. The exact estimator is lowest in both.",
                 partial(figures.growth, rows),
             )
         ],
@@ -310,29 +319,33 @@ def of_consistency(rows: Sequence[consistency.Row]) -> Section:
     return Section(
         "Consistency: how fast the estimators arrive",
         [
-            "The remark of section 3.3 says that the Riemann estimator converges as N → ∞ and max Δz → 0. "
-            "It does, slowly: for normal data the range grows like √(2 ln n), and the part of the "
-            "integral beyond it shrinks accordingly, faster for a narrow kernel than for a wide one. "
-            f"With n = {largest:,} values a side the bias is still {shares[0]:.1%} of the population value "
-            f"for σ = 1 and {shares[1]:.1%} for σ = 4, that is {abs(narrow.riemann_bias) / narrow.exact.sd:.0f} "
-            f"and {abs(wide.riemann_bias) / wide.exact.sd:.0f} standard deviations of the exact estimator.",
-            "The exact estimator has no bias at any size; what its mean is off by is chance, and its "
-            "standard deviation falls as 1/√n.",
+            "The remark of section 3.3 says that the Riemann estimator converges as N → ∞ and "
+            "max Δz → 0. It does, slowly: for normal data the range grows like √(2 ln n), and "
+            "the part of the integral beyond it shrinks accordingly, faster for a narrow kernel "
+            f"than for a wide one. With n = {largest:,} values a side the bias is still "
+            f"{shares[0]:.1%} of the population value for σ = 1 and {shares[1]:.1%} for σ = 4, "
+            f"that is {abs(narrow.riemann_bias) / narrow.exact.sd:.0f} and "
+            f"{abs(wide.riemann_bias) / wide.exact.sd:.0f} standard deviations of the exact "
+            "estimator.",
+            "The exact estimator has no bias at any size; what its mean is off by is chance, and "
+            "its standard deviation falls as 1/√n.",
         ],
         [consistency.table(rows)],
         [
             Figure(
                 "consistency",
                 "Bias and spread by sample size",
-                "Two log-log panels, σ = 1 and σ = 4. The exact estimator’s standard deviation falls as "
-                "1/√n; the Riemann estimator’s bias falls far more slowly and for σ = 4 hardly at all.",
+                "Two log-log panels, σ = 1 and σ = 4. The exact estimator’s standard deviation "
+                "falls as 1/√n; the Riemann estimator’s bias falls far more slowly and for σ = 4 "
+                "hardly at all.",
                 partial(figures.convergence, rows),
             )
         ],
         [
             Claim(
                 "The Riemann estimator is consistent (3.3)",
-                f"bias {shares[0]:.1%} (σ = 1) and {shares[1]:.1%} (σ = 4) of the value at n = {largest:,}",
+                f"bias {shares[0]:.1%} (σ = 1) and {shares[1]:.1%} (σ = 4) of the value at n = "
+                f"{largest:,}",
                 f"{HOLDS} in the limit, slowly",
             )
         ],
@@ -351,14 +364,14 @@ def of_theorems(result: theorems.Theorems) -> Section:
         "The theorems, on finite samples",
         [
             "The theorems of section 3 are about distributions, and the abstract says that the "
-            "estimator strictly preserves them. The exact estimator does, on every sample: it is a "
-            "difference of means of one odd, increasing, bounded function, and empirical "
+            "estimator strictly preserves them. The exact estimator does, on every sample: it is "
+            "a difference of means of one odd, increasing, bounded function, and empirical "
             f"distributions are distributions. {kept} of {len(checks)} such checks hold here. The "
             "Riemann estimator keeps antisymmetry (Theorem 3.1), and departs from "
-            f"{' and '.join(departing)}: two samples symmetric about 0 do not give 0, since a mirrored "
-            "sample has other left-hand gaps; and heavy tails turn its sign in "
-            f"{float(cauchy.riemann.mean()):.0%} of the Cauchy samples although every value of x lies "
-            "above its partner in y.",
+            f"{' and '.join(departing)}: two samples symmetric about 0 do not give 0, since a "
+            "mirrored sample has other left-hand gaps; and heavy tails turn its sign in "
+            f"{float(cauchy.riemann.mean()):.0%} of the Cauchy samples although every value of x "
+            "lies above its partner in y.",
             f"The bound |ψ| ≤ 2σ (section 5.2): an outlier at {far.at:,.0f} counts as "
             f"{far.psi_hat:,.0f} in the Riemann estimator and as {far.psi:.4f} in the exact one.",
         ],
@@ -368,20 +381,18 @@ def of_theorems(result: theorems.Theorems) -> Section:
                 "theorems",
                 "Where the Riemann estimator departs, and why",
                 "Three panels: ψ̂ bends back toward 0 at the ends of the data while ψ rises on; "
-                "symmetric samples give Riemann values off 0; the weight of one outlier grows with its "
-                "distance in the Riemann estimator and stays at 2σ in the exact one.",
+                "symmetric samples give Riemann values off 0; the weight of one outlier grows "
+                "with its distance in the Riemann estimator and stays at 2σ in the exact one.",
                 partial(figures.departures, result),
             )
         ],
         [
             Claim(
                 "The estimator strictly preserves the theorems (abstract, 7)",
-                f"exact: {kept} of {len(checks)} checks; riemann departs from {' and '.join(departing)} "
-                "and from |ψ| ≤ 2σ",
+                f"exact: {kept} of {len(checks)} checks; riemann departs from "
+                f"{' and '.join(departing)} and from |ψ| ≤ 2σ",
                 f"{IN_PART}: exact only" if departing else HOLDS,
             )
         ],
         checks,
     )
-
-

@@ -34,7 +34,7 @@ PRINTED_MARK: Mapping[str, Any] = {
 OTHER_MARK: Mapping[str, Any] = {"color": OTHER, "marker": "^", "linestyle": ":"}
 POPULATION_LINE: Mapping[str, Any] = {"color": MUTED, "linestyle": "-", "linewidth": 1.2}
 
-RC = {
+RC: dict[Any, Any] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "dkmd",  # the same figure gives the same file
     "font.family": "DejaVu Sans",
@@ -68,7 +68,7 @@ RC = {
 }
 
 
-class PlotExtraMissing(ImportError):
+class PlotExtraError(ImportError):
     """Matplotlib is not installed."""
 
 
@@ -77,7 +77,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise PlotExtraMissing(
+        raise PlotExtraError(
             "figures need Matplotlib: pip install 'dkmd[plot]' (tables alone do not: "
             "--only table1,table2,table3)"
         ) from error

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.exact import exact
 from dkmd.paper import printed
@@ -108,7 +109,7 @@ def _counts(reading: str, k: int, rng: np.random.Generator) -> tuple[int, int]:
     return (k if reading in ("of P", "of each") else 0, k if reading in ("of Q", "of each") else 0)
 
 
-def _statistic(values: Array, wrong: Array) -> Statistic:
+def _statistic(values: Array, wrong: npt.NDArray[np.bool_]) -> Statistic:
     sds = [float(part.std(ddof=1)) for part in np.array_split(values, RUNS)]
     return Statistic(
         Spread.of(values), float(np.median(values)), float(wrong.mean()), (min(sds), max(sds))

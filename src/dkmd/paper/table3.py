@@ -54,8 +54,9 @@ def table3(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Row]:
             sigma,
             tau,
             printed.TABLE_3[sigma, tau],
-            *(Spread.of(values) for values in of_cell.T),
-            population(norm(), norm(SHIFT), Witness(sigma, tau)),
+            riemann=Spread.of(of_cell[:, 0]),
+            exact=Spread.of(of_cell[:, 1]),
+            population=population(norm(), norm(SHIFT), Witness(sigma, tau)),
         )
         for (sigma, tau), of_cell in zip(cells, drawn, strict=True)
     ]

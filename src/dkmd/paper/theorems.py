@@ -85,7 +85,14 @@ def theorems(trials: int = 400, seed: int = SEED, run: Run = serial) -> Theorems
     cells = [(theorem, family) for theorem in _DEPARTURES for family in FAMILIES]
     drawn = simulate("theorems", _trial, cells, trials, seed, run)
     properties = tuple(
-        Property(theorem, family, _MEASURES[theorem], *of_cell.T, theorem.startswith("3.3"))
+        Property(
+            theorem,
+            family,
+            _MEASURES[theorem],
+            riemann=of_cell[:, 0],
+            exact=of_cell[:, 1],
+            as_share=_DEPARTURES[theorem] is _wrong_sign,
+        )
         for (theorem, family), of_cell in zip(cells, drawn, strict=True)
     )
     rng = np.random.default_rng(seed)
@@ -197,8 +204,8 @@ def tables(result: Theorems) -> list[Table]:
         for p in result.properties
     ]
     note = (
-        f"A theorem that holds departs by 0. Over {result.properties[0].exact.size} pairs of samples of {N} values. Typical: the "
-        "median; for signs, the share of wrong ones."
+        f"A theorem that holds departs by 0. Over {result.properties[0].exact.size} pairs of "
+        f"samples of {N} values. Typical: the median; for signs, the share of wrong ones."
     )
     shown = [o for o in result.outliers if o in result.outliers[:: len(result.outliers) // 5]]
     outliers = [(o.at, o.psi_hat, o.psi, o.riemann, o.exact) for o in shown]

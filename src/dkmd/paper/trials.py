@@ -7,6 +7,7 @@ the batches: ``serial`` here, or the processes of workers.py.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class Spread(NamedTuple):
     @property
     def standard_error(self) -> float:
         """Of the mean."""
-        return self.sd / self.trials**0.5
+        return self.sd / math.sqrt(self.trials)
 
 
 @dataclass(frozen=True)
