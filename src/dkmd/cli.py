@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
-import click
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -25,25 +24,28 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Two samples of a number: which way did it move, by how much, and is that real?",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-BAD_INPUT = 2
+BAD_INPUT, INTERRUPTED = 2, 130
+
+UsageError = cast(type[Exception], typer.BadParameter.__base__)
+"""What Typer raises for words that it cannot parse; it exports only the subclass."""
 
 
 def main() -> None:
     """Run the command line; bad input becomes one line on stderr and exit code 2."""
-    debug = "--debug" in sys.argv[1:]
+    words = sys.argv[1:]
     try:
-        code = app(prog_name="dkmd", standalone_mode=False)
-    except click.ClickException as error:
-        code = _fail(error.format_message(), error.exit_code)
-    except click.Abort:
-        code = _fail("interrupted", 130)
+        code = app(words or ["--help"], prog_name="dkmd", standalone_mode=False)
+    except UsageError as error:
+        told = str(getattr(error, "format_message", error.__str__)())  # names the option
+        code = _fail(f"{told.rstrip('.')}; see dkmd --help", BAD_INPUT)
+    except typer.Abort:
+        code = _fail("interrupted", INTERRUPTED)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        if debug:
+        if "--debug" in words:
             raise
         code = _fail(str(error), BAD_INPUT)
     sys.exit(code if isinstance(code, int) else 0)
@@ -92,18 +94,19 @@ def reproduce(
     Writes index.html (opens offline), tables as CSV, figures as SVG and PNG. Exits with 1 when a
     number disagrees with the paper or with the theory.
     """
-    from dkmd.paper.reproduce import Plan, parse_names
+    from dkmd.paper.reproduce import Plan, open_output, parse_names
     from dkmd.paper.reproduce import reproduce as run
 
     start = time.perf_counter()
     plan = Plan(parse_names(only), quick, seed)
+    folder = open_output(plan, out, markdown)
     with _progress() as progress:
 
         def follow(name: str) -> Advance:
             bar = progress.add_task(name, total=None)
             return lambda done, total: progress.update(bar, completed=done, total=total)
 
-        report = run(plan, out, follow, markdown)
+        report = run(plan, folder, follow, markdown)
     return _print_outcome(report, out, time.perf_counter() - start)
 
 

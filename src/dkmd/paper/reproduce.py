@@ -7,7 +7,6 @@ import io
 import os
 import platform
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -60,7 +59,10 @@ def _consistency(plan: Plan, run: Run) -> list[consistency.Row]:
 
 
 def _scaling(plan: Plan, run: Run) -> list[scaling.Row]:
-    return scaling.scaling(limit=plan.trials(10) * scaling.LIMIT / 10, seed=plan.seed, run=run)
+    """Quick runs leave out the largest sizes and do not wait as long."""
+    if plan.quick:
+        return scaling.scaling(scaling.SIZES[:-3], scaling.LIMIT / 10, plan.seed, run)
+    return scaling.scaling(seed=plan.seed, run=run)
 
 
 EXPERIMENTS = (
@@ -109,17 +111,24 @@ def parse_names(only: str) -> tuple[str, ...]:
     return tuple(name for name in NAMES if name in asked) if asked else NAMES
 
 
-def reproduce(plan: Plan, out: Path, follow: Follow, markdown_file: Path | None = None) -> Report:
+def open_output(plan: Plan, out: Path, markdown_file: Path | None) -> OutputFolder:
+    """Find out before the run, not after it, whether its outcome can be drawn and written."""
+    if any(not name.startswith("table") for name in plan.names):
+        require_matplotlib()
+    if markdown_file is not None:
+        _require_ours(markdown_file)
+    folder = OutputFolder(out)
+    folder.open()
+    return folder
+
+
+def reproduce(
+    plan: Plan, folder: OutputFolder, follow: Follow, markdown_file: Path | None = None
+) -> Report:
     """Run the plan and write it: index.html, tables/*.csv, figures/*.svg and *.png.
 
     ``markdown_file`` also gets the report, and a folder of its name beside it the figures.
     """
-    folder = OutputFolder(out)
-    if any(_has_figure(name) for name in plan.names):
-        require_matplotlib()
-    if markdown_file is not None:
-        _require_ours(markdown_file)
-    folder.open()
     report = _report(plan, follow)
     drawn = {}
     for figure in report.figures:
@@ -138,10 +147,6 @@ def reproduce(plan: Plan, out: Path, follow: Follow, markdown_file: Path | None 
     return report
 
 
-def _has_figure(name: str) -> bool:
-    return not name.startswith("table")
-
-
 def _require_ours(markdown_file: Path) -> None:
     """Refuse to overwrite a file that somebody wrote by hand."""
     if markdown_file.exists() and not markdown_file.read_text().startswith(MARK):
@@ -153,21 +158,23 @@ def _require_ours(markdown_file: Path) -> None:
 def _report(plan: Plan, follow: Follow) -> Report:
     """Simulate what the plan wants and tell it."""
     wanted = [e for e in EXPERIMENTS if set(e.outputs) & set(plan.names)]
-    results: dict[str, Any] = {}
-    with ExitStack() as stack:
-        shared = [e for e in wanted if not e.alone]
-        processes = stack.enter_context(workers()) if shared else None
-        for experiment in shared:
-            assert processes is not None
-            run = processes(follow(experiment.name))
-            results[experiment.name] = experiment.simulate(plan, run)
-    for experiment in wanted:
-        if experiment.alone:
-            with one_at_a_time() as processes:
-                run = processes(follow(experiment.name))
-                results[experiment.name] = experiment.simulate(plan, run)
+    results = _simulate(plan, wanted, follow)
     sections = [_only(plan.names, e.tell(results[e.name])) for e in wanted]
-    return Report("The paper, reproduced", story.INTRODUCTION, sections, facts=_facts(plan, wanted))
+    introduction = story.introduction(sections)
+    return Report("The paper, reproduced", introduction, sections, _facts(plan, wanted))
+
+
+def _simulate(plan: Plan, wanted: Sequence[Experiment], follow: Follow) -> dict[str, Any]:
+    """Results by name: first what can share the cores, then what must have them to itself."""
+    results = {}
+    for alone in (False, True):
+        group = [experiment for experiment in wanted if experiment.alone is alone]
+        if group:
+            with one_at_a_time() if alone else workers() as processes:
+                for experiment in group:
+                    run = processes(follow(experiment.name))
+                    results[experiment.name] = experiment.simulate(plan, run)
+    return results
 
 
 def _only(names: Sequence[str], section: Section) -> Section:

@@ -27,7 +27,7 @@ PSI = Witness(sigma=1.0, tau=1.0)
 SIZES = (*(a * 10**e for e in range(3, 8) for a in (1, 3)), 10**8)
 """Values in all, half of them in either sample."""
 
-LIMIT = 10.0
+LIMIT = 8.0
 """A size that would take longer than this, by the one before, is not tried (in seconds)."""
 
 PATIENCE = {"Algorithm 1 as printed": 2.5}
@@ -36,7 +36,7 @@ PATIENCE = {"Algorithm 1 as printed": 2.5}
 MEMORY_LIMIT = 3000.0
 """Nor is a size tried that would take more memory than this (in MiB)."""
 
-REPEAT_FOR = 0.3
+REPEAT_FOR = 0.2
 """A size is repeated for so many seconds and the shortest time counts."""
 
 BEYOND_FIXED_COST = 3.0

@@ -30,7 +30,7 @@ PSI = Witness(sigma=1.0, tau=1.0)
 READINGS = {
     "of P": "k of the values drawn from P",
     "of Q": "k of the values drawn from Q",
-    "of each": "k values of either sample",
+    "of each": "k values of P and k values of Q",
     "of both": "k of all 2n values, whichever sample they fall in",
 }
 """How "randomly replace k points" can be read."""
