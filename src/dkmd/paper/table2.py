@@ -137,17 +137,17 @@ def _population(reading: str, k: int) -> float:
 def tables(rows: Sequence[Row]) -> list[Table]:
     """DKMD by both estimators, and the mean difference."""
     trials = rows[0].exact.spread.trials
-    first = [Column("k points"), Column("k")]
+    first = [Column("outliers"), Column("k")]
     columns = [
         *first,
         Column("paper"),
         Column("riemann"),
-        Column("sd, from run to run"),
-        Column("median"),
-        Column("wrong sign", ".2%"),
+        Column("riemann, sd by run"),
+        Column("riemann, median"),
+        Column("riemann, wrong sign", ".2%"),
         Column("exact"),
-        Column("sd, from run to run"),
-        Column("wrong sign", ".2%"),
+        Column("exact, sd by run"),
+        Column("exact, wrong sign", ".2%"),
         Column("population"),
     ]
     dkmd = [
@@ -167,7 +167,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         for row in rows
     ]
     note = (
-        f"Mean ± standard deviation over {trials:,} trials; “sd, from run to run” is the smallest "
+        f"Mean ± standard deviation over {trials:,} trials; “sd by run” is the smallest "
         f"and the largest of {RUNS} runs of {trials // RUNS:,} of them. Wrong sign: says that P is "
         "larger."
     )
@@ -175,7 +175,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         *first,
         Column("paper"),
         Column("ours"),
-        Column("sd, from run to run"),
+        Column("sd by run"),
         Column("median"),
         Column("wrong sign", ".2%"),
     ]
