@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports test-nojit bench study clean
+.PHONY: help demo paper test check lint types imports test-nojit bench study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,6 +18,9 @@ $(READY): pyproject.toml
 
 demo: $(READY)  ## both estimators and every peer on a shipped pair of samples
 	@$(BIN)/python examples/demo.py
+
+paper: $(READY)  ## every table and figure of the paper, into build/paper (under 3 minutes)
+	$(BIN)/dkmd reproduce --out build/paper
 
 test: $(READY)  ## the tests and doctests
 	$(BIN)/python -m pytest -q
