@@ -67,7 +67,10 @@ class Grid:
         if values.size == 0:
             return cls(0.0, 1.0)
         center = float(np.median(values))
-        scale = robust_scale(np.abs(values - center), np.ones(values.size))
+        distances = np.abs(values - center)
+        scale = 1.4826 * float(np.median(distances))
+        if scale == 0.0:
+            scale = robust_scale(distances, np.ones(values.size))
         smallest = max(abs(center) * 2.0**-40, 1e-280)  # values that are all alike have no scale
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
 

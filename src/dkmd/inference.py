@@ -64,6 +64,11 @@ class Side(NamedTuple):
         )
 
     @property
+    def finite(self) -> float:
+        """How many values are in bins."""
+        return self.size - self.plus_inf - self.minus_inf
+
+    @property
     def lean(self) -> float:
         """How many more values are at +inf than at −inf."""
         return self.plus_inf - self.minus_inf
@@ -224,7 +229,7 @@ def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float
     It exists and is unique unless half of the values or more are at one infinity: then it is there.
     """
     lean = x.lean + y.lean
-    finite = float(x.counts.sum() + y.counts.sum())
+    finite = x.finite + y.finite
     if finite <= abs(lean):
         return math.copysign(math.inf, lean) if lean else math.nan
     if math.isinf(witness.bound):

@@ -162,14 +162,14 @@ class Summary:
             raise ValueError(f"q must lie between 0 and 1, got {q!r}")
         if self.size == 0:
             return np.full(levels.shape, math.nan)[()]
-        values, weights = self.all_points()
+        values, weights = self.all_points().ordered()
         reached = np.searchsorted(np.cumsum(weights), levels * self.size * (1.0 - 1e-15))
         return values[np.minimum(reached, values.size - 1)][()]
 
     def cdf(self, x: npt.ArrayLike) -> Any:
         """The share of values ≤ x, approximately; see the class for its accuracy."""
         at = np.asarray(x, dtype=np.float64)
-        points = self.points()
+        points = self.points().ordered()
         passed = np.concatenate([[0.0], np.cumsum(points.weights)])
         below = self.minus_inf + passed[np.searchsorted(points.values, at, side="right")]
         below = np.where(at == math.inf, self.size, below)
@@ -201,9 +201,7 @@ class Summary:
         rank = np.arange(which.size) - np.repeat(np.cumsum(copies) - copies, copies)
         step = np.sqrt(12.0 * variance / np.maximum(copies * copies - 1, 1))
         at = offset[which] + step[which] * (rank - 0.5 * (copies[which] - 1))
-        order = np.argsort(at, kind="stable")
-        weights = (count / copies)[which]
-        return Points(self.grid.center + at[order], weights[order])
+        return Points(self.grid.center + at, (count / copies)[which])
 
     def save(self, path: Any) -> None:
         """Write a file that ``Summary.load`` reads on any machine; replaces it in one step."""
@@ -235,20 +233,24 @@ class Summary:
 
     def _merge_bins(self, other: Summary) -> None:
         names = ("counts", "sums", "squares")
-        if self.bins.size == 0:
-            self.bins = other.bins.copy()
+        if self.bins.size == 0:  # arrays are replaced, never written to, so they may be shared
+            self.bins = other.bins
             for name in names:
-                setattr(self, name, getattr(other, name).copy())
+                setattr(self, name, getattr(other, name))
             return
-        bins, where = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
-        mine, theirs = where[: self.bins.size], where[self.bins.size :]
+        if other.bins.size == 0:
+            return
+        first = min(self.bins[0], other.bins[0])
+        width = max(self.bins[-1], other.bins[-1]) - first + 1
+        occupied = np.zeros(width, dtype=bool)
+        occupied[self.bins - first] = occupied[other.bins - first] = True
+        bins = np.flatnonzero(occupied)
         for name in names:
-            old, new = getattr(self, name), getattr(other, name)
-            added = np.zeros(bins.size, dtype=old.dtype)
-            added[mine] = old
-            added[theirs] += new
-            setattr(self, name, added)
-        self.bins = bins
+            dense = np.zeros(width, dtype=getattr(self, name).dtype)
+            dense[self.bins - first] = getattr(self, name)
+            dense[other.bins - first] += getattr(other, name)
+            setattr(self, name, dense[bins])
+        self.bins = bins + first
 
     def _add_table(self, table: Array, special: Array) -> None:
         """Merge what ``_fill`` has collected."""
@@ -279,10 +281,15 @@ class Moments(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Weighted points in order that stand for the finite values of a summary."""
+    """Weighted points that stand for the values of a summary."""
 
     values: Array
     weights: Array
+
+    def ordered(self) -> Points:
+        """The same points from the smallest value to the largest."""
+        order = np.argsort(self.values, kind="stable")
+        return Points(self.values[order], self.weights[order])
 
 
 def _filled(sample: Sample, grid: Grid) -> tuple[Array, Array]:

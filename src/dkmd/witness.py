@@ -188,7 +188,7 @@ class Witness:
         return _table(self.kernel, self.weight, ratio, order)
 
     def jet(self) -> Jet:
-        """The tables of orders 0 to 3 side by side; cached like them."""
+        """ψ and ψ' side by side, as inference over bins needs them; cached like the tables."""
         ratio = 1.0 if self.weight == "sign" else self.sigma / self.tau
         return _jet(self.kernel, self.weight, ratio)
 
@@ -279,7 +279,8 @@ def _table(kernel: str | Profile, weight: str | Profile, ratio: float, order: in
 
 @lru_cache(maxsize=64)
 def _jet(kernel: str | Profile, weight: str | Profile, ratio: float) -> Jet:
-    return jet([_table(kernel, weight, ratio, order) for order in range(4)])
+    function, derivative = (_table(kernel, weight, ratio, order) for order in (0, 1))
+    return jet(function, derivative, 1.0 / TABLE_UNIT)
 
 
 @lru_cache(maxsize=64)
