@@ -1,0 +1,73 @@
+"""Files that are written whole or not at all, into a folder that this command made."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+MARKER = ".dkmd-reproduce.json"
+"""Tells that a folder is ours, and which files of it we wrote."""
+
+
+class OutputFolder:
+    """A folder to write a report into: new, empty, or one that an earlier run made.
+
+    Parameters
+    ----------
+    path : Path
+        Made on ``open``, with its parents.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._before: set[str] = set()
+        self._written: list[str] = []
+
+    def open(self) -> None:
+        """Make the folder or take it over; refuse one that holds somebody else's files."""
+        marker = self.path / MARKER
+        if self.path.exists() and not self.path.is_dir():
+            raise FileExistsError(f"{self.path} is a file: --out needs a folder")
+        if marker.is_file():
+            self._before = set(json.loads(marker.read_text())["files"])
+        elif self.path.is_dir() and any(self.path.iterdir()):
+            raise FileExistsError(
+                f"{self.path} has files that `dkmd reproduce` did not write: choose another --out"
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._mark(sorted(self._before))
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write one file, in a folder below if its name says so."""
+        write_whole(self.path / name, content)
+        self._written.append(name)
+        self._mark(sorted(self._before | set(self._written)))
+
+    def close(self) -> None:
+        """Remove what an earlier run left and this one did not write."""
+        for name in sorted(self._before - set(self._written)):
+            left = (self.path / name).resolve()
+            if left.is_relative_to(self.path.resolve()):
+                left.unlink(missing_ok=True)
+        self._mark(sorted(self._written))
+
+    def _mark(self, files: list[str]) -> None:
+        content = {"made by": "dkmd reproduce", "files": files}
+        write_whole(self.path / MARKER, json.dumps(content, indent=1) + "\n")
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write beside the target, then rename: a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,202 @@
+"""The whole run: which experiments, how many trials, in which processes, and what is written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from dkmd.paper import consistency, figure4, scaling, story, table1, table2, table3, theorems
+from dkmd.paper.folder import OutputFolder, write_whole
+from dkmd.paper.markdown import MARK, markdown
+from dkmd.paper.page import page
+from dkmd.paper.report import Report, Section, Table
+from dkmd.paper.style import png, require_matplotlib, svg
+from dkmd.paper.trials import SEED, Run
+from dkmd.paper.workers import Advance, one_at_a_time, workers
+
+Follow = Callable[[str], Advance]
+"""Given the name of an experiment, what to tell of its progress."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run."""
+
+    names: tuple[str, ...]
+    """Tables, figures and studies that are wanted (of ``NAMES``)."""
+    quick: bool = False
+    seed: int = SEED
+
+    def trials(self, full: int) -> int:
+        """A tenth when quick."""
+        return max(full // 10, 2) if self.quick else full
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One simulation, the outputs that come of it, and the words for them."""
+
+    name: str
+    outputs: tuple[str, ...]
+    simulate: Callable[[Plan, Run], Any]
+    tell: Callable[[Any], Section]
+    alone: bool = False
+    """Whether it measures time, and so needs the machine to itself."""
+
+
+def _consistency(plan: Plan, run: Run) -> list[consistency.Row]:
+    """Quick runs leave out the largest size, which takes most of the time."""
+    sizes = sorted(consistency.TRIALS, reverse=True)[1 if plan.quick else 0 :]
+    trials = {n: max(plan.trials(consistency.TRIALS[n]), 8) for n in sizes}
+    return consistency.consistency(trials, plan.seed, run)
+
+
+def _scaling(plan: Plan, run: Run) -> list[scaling.Row]:
+    return scaling.scaling(limit=plan.trials(10) * scaling.LIMIT / 10, seed=plan.seed, run=run)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "table1",
+        ("table1", "figure1"),
+        lambda plan, run: table1.table1(plan.trials(500), plan.seed, run),
+        story.of_table1,
+    ),
+    Experiment(
+        "table2",
+        ("table2", "figure2"),
+        lambda plan, run: table2.table2(plan.trials(4000), plan.seed, run),
+        story.of_table2,
+    ),
+    Experiment(
+        "table3",
+        ("table3", "figure3"),
+        lambda plan, run: table3.table3(plan.trials(500), plan.seed, run),
+        story.of_table3,
+    ),
+    Experiment(
+        "figure4",
+        ("figure4",),
+        lambda plan, run: figure4.figure4(plan.trials(200), plan.seed, run),
+        story.of_figure4,
+    ),
+    Experiment("scaling", ("scaling",), _scaling, story.of_scaling, alone=True),
+    Experiment("consistency", ("consistency",), _consistency, story.of_consistency),
+    Experiment(
+        "theorems",
+        ("theorems",),
+        lambda plan, run: theorems.theorems(plan.trials(400), plan.seed, run),
+        story.of_theorems,
+    ),
+)
+NAMES = tuple(name for experiment in EXPERIMENTS for name in experiment.outputs)
+
+
+def parse_names(only: str) -> tuple[str, ...]:
+    """The names in a list with commas; all of them for an empty one."""
+    asked = [name.strip() for name in only.split(",") if name.strip()]
+    for name in asked:
+        if name not in NAMES:
+            raise ValueError(f"--only knows no {name!r}: choose from {', '.join(NAMES)}")
+    return tuple(name for name in NAMES if name in asked) if asked else NAMES
+
+
+def reproduce(plan: Plan, out: Path, follow: Follow, markdown_file: Path | None = None) -> Report:
+    """Run the plan and write it: index.html, tables/*.csv, figures/*.svg and *.png.
+
+    ``markdown_file`` also gets the report, and a folder of its name beside it the figures.
+    """
+    folder = OutputFolder(out)
+    if any(_has_figure(name) for name in plan.names):
+        require_matplotlib()
+    if markdown_file is not None:
+        _require_ours(markdown_file)
+    folder.open()
+    report = _report(plan, follow)
+    drawn = {}
+    for figure in report.figures:
+        canvas = figure.draw()
+        drawn[figure.name] = svg(canvas)
+        folder.write(f"figures/{figure.name}.svg", drawn[figure.name])
+        folder.write(f"figures/{figure.name}.png", png(canvas))
+    for table in report.tables:
+        folder.write(f"tables/{table.name}.csv", _csv(table))
+    folder.write("index.html", page(report, drawn))
+    folder.close()
+    if markdown_file is not None:
+        write_whole(markdown_file, markdown(report, markdown_file.stem))
+        for name, image in drawn.items():
+            write_whole(markdown_file.with_suffix("") / f"{name}.svg", image)
+    return report
+
+
+def _has_figure(name: str) -> bool:
+    return not name.startswith("table")
+
+
+def _require_ours(markdown_file: Path) -> None:
+    """Refuse to overwrite a file that somebody wrote by hand."""
+    if markdown_file.exists() and not markdown_file.read_text().startswith(MARK):
+        raise FileExistsError(
+            f"{markdown_file} was not written by `dkmd reproduce`: choose another --markdown"
+        )
+
+
+def _report(plan: Plan, follow: Follow) -> Report:
+    """Simulate what the plan wants and tell it."""
+    wanted = [e for e in EXPERIMENTS if set(e.outputs) & set(plan.names)]
+    results: dict[str, Any] = {}
+    with ExitStack() as stack:
+        shared = [e for e in wanted if not e.alone]
+        processes = stack.enter_context(workers()) if shared else None
+        for experiment in shared:
+            assert processes is not None
+            run = processes(follow(experiment.name))
+            results[experiment.name] = experiment.simulate(plan, run)
+    for experiment in wanted:
+        if experiment.alone:
+            with one_at_a_time() as processes:
+                run = processes(follow(experiment.name))
+                results[experiment.name] = experiment.simulate(plan, run)
+    sections = [_only(plan.names, e.tell(results[e.name])) for e in wanted]
+    return Report("The paper, reproduced", story.INTRODUCTION, sections, facts=_facts(plan, wanted))
+
+
+def _only(names: Sequence[str], section: Section) -> Section:
+    """Without the tables or figures of the section that nobody asked for."""
+    return replace(
+        section,
+        tables=[t for t in section.tables if t.name.partition("-")[0] in names],
+        figures=[f for f in section.figures if f.name in names],
+    )
+
+
+def _facts(plan: Plan, wanted: Sequence[Experiment]) -> dict[str, str]:
+    """What dates the run."""
+    options = ["--quick"] if plan.quick else []
+    options += [f"--seed {plan.seed}"] if plan.seed != SEED else []
+    options += [f"--only {','.join(plan.names)}"] if len(wanted) < len(EXPERIMENTS) else []
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
+    return {
+        "Paper": "Directional Kernel Mean Difference: A Fast Signed Statistic for Univariate "
+        "Distribution Comparison",
+        "Version": f"dkmd {version('dkmd')}",
+        "Seed": str(plan.seed),
+        "Command": f"`{' '.join(['dkmd reproduce', *options])}`",
+        "Run on": f"Python {platform.python_version()}, {packages}, {os.cpu_count()} cores",
+    }
+
+
+def _csv(table: Table) -> str:
+    """All digits; an empty cell where there is no number."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(table.records())
+    return buffer.getvalue()

@@ -1,0 +1,115 @@
+"""Seeded trials: how every experiment of the paper is simulated, and what is kept of it.
+
+An experiment is a list of cells and a function that draws one trial of a cell. Trials are cut into
+batches of a fixed size with a seed each, so a result depends on the seed alone and not on who runs
+the batches: ``serial`` here, or the processes of workers.py.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from dkmd.sources.arrays import Array
+
+SEED = 2026
+"""The seed of every run that names no other."""
+
+BATCH = 50
+"""Trials in a batch: some ten milliseconds of work where samples have a thousand values."""
+
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
+Cell = TypeVar("Cell")
+
+
+class Run(Protocol):
+    """Something that calls a function on every task and keeps their order."""
+
+    def __call__(
+        self, function: Callable[[Task], Outcome], tasks: Sequence[Task], /
+    ) -> list[Outcome]:
+        """``[function(task) for task in tasks]``, wherever that happens."""
+
+
+def serial(function: Callable[[Task], Outcome], tasks: Sequence[Task], /) -> list[Outcome]:
+    """One task after another, in this process."""
+    return [function(task) for task in tasks]
+
+
+class Spread(NamedTuple):
+    """Mean ± standard deviation over so many trials: a cell as the paper prints it."""
+
+    mean: float
+    sd: float
+    trials: int
+
+    @classmethod
+    def of(cls, values: Array) -> Spread:
+        """Of at least two trials."""
+        return cls(float(values.mean()), float(values.std(ddof=1)), values.size)
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean."""
+        return self.sd / math.sqrt(self.trials)
+
+
+@dataclass(frozen=True)
+class _Batch(Generic[Cell]):
+    """Some trials of one cell; picklable, so the trial is a function of a module."""
+
+    trial: Callable[[Cell, np.random.Generator], Sequence[float]]
+    cell: Cell
+    trials: int
+    seed: np.random.SeedSequence
+
+
+def simulate(
+    name: str,
+    trial: Callable[[Cell, np.random.Generator], Sequence[float]],
+    cells: Sequence[Cell],
+    trials: int | Sequence[int],
+    seed: int,
+    run: Run,
+    batch: int = BATCH,
+) -> list[Array]:
+    """Draw so many trials of every cell.
+
+    Returns
+    -------
+    list of Array
+        For each cell (trials, statistics): a row per trial, what ``trial`` returned.
+
+    Examples
+    --------
+    >>> mean = lambda size, rng: [rng.normal(size=size).mean()]
+    >>> small, large = simulate("doctest", mean, [10, 1000], 60, 1, serial)
+    >>> small.shape, bool(small.std() > large.std())
+    ((60, 1), True)
+    """
+    counts = [trials] * len(cells) if isinstance(trials, int) else list(trials)
+    experiment = zlib.crc32(name.encode())  # a stable number, so experiments draw independently
+    batches: list[_Batch[Any]] = []
+    owners: list[int] = []
+    for i, (cell, count) in enumerate(zip(cells, counts, strict=True)):
+        for j, start in enumerate(range(0, count, batch)):
+            own_seed = np.random.SeedSequence(seed, spawn_key=(experiment, i, j))
+            batches.append(_Batch(trial, cell, min(batch, count - start), own_seed))
+            owners.append(i)
+    outcomes = run(_draw, batches)
+    return [
+        np.concatenate([rows for rows, owner in zip(outcomes, owners, strict=True) if owner == i])
+        for i in range(len(cells))
+    ]
+
+
+def _draw(batch: _Batch[Any]) -> Array:
+    """The trials of one batch, a row each."""
+    rng = np.random.default_rng(batch.seed)
+    return np.array([batch.trial(batch.cell, rng) for _ in range(batch.trials)])
