@@ -306,6 +306,14 @@ def load(source: Any, label: str, column: str | None = None, groups: Any = None)
     return Sample(Held(values, labels), name, label, unit_of(name, kind))
 
 
+def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
+    """A sample as a summary, on this grid or on one that fits it."""
+    data = sample.data
+    if isinstance(data, Stored):
+        return data.summary(grid or data.stored.grid)
+    return data.summary(grid or Grid.fit(data.preview))
+
+
 def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     """The comparison of two sides."""
     level = 1.0 - how.alpha

@@ -196,12 +196,13 @@ class Comparison:
         return rows
 
     def __str__(self) -> str:
-        return text_page(self.headline(), self._table(), self.warnings)
+        return text_page(self.headline(), self.table(), self.warnings)
 
     def _repr_html_(self) -> str:
-        return html_page(self.headline(), self._table(), self.warnings)
+        return html_page(self.headline(), self.table(), self.warnings)
 
-    def _table(self) -> list[tuple[str, ...]]:
+    def table(self) -> list[tuple[str, ...]]:
+        """``rows`` below their heading."""
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
 
     def _answer(self) -> str:
@@ -282,6 +283,10 @@ class Comparisons(Mapping[str, Comparison]):
 
     HEAD: tuple[str, ...] = ("", "shift", "interval", "in scales", "p", "adjusted p", "verdict")
 
+    def table(self) -> list[tuple[str, ...]]:
+        """``rows`` below their heading."""
+        return [self.HEAD, *self.rows()]
+
     def headline(self) -> str:
         """How many changed, by name."""
         changed = self.changed
@@ -308,13 +313,13 @@ class Comparisons(Mapping[str, Comparison]):
         return [f"{name}: {warning}" for name, c in self.items() for warning in c.warnings]
 
     def __str__(self) -> str:
-        return text_page(self.headline(), [self.HEAD, *self.rows()], self.notes())
+        return text_page(self.headline(), self.table(), self.notes())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.headline()}>"
 
     def _repr_html_(self) -> str:
-        return html_page(self.headline(), [self.HEAD, *self.rows()], self.notes())
+        return html_page(self.headline(), self.table(), self.notes())
 
     def _entry(self, name: str) -> dict[str, Any]:
         adjusted = {"adjusted_pvalue": self.adjusted_pvalues[name]}

@@ -7,7 +7,8 @@ named. Names and values go into SQL quoted or as parameters, never as they are.
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,7 +75,7 @@ class DuckFile:
         """The values of a column, as text, in order."""
         name = self._quoted(by)
         sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM {self._source.sql}"
-        rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v").fetchall()
+        rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v")
         return [str(row[0]) for row in rows]
 
     def part(
@@ -87,7 +88,8 @@ class DuckFile:
             f"SELECT {self._number(column)} AS x{label} FROM {self._source.sql}"
             f"{self._where(where)}{end}",
             self._at(where),
-        ).fetchnumpy()
+            "fetchnumpy",
+        )
         values = _filled(found["x"])
         if self._is_text(column) and np.isnan(values).any():
             self._refuse_words(column, where)
@@ -108,7 +110,8 @@ class DuckFile:
         found = self._run(
             f"SELECT x FROM ({inner}) USING SAMPLE reservoir({FIT_SIZE} ROWS) REPEATABLE (1)",
             self._at(where),
-        ).fetchnumpy()
+            "fetchnumpy",
+        )
         return _filled(found["x"])
 
     def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
@@ -125,7 +128,7 @@ class DuckFile:
                 unit=f"CAST({grid.unit!r} AS DOUBLE)",
             ),
             self._at(where),
-        ).fetchall()
+        )
         return _summary(rows, grid)
 
     def _is_text(self, column: str) -> bool:
@@ -162,7 +165,8 @@ class DuckFile:
             f"AND ({self._number(column)}) IS NULL AND lower(trim({name})) NOT IN ({known}) "
             "ORDER BY row LIMIT 1",
             self._at(where),
-        ).fetchone()
+            "fetchone",
+        )
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
 
@@ -178,10 +182,10 @@ class DuckFile:
             raise no_such_column(self.path, column, self._source.kinds)
         return quoted(column)
 
-    def _run(self, sql: str, parameters: list[Any] | None = None) -> Any:
+    def _run(self, sql: str, parameters: Sequence[Any] = (), how: str = "fetchall") -> Any:
         """Run a query of this file; what DuckDB says about the file comes in one line."""
         try:
-            return _execute(sql, [*self._source.parameters, *(parameters or [])])
+            return _fetch(sql, [*self._source.parameters, *parameters], how)
         except ValueError as error:
             raise ValueError(f"{self.path}: {error}") from None
 
@@ -208,17 +212,27 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _execute(sql: str, parameters: list[Any]) -> Any:
-    """Run a query in memory, with no access to extensions or settings; errors are ValueErrors."""
+def _fetch(sql: str, parameters: list[Any], how: str = "fetchall") -> Any:
+    """What a query finds, without extensions from elsewhere; errors are ValueErrors."""
     import duckdb
 
-    connection = duckdb.connect(
-        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    )
+    cursor = _connection().cursor()
     try:
-        return connection.execute(sql, parameters)
+        return getattr(cursor.execute(sql, parameters), how)()
     except duckdb.Error as error:
         raise ValueError(_first_words(str(error))) from None
+    finally:
+        cursor.close()
+
+
+@cache
+def _connection() -> Any:
+    """One database in memory for this process: opening one takes longer than a small query."""
+    import duckdb
+
+    return duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    )
 
 
 def _first_words(message: str) -> str:
@@ -234,11 +248,12 @@ def _csv(path: str) -> Source:
     encoding = "utf-8" if _is_utf8(path) else "latin-1"
     nulls = "[" + ", ".join(map(_text, NULL_WORDS)) + "]"
     tab = ", delim='\t'" if ".tsv" in Path(path).name.lower() else ""
-    row = _execute(
+    row = _fetch(
         "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns "
         f"FROM sniff_csv(?, encoding={_text(encoding)}, nullstr={nulls}{tab})",
         [path],
-    ).fetchone()
+        "fetchone",
+    )
     delimiter, quote, escape, comment, skip, header, columns = row
     names = {c["name"]: c["type"] for c in columns}
     options = {
@@ -259,7 +274,7 @@ def _csv(path: str) -> Source:
 
 def _json(path: str) -> Source:
     """JSON with every column as text, so that one odd cell does not change its type."""
-    described = _execute("DESCRIBE SELECT * FROM read_json(?)", [path]).fetchall()
+    described = _fetch("DESCRIBE SELECT * FROM read_json(?)", [path])
     names = {row[0]: row[1] for row in described}
     if names.keys() == {"json"} and _kind(names["json"]) == NUMBER:  # a list of plain numbers
         return Source("read_json(?)", [path], {"json": NUMBER}, is_text=False)
@@ -269,7 +284,7 @@ def _json(path: str) -> Source:
 
 
 def _parquet(path: str) -> Source:
-    described = _execute("DESCRIBE SELECT * FROM read_parquet(?)", [path]).fetchall()
+    described = _fetch("DESCRIBE SELECT * FROM read_parquet(?)", [path])
     kinds = {row[0]: _kind(row[1]) for row in described}
     ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
     kinds.update(dict.fromkeys(ticks, DURATION))
@@ -282,7 +297,7 @@ def _arrow_durations(path: str) -> dict[str, float]:
     Only the schema that Arrow hides in the file tells; without pyarrow they stay whole numbers.
     """
     query = "SELECT count(*) FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
-    if not _execute(query, [path]).fetchone()[0]:
+    if not _fetch(query, [path], "fetchone")[0]:
         return {}
     try:
         import pyarrow as pa
