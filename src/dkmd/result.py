@@ -228,6 +228,10 @@ class DkmdResult:
             )
         return self._on_logs()
 
+    def with_logs(self, on_logs: Callable[[], DkmdResult]) -> DkmdResult:
+        """The same result with a way to compare the logarithms."""
+        return DkmdResult(self._outcomes, on_logs)
+
     def outcome(self) -> Any:
         """The one comparison this result holds."""
         if self._outcomes.ndim:

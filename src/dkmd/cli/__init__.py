@@ -1,0 +1,61 @@
+"""The ``dkmd`` command. Each command parses its words, calls the package and prints; no more.
+
+A command is a function in a file of its own, added in ``app``; what it needs beyond Typer and Rich
+is imported inside it, so that ``dkmd --help`` stays quick. Exit codes: 0 done, 1 done and the
+answer is no (a check failed), 2 bad input, told in one line, 3 no answer could be given.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import cast
+
+from dkmd import __version__
+
+BAD_INPUT = 2
+NO_ANSWER = 3
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line; bad input becomes one line on stderr and exit code 2."""
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:  # answered without loading what the commands need
+        print(f"dkmd {__version__}")
+        return
+    debug = "--debug" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode still gets an answer
+    sys.exit(_run([word for word in arguments if word != "--debug"], debug))
+
+
+def _run(arguments: list[str], debug: bool) -> int:
+    """The exit code of a run; ``debug`` lets errors through with their traceback."""
+    import typer
+
+    from dkmd.cli.app import app
+
+    # what Typer raises for words that it cannot parse; it exports only the subclass
+    usage_error = cast(type[Exception], typer.BadParameter.__base__)
+    try:
+        code = app(arguments, prog_name="dkmd", standalone_mode=False)
+    except usage_error as error:
+        told = str(getattr(error, "format_message", error.__str__)())  # names the option
+        return _fail(f"{told.rstrip('.')}; see dkmd --help", BAD_INPUT)
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output has gone: nothing is wrong
+        sys.stderr.close()
+        return 0
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        if debug:
+            raise
+        return _fail(str(error) or type(error).__name__, BAD_INPUT)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    """Say in one line what is wrong."""
+    print(f"dkmd: {' '.join(message.split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,42 @@
+"""The commands together, and the options that come before any of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dkmd import __version__
+from dkmd.cli.compare import compare
+from dkmd.cli.drift import drift
+from dkmd.cli.plan import plan
+from dkmd.cli.reproduce import reproduce
+from dkmd.cli.summarize import summarize
+
+app = typer.Typer(
+    help="Two samples of a number: which way did it move, by how much, and is that real?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"dkmd {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Options of every command."""
+
+
+for command in (compare, drift, plan, summarize, reproduce):
+    app.command(no_args_is_help=command is not reproduce)(command)

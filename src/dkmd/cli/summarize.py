@@ -1,0 +1,59 @@
+"""``dkmd summarize``: a column as a few kB, to be compared later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dkmd.cli.options import Column, Json, Quiet
+from dkmd.cli.show import show_answer, show_json, working
+
+
+def summarize(
+    file: Annotated[str, typer.Argument(help="Data file, folder, pattern, or - .")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Summary to write: NAME.dkmd.")],
+    column: Column = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(help="A summary whose grid to use, so that the two can be compared."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Keep what any later comparison of a column needs, in a few kB.
+
+    A summary stands for its data beside a file, or beside a summary of the same grid (--like).
+    The file is written whole or not at all.
+
+    \b
+    Examples:
+      dkmd summarize examples/data/latency_before.csv -o reference.dkmd
+      dkmd compare reference.dkmd examples/data/latency_after.csv
+    """
+    from dkmd.compare import SUMMARY_SUFFIX, load, summarized
+    from dkmd.comparison import FORMAT_VERSION, to_json
+    from dkmd.summary import Summary
+
+    if out.suffix != SUMMARY_SUFFIX:
+        raise ValueError(f"the name of a summary ends with {SUMMARY_SUFFIX}, got {out}")
+    with working("reading …", quiet):
+        sample = load(file, "data", column)
+        summary = summarized(sample, None if like is None else Summary.load(like).grid)
+    if not summary.size:
+        raise ValueError(f"{file} has no values to summarise")
+    summary.save(out)
+    size = out.stat().st_size
+    if json:
+        answer = {
+            "format": "dkmd-summarize", "version": FORMAT_VERSION, "name": sample.name,
+            "size": summary.size, "nan": summary.nan, "minus_inf": summary.minus_inf,
+            "plus_inf": summary.plus_inf, "bins": int(summary.bins.size), "file": str(out),
+            "bytes": size,
+        }  # fmt: skip
+        show_json(to_json(answer))
+    elif not quiet:
+        words = f"{summary.size:,} values of {sample.name} are {size / 1024:.1f} kB in {out}."
+        show_answer(words, [], [f"{summary.nan:,} values are NaN"] if summary.nan else [])
+    return 0

@@ -1,0 +1,524 @@
+"""The front door: ``compare`` two samples or the levels of a table, ``drift`` of two tables.
+
+Whatever the data are kept in becomes two sides (``sources``), one test is made of them
+(``two_sample``) and the answer put into words (``comparison``).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dkmd.comparison import QUANTILES, Comparison, Comparisons, Drift, SampleFacts
+from dkmd.grid import Grid
+from dkmd.inference import Side
+from dkmd.margins import Margin, verdict
+from dkmd.opinions import direction_of
+from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
+from dkmd.sources.arrays import Array
+from dkmd.sources.columns import (
+    NUMERIC,
+    as_labels,
+    as_numbers,
+    is_frame,
+    kind_of,
+    no_such_column,
+    the_numeric_column,
+)
+from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
+from dkmd.summary import Summary
+from dkmd.two_sample import dkmd_2samp
+
+SUMMARY_SUFFIX = ".dkmd"
+FEW_VALUES = 10
+MANY_TIES = 0.25
+"""The share of one single value from which ties are worth a word."""
+CORRELATED = 0.1
+"""Correlation of neighbours from which the p-value is off: at 0.1 a true 5 % is about 7.5 %."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How to compare; the same for every column and level."""
+
+    margin: Margin | None = None
+    alpha: float = 0.05
+    scale: float | str | None = None
+    method: Any = None
+    nan_policy: str = "omit"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < 1.0:
+            raise ValueError(f"alpha must lie between 0 and 1, got {self.alpha!r}")
+
+
+def compare(
+    *samples: Any,
+    reference: Any = None,
+    current: Any = None,
+    column: str | None = None,
+    by: str | None = None,
+    margin: Margin | None = None,
+    groups: Any = None,
+    alpha: float = 0.05,
+    scale: float | str | None = None,
+    method: Any = None,
+    nan_policy: str = "omit",
+) -> Any:
+    """Which way did it move, by how much, and is that real?
+
+    ``compare(reference, current)`` for two samples;
+    ``compare(frame, column=…, by=…, reference=…, current=…)`` for two levels of one long table.
+
+    Parameters
+    ----------
+    reference, current : array_like, column, frame, Summary or path
+        Numbers, booleans or durations (as seconds) in lists, arrays or columns of pandas, polars
+        and pyarrow; frames with a ``column``; a Summary; the path of a data file or of a saved
+        summary. An array beside a Summary is binned on its grid. For a long table: levels of
+        ``by``.
+    column : str, optional
+        Of frames and files; the only numeric one by default.
+    by : str, optional
+        The column of a long table that tells the samples apart.
+    margin : float or str, optional
+        Shifts that do not matter: a number in data units, "3%" or "0.1sd" (of the robust scale).
+    groups : (array_like, array_like) or str, optional
+        Labels of repeated measurements, for reference and current; a column's name for tables.
+    alpha : float
+        Intervals have confidence 1 − alpha.
+    scale, method
+        As in ``dkmd_2samp``.
+    nan_policy : {"omit", "propagate", "raise"}
+        What to do with NaN and missing values.
+
+    Returns
+    -------
+    Comparison or Comparisons
+        Several (a mapping by level) for a long table with more than two levels and no ``current``.
+
+    Notes
+    -----
+    Every signed number is positive when *current* is larger.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(3)
+    >>> before, after = rng.gamma(4, 5, 500) + 80, rng.gamma(4, 5, 500) + 83
+    >>> after[:3] = np.inf  # timed out
+    >>> answer = compare(before, after, margin="1%")
+    >>> print(answer.headline())  # doctest: +NORMALIZE_WHITESPACE
+    value is HIGHER in current than in reference, by more than 1%: +3.06
+    (95 % interval +1.85 to +4.27), +3.12 %. p = 9e-7, n = 500 and 500.
+    >>> answer.verdict, answer.direction, answer.current.plus_inf
+    ('increase', 'current is larger', 3)
+    """
+    how = How(margin, alpha, scale, method, nan_policy)
+    if len(samples) == 1 and by is not None:
+        table = open_table(samples[0], "the table")
+        return compare_levels(table, column, by, reference, current, groups, how)
+    if by is not None:
+        raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
+    given = [*samples, *(s for s in (reference, current) if s is not None)]
+    if len(given) != 2:
+        raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
+    pair = load_pair(given[0], given[1], column, groups)
+    return compare_samples(*pair, how)
+
+
+def compare_levels(
+    table: Table,
+    column: str | None,
+    by: str,
+    reference: Any,
+    current: Any,
+    groups: str | None,
+    how: How,
+) -> Comparison | Comparisons:
+    """Levels of one long table against one of them."""
+    kinds = table.kinds()
+    if by not in kinds:
+        raise no_such_column(table.name, by, kinds)
+    column = column or the_numeric_column(kinds, table.name, (by, groups))
+    levels = table.levels(by)
+    shown = ", ".join(repr(level) for level in levels[:20])
+    if reference is None:
+        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
+    for level in (reference, current):
+        if level is not None and str(level) not in levels:
+            raise ValueError(f"column {by!r} has no level {str(level)!r}: it has {shown}")
+    others = [level for level in levels if level != str(reference)]
+    wanted = others if current is None else [str(current)]
+    if not wanted:
+        raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
+    unit = unit_of(column, kinds.get(column, ""))
+
+    def sample(level: str) -> Sample:
+        return Sample(table.read(column, groups, (by, level)), column, level, unit)
+
+    base = sample(str(reference))
+    found = {level: compare_samples(base, sample(level), how) for level in wanted}
+    return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
+
+
+def drift(
+    reference: Any,
+    current: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    margin: Margin | None = None,
+    groups: str | None = None,
+    alpha: float = 0.05,
+    scale: float | str | None = None,
+    nan_policy: str = "omit",
+    advance: Callable[[str, int, int], None] | None = None,
+) -> Drift:
+    """Compare every numeric column of two tables.
+
+    Parameters
+    ----------
+    reference, current : frame or path
+        Frames of pandas, polars or pyarrow; data files.
+    columns : sequence of str, optional
+        All numeric columns that both have, by default.
+    margin, groups, alpha, scale, nan_policy
+        As in ``compare``; a margin with the unit sd suits many columns.
+    advance : callable, optional
+        Called with (column, done, total) before each column.
+
+    Returns
+    -------
+    Drift
+        A mapping from column to Comparison, the largest |shift| in robust scales first, with
+        adjusted p-values (false-discovery control), ``changed``, ``nan_change()`` and ``skipped``.
+
+    Examples
+    --------
+    >>> import pandas as pd, numpy as np
+    >>> rng = np.random.default_rng(5)
+    >>> old = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400), "c": "text"})
+    >>> new = old.assign(b=old.b + 0.5)
+    >>> found = drift(old, new)
+    >>> found.changed, found.skipped
+    (['b'], {'c': 'it holds text'})
+    """
+    how = How(margin, alpha, scale, None, nan_policy)
+    before, after = open_table(reference, "reference"), open_table(current, "current")
+    kinds, later = before.kinds(), after.kinds()
+    wanted = list(dict.fromkeys([*kinds, *later])) if columns is None else list(columns)
+    for name in wanted if columns is not None else ():
+        if name not in kinds and name not in later:
+            raise no_such_column(before.name, name, kinds)
+    found: dict[str, Comparison] = {}
+    skipped: dict[str, str] = {}
+    for done, name in enumerate(wanted):
+        if advance is not None:
+            advance(name, done, len(wanted))
+        why = _why_not(name, kinds, later, groups, asked=columns is not None)
+        if why:
+            skipped[name] = why
+            continue
+        unit = unit_of(name, kinds[name])
+        try:
+            pair = [Sample(t.read(name, groups), name, t.name, unit) for t in (before, after)]
+            found[name] = compare_samples(*_labelled(pair[0], pair[1]), how)
+        except (ValueError, TypeError) as error:
+            skipped[name] = str(error)
+            continue
+        if not min(found[name].reference.size, found[name].current.size):
+            del found[name]
+            skipped[name] = "all its values are NaN or missing on one side"
+    if not found:
+        reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
+        raise ValueError(f"no column could be compared ({reasons or 'there are none'})")
+    return Drift(found, skipped, how.alpha)
+
+
+def _why_not(
+    name: str, kinds: dict[str, str], later: dict[str, str], groups: str | None, asked: bool
+) -> str:
+    """Why a column is not compared; empty if it is. Text is tried when it was asked for."""
+    if name not in kinds:
+        return "it is not in the reference"
+    if name not in later:
+        return "it is not in the current table"
+    if name == groups:
+        return "it holds the groups"
+    for kind in (kinds[name], later[name]):
+        if kind not in NUMERIC and not (asked and kind == "text"):
+            return "it holds values that are no numbers" if kind == "other" else f"it holds {kind}"
+    return ""
+
+
+def open_table(source: Any, name: str) -> Table:
+    """A frame or a file as a table."""
+    if isinstance(source, str | os.PathLike):
+        from dkmd.sources.files import open_files
+
+        return open_files(os.fspath(source))
+    if not is_frame(source):
+        raise TypeError(f"{name} must be a data frame or a path, got {type(source).__name__}")
+    return FrameTable(source, name)
+
+
+def load_pair(
+    reference: Any, current: Any, column: str | None, groups: Any
+) -> tuple[Sample, Sample]:
+    """Both sides, loaded and labelled."""
+    tables = [_is_table(source) for source in (reference, current)]
+    if isinstance(groups, str):
+        if not all(tables):
+            raise ValueError("groups by name need tables on both sides")
+        labels: tuple[Any, Any] = (groups, groups)
+    else:
+        labels = _group_pair(groups)
+    before = load(reference, "reference", column, labels[0])
+    after = load(current, "current", column, labels[1])
+    return _labelled(before, after)
+
+
+def load(source: Any, label: str, column: str | None = None, groups: Any = None) -> Sample:
+    """One side, from whatever holds it."""
+    if isinstance(source, Summary):
+        _no_groups(groups)
+        return Sample(Stored(source), column or "value", label)
+    if _is_summary_file(source):
+        _no_groups(groups)
+        return Sample(Stored(Summary.load(source)), column or "value", Path(source).name)
+    if _is_table(source):
+        table = open_table(source, label)
+        kinds = table.kinds()
+        name = column or the_numeric_column(kinds, table.name, (groups,))
+        unit = unit_of(name, kinds.get(name, ""))
+        return Sample(table.read(name, groups), name, table.name, unit)
+    values = as_numbers(source, label)
+    labels = None if groups is None else as_labels(groups, f"groups of {label}")
+    name = str(getattr(source, "name", None) or "value")
+    kind = kind_of(source) if values.size else ""
+    return Sample(Held(values, labels), name, label, unit_of(name, kind))
+
+
+def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
+    """A sample as a summary, on this grid or on one that fits it."""
+    data = sample.data
+    if isinstance(data, Stored):
+        return data.summary(grid or data.stored.grid)
+    return data.summary(grid or Grid.fit(data.preview))
+
+
+def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
+    """The comparison of two sides."""
+    level = 1.0 - how.alpha
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result, summaries = _test(reference.data, current.data, how)
+        says = verdict(result, how.margin or 0.0, confidence_level=level)
+        interval = result.shift_interval(level)
+        relative, relative_interval = _relative(result, level)
+    outcome = result.outcome()
+    held = _held(reference.data, current.data)
+    looks = held or summaries
+    facts = [
+        _facts(look, side, center)
+        for look, side, center in zip(looks, (reference, current), _centers(outcome), strict=True)
+    ]
+    grouped = isinstance(reference.data, Held) and reference.data.groups is not None
+    notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
+    notes += _notes(facts, outcome, None if grouped else held)
+    return Comparison(
+        name=current.name if current.name != "value" else reference.name,
+        unit=current.unit or reference.unit,
+        verdict=says,
+        direction=direction_of(result.statistic),
+        shift=result.shift,
+        shift_interval=interval,
+        relative_shift=relative,
+        relative_shift_interval=relative_interval,
+        statistic=result.statistic,
+        pvalue=result.pvalue,
+        df=result.df,
+        scale=outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan,
+        margin=how.margin,
+        alpha=how.alpha,
+        reference=facts[0],
+        current=facts[1],
+        warnings=tuple(dict.fromkeys(notes)),
+        result=result,
+        values=None if held is None else (_present(held[0]), _present(held[1])),
+    )
+
+
+def _test(
+    reference: Data, current: Data, how: How
+) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
+    """The test of current against reference, on values where both are held, else on summaries."""
+    options: dict[str, Any] = {
+        "scale": how.scale, "method": how.method, "nan_policy": how.nan_policy
+    }  # fmt: skip
+    if isinstance(reference, Held) and isinstance(current, Held):
+        groups = (current.groups, reference.groups)
+        if (groups[0] is None) != (groups[1] is None):
+            raise ValueError("groups are needed on both sides")
+        by_group = None if groups[0] is None else groups
+        result = dkmd_2samp(current.values, reference.values, groups=by_group, **options)
+        return result, (None, None)
+    if any(isinstance(side, Held) and side.groups is not None for side in (reference, current)):
+        raise ValueError("groups need the single values on both sides, not summaries")
+    grid = _common_grid(reference, current)
+    before, after = reference.summary(grid), current.summary(grid)
+    result = dkmd_2samp(after, before, **options)
+
+    def on_logs() -> DkmdResult:
+        lowest = min(_lowest(before), _lowest(after))
+        if not lowest > 0.0:
+            raise ValueError("percentages need positive data; there are values of 0 or below")
+        log_grid = Grid.fit(*(np.log(side.preview) for side in (reference, current)))  # type: ignore[union-attr]
+        return dkmd_2samp(
+            current.summary(log_grid, True), reference.summary(log_grid, True), **options
+        )
+
+    stored = isinstance(reference, Stored) or isinstance(current, Stored)
+    return (result if stored else result.with_logs(on_logs)), (before, after)
+
+
+def _common_grid(reference: Data, current: Data) -> Grid:
+    """The grid of a stored summary, or one that fits both sides."""
+    if isinstance(reference, Stored):
+        return reference.stored.grid
+    if isinstance(current, Stored):
+        return current.stored.grid
+    return Grid.fit(reference.preview, current.preview)
+
+
+def _lowest(summary: Summary) -> float:
+    return -math.inf if summary.minus_inf else summary.minimum
+
+
+def _relative(result: DkmdResult, level: float) -> tuple[float | None, ConfidenceInterval | None]:
+    """The shift in percent, from the logarithms; None where there are none."""
+    if not isinstance(result.outcome(), ExactOutcome):
+        return None, None
+    try:
+        on_logs = result.on_logs()
+    except ValueError:
+        return None, None
+    low, high = on_logs.shift_interval(level)
+    return _as_percent(on_logs.shift), ConfidenceInterval(_as_percent(low), _as_percent(high))
+
+
+def _as_percent(log_shift: float) -> float:
+    return 100.0 * float(np.expm1(log_shift))
+
+
+def _held(reference: Data, current: Data) -> tuple[Array, Array] | None:
+    if isinstance(reference, Held) and isinstance(current, Held):
+        return reference.values, current.values
+    return None
+
+
+def _centers(outcome: Any) -> tuple[float, float]:
+    """The M-centres of reference and current."""
+    if not isinstance(outcome, ExactOutcome):
+        return math.nan, math.nan
+    after, before = outcome.pair.centers()
+    return outcome.pair.origin + before, outcome.pair.origin + after
+
+
+def _facts(look: Array | Summary | None, side: Sample, center: float) -> SampleFacts:
+    """Counts and quantiles of one side, exact where the values are held."""
+    assert look is not None
+    if isinstance(look, Summary):
+        shares = look.quantile(QUANTILES)
+        counts = (look.size, look.nan, look.minus_inf, look.plus_inf)
+    else:
+        values = _present(look)
+        shares = np.full(len(QUANTILES), math.nan)
+        if values.size:
+            shares = np.quantile(values, QUANTILES, method="inverted_cdf")
+        infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
+        counts = (values.size, look.size - values.size, *infinite)
+    quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
+    return SampleFacts(side.label, *counts, center, quantiles)
+
+
+def _present(values: Array) -> Array:
+    missing = np.isnan(values)
+    return values[~missing] if missing.any() else values
+
+
+def _notes(
+    facts: Sequence[SampleFacts], outcome: Any, held: tuple[Array, Array] | None
+) -> list[str]:
+    """What to watch out for, beyond what the test itself warns of."""
+    notes = []
+    if 2 <= min(f.size for f in facts) < FEW_VALUES:
+        few = " and ".join(f"{f.size:,}" for f in facts)
+        notes.append(f"only {few} values: the p-value and intervals are rough")
+    if not isinstance(outcome, ExactOutcome):
+        return notes
+    share = max(_largest_tie(outcome.pair.x), _largest_tie(outcome.pair.y))
+    if share >= MANY_TIES:
+        notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
+    for fact, values in zip(facts, held or (), strict=False):
+        correlation = neighbour_correlation(outcome.witness(_present(values)))
+        if correlation > CORRELATED:
+            notes.append(
+                f"neighbouring values in {fact.label} are correlated ({correlation:.2f}) and look "
+                "like repeated measurements: say which belong together (groups), or the p-value "
+                "is too small"
+            )
+    return notes
+
+
+def _largest_tie(side: Side) -> float:
+    """The share of the most common value, as far as bins can tell."""
+    tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)]
+    return float(tied.max()) / side.size if tied.size else 0.0
+
+
+def neighbour_correlation(psi: Array) -> float:
+    """The correlation of ψ at neighbouring values, if it is more than chance; 0 for sorted data."""
+    if psi.size < 20 or bool(np.all(np.diff(psi) >= 0.0)) or bool(np.all(np.diff(psi) <= 0.0)):
+        return 0.0
+    around = psi - psi.mean()
+    total = float(around @ around)
+    correlation = float(around[1:] @ around[:-1]) / total if total > 0.0 else 0.0
+    return correlation if correlation * math.sqrt(psi.size) > 4.0 else 0.0
+
+
+def _labelled(reference: Sample, current: Sample) -> tuple[Sample, Sample]:
+    """Two sides must not carry one label."""
+    if reference.label != current.label:
+        return reference, current
+    return replace(reference, label="reference"), replace(current, label="current")
+
+
+def _is_summary_file(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike) and os.fspath(source).endswith(SUMMARY_SUFFIX)
+
+
+def _is_table(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike):
+        return not _is_summary_file(source)
+    return is_frame(source)
+
+
+def _group_pair(groups: Any) -> tuple[Any, Any]:
+    if groups is None:
+        return None, None
+    if not hasattr(groups, "__len__") or len(groups) != 2:
+        raise ValueError("groups must be a pair (groups of reference, groups of current)")
+    return groups[0], groups[1]
+
+
+def _no_groups(groups: Any) -> None:
+    if groups is not None:
+        raise ValueError("groups need the single values, and a summary does not hold them")

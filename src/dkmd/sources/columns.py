@@ -1,0 +1,266 @@
+"""Columns and frames in memory: anything that holds numbers becomes float64, and the rest is named.
+
+Lists, arrays and, through narwhals, the columns and frames of pandas, polars and pyarrow. Missing
+values become NaN, durations seconds, booleans 0 and 1. Rows are counted from 1.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.sources.arrays import Array
+
+MISSING = ("", "na", "n/a", "nan", "null", "none")
+"""Words in text that stand for no value, in any case."""
+
+NUMBER, DURATION, TEXT, TIME, OTHER = "numbers", "durations", "text", "points in time", "other"
+"""What a column can hold. The first two are compared as they are; text where it spells numbers."""
+
+NUMERIC = (NUMBER, DURATION)
+
+
+def as_numbers(values: Any, name: str) -> Array:
+    """The values of a column as float64; what is no number is an error that names its row."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array: pass {name}.compressed() or fill with NaN")
+    series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)
+    array = np.asarray(values) if series is None else _series_values(series)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind in "fiub":
+        return np.asarray(array, dtype=np.float64)
+    if array.dtype.kind == "m":
+        return np.asarray(array / np.timedelta64(1, "s"), dtype=np.float64)
+    if array.dtype.kind == "M":
+        raise points_in_time(name)
+    # a list that mixes text with numbers must not be turned into text by NumPy first
+    return _from_objects(values if isinstance(values, list | tuple) else array.tolist(), name)
+
+
+def kind_of(values: Any) -> str:
+    """What a column holds, by its type; the values of object columns are looked at."""
+    series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)
+    array = np.asarray(values) if series is None else None
+    if series is not None:
+        kind = _kind_of_dtype(series.dtype)
+        if kind != OTHER:
+            return kind
+        array = np.asarray(series.drop_nulls().head(1000).to_list(), dtype=object)
+    assert array is not None
+    if array.dtype.kind in "fiubmM":
+        return {"m": DURATION, "M": TIME}.get(array.dtype.kind, NUMBER)
+    return _kind_of_objects(array.tolist())
+
+
+def as_labels(values: Any, name: str) -> npt.NDArray[Any]:
+    """Group labels of any type; a missing one is an error."""
+    series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)
+    items = np.asarray(values).tolist() if series is None else series.to_list()
+    for row, item in enumerate(items, 1):
+        if item is None or (isinstance(item, float) and math.isnan(item)):
+            raise ValueError(f"{name}, row {row:,}: the group label is missing")
+    return np.asarray([str(item) for item in items])
+
+
+def parse_number(text: str) -> float | None:
+    """A number from text, NaN for a word that stands for no value, None for anything else."""
+    word = text.strip()
+    if word.lower() in MISSING:
+        return math.nan
+    try:
+        return float(word)
+    except ValueError:
+        return {"true": 1.0, "false": 0.0}.get(word.lower())
+
+
+def not_a_number(where: str, row: int, value: object) -> ValueError:
+    """The error for a cell that is no number."""
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return ValueError(f"{where}, row {row:,}: {shown} is not a number")
+
+
+def points_in_time(where: str) -> TypeError:
+    """The error for dates, which have no scale to compare on."""
+    return TypeError(f"{where} holds points in time: subtract a start to compare durations")
+
+
+def is_frame(source: Any) -> bool:
+    """Whether this is a table with named columns."""
+    return hasattr(type(source), "columns")  # a lazy frame warns when its own are asked for
+
+
+class Frame:
+    """A data frame of pandas, polars (lazy as well) or pyarrow: see ``Table`` for what it can do.
+
+    Parameters
+    ----------
+    native
+        The frame.
+    name : str
+        What errors call it.
+    """
+
+    def __init__(self, native: Any, name: str) -> None:
+        import narwhals as nw
+
+        try:
+            self._frame = nw.from_native(native)
+        except TypeError:
+            raise TypeError(
+                f"{name}: {type(native).__name__} is no data frame known here"
+            ) from None
+        self._lazy = isinstance(self._frame, nw.LazyFrame)
+        self.name = name
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        if self._lazy:
+            schema = self._frame.collect_schema()
+            return {str(column): _kind_of_dtype(dtype) for column, dtype in schema.items()}
+        return {str(c): kind_of(self._frame[c].to_native()) for c in self._frame.columns}
+
+    def values(self, column: str, where: tuple[str, object] | None = None) -> Array:
+        """One column as numbers, of all rows or of those at one level of another column."""
+        rows = self._rows(where)
+        array = as_numbers(self._native(column), f"{self.name}, column {column!r}")
+        return array if rows is None else array[rows]
+
+    def labels(self, column: str, where: tuple[str, object] | None = None) -> npt.NDArray[Any]:
+        """One column as group labels."""
+        rows = self._rows(where)
+        labels = as_labels(self._native(column), f"{self.name}, column {column!r}")
+        return labels if rows is None else labels[rows]
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column, as text, in order."""
+        found = _series(self._native(by)).drop_nulls().unique().to_list()
+        return [str(level) for level in sorted(found, key=_order)]
+
+    def _rows(self, where: tuple[str, object] | None) -> npt.NDArray[np.bool_] | None:
+        if where is None:
+            return None
+        by, level = where
+        items = _series(self._native(by)).to_list()
+        return np.fromiter((str(item) == str(level) for item in items), dtype=bool)
+
+    def _native(self, column: str) -> Any:
+        names = list(self._frame.collect_schema().names())
+        if column not in names:
+            raise no_such_column(self.name, column, names)
+        frame = self._frame.select(column)
+        return (frame.collect() if self._lazy else frame)[column].to_native()
+
+
+def no_such_column(name: str, column: str, there: Iterable[str]) -> ValueError:
+    """The error for a name that is not there."""
+    shown = ", ".join(repr(c) for c in there)
+    return ValueError(f"{name} has no column {column!r}: it has {shown}")
+
+
+def the_numeric_column(kinds: dict[str, str], name: str, besides: Sequence[str | None] = ()) -> str:
+    """The only numeric column of a table; several or none is an error that lists them."""
+    found = [c for c, kind in kinds.items() if kind in NUMERIC and c not in besides]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ValueError(f"{name} has no numeric column: it has {', '.join(map(repr, kinds))}")
+    raise ValueError(
+        f"{name} has several numeric columns, say which: {', '.join(map(repr, found))}"
+    )
+
+
+def _series(values: Any) -> Any:
+    """A column as a narwhals series; None for what narwhals does not know."""
+    import narwhals as nw
+
+    series = nw.from_native(values, allow_series=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
+
+
+def _series_values(series: Any) -> npt.NDArray[Any]:
+    """The values of a narwhals series as an array, nulls as NaN or None."""
+    import narwhals as nw
+
+    kind = _kind_of_dtype(series.dtype)
+    if kind == NUMBER:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    if kind == DURATION:
+        seconds = series.dt.total_nanoseconds().cast(nw.Float64).to_numpy()
+        return np.asarray(seconds, dtype=np.float64) * 1e-9
+    if kind == TIME:
+        return np.empty(0, dtype="M8[s]")
+    return np.asarray([*series.to_list(), None], dtype=object)[:-1]
+
+
+def _kind_of_dtype(dtype: Any) -> str:
+    """What a column of this narwhals type holds; OTHER where only its values can tell."""
+    import narwhals as nw
+
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return NUMBER
+    if dtype == nw.Duration:
+        return DURATION
+    if dtype in (nw.Datetime, nw.Date, nw.Time):
+        return TIME
+    return TEXT if dtype in (nw.String, nw.Categorical, nw.Enum) else OTHER
+
+
+def _kind_of_objects(items: Iterable[Any]) -> str:
+    kinds = {_kind_of_object(item) for item in items} - {None}
+    return kinds.pop() or OTHER if len(kinds) == 1 else (OTHER if kinds else NUMBER)
+
+
+def _kind_of_object(item: Any) -> str | None:
+    if item is None:
+        return None
+    if isinstance(item, str):
+        return TEXT
+    if isinstance(item, datetime.timedelta | np.timedelta64):
+        return DURATION
+    if isinstance(item, datetime.date | datetime.time | np.datetime64):
+        return TIME
+    return NUMBER if _is_number(item) else OTHER
+
+
+def _is_number(item: Any) -> bool:
+    """Python's and NumPy's real numbers, Decimal and Fraction."""
+    return isinstance(item, numbers.Real | bool | np.bool_) or (
+        isinstance(item, numbers.Number) and not isinstance(item, complex | np.complexfloating)
+    )
+
+
+def _from_objects(items: Sequence[Any], name: str) -> Array:
+    """Python objects one by one: numbers, durations and text that spells a number."""
+    array = np.empty(len(items))
+    for i, item in enumerate(items):
+        if item is None:
+            array[i] = math.nan
+        elif isinstance(item, str):
+            number = parse_number(item)
+            if number is None:
+                raise not_a_number(name, i + 1, item)
+            array[i] = number
+        elif isinstance(item, datetime.timedelta):
+            array[i] = item.total_seconds()
+        elif isinstance(item, np.timedelta64):
+            array[i] = item / np.timedelta64(1, "s")
+        elif isinstance(item, datetime.date | datetime.time | np.datetime64):
+            raise points_in_time(name)
+        elif _is_number(item):
+            array[i] = float(item)
+        else:
+            raise not_a_number(name, i + 1, item)
+    return array
+
+
+def _order(level: Any) -> tuple[bool, Any]:
+    """Numbers before text, each in their own order."""
+    return isinstance(level, str), level

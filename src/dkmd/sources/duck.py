@@ -1,0 +1,381 @@
+"""Files that DuckDB reads, out of core: one column at a time, or only its sums per bin.
+
+Text (CSV, JSON) is read as text and turned into numbers here, so that a cell that is no number is
+named. Names and values go into SQL quoted or as parameters, never as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.grid import FIT_SIZE, PER_E_FOLD, SIDE, Grid
+from dkmd.sources.arrays import Array
+from dkmd.sources.columns import (
+    DURATION,
+    MISSING,
+    NUMBER,
+    OTHER,
+    TEXT,
+    TIME,
+    no_such_column,
+    not_a_number,
+    points_in_time,
+)
+from dkmd.summary import Summary
+
+Where = tuple[str, object] | None
+
+NULL_WORDS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+"""What the sniffer of CSV files takes for a missing value when it guesses types."""
+
+LARGEST_U = 2.0**40
+CLIP = 1e150
+"""As in ``Summary``: one bin a side lies beyond LARGEST_U, and values count as CLIP at most."""
+
+
+class Source(NamedTuple):
+    """A table expression of SQL, its parameters, and what its columns hold."""
+
+    sql: str
+    parameters: list[Any]
+    kinds: dict[str, str]
+    is_text: bool
+    per_second: dict[str, float] = {}  # noqa: RUF012  # ticks, where durations are whole numbers
+
+
+class DuckFile:
+    """One CSV, TSV, JSON, NDJSON or Parquet file, compressed where DuckDB reads it.
+
+    Parameters
+    ----------
+    path : str
+        Of the file.
+    form : {"csv", "json", "parquet"}
+        What it is.
+    """
+
+    rereadable = True
+
+    def __init__(self, path: str, form: str) -> None:
+        self.path = path
+        self.form = form
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return dict(self._source.kinds)
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column, as text, in order."""
+        name = self._quoted(by)
+        sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM {self._source.sql}"
+        rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v")
+        return [str(row[0]) for row in rows]
+
+    def part(
+        self, column: str, groups: str | None, where: Where, limit: int | None
+    ) -> tuple[Array, npt.NDArray[Any] | None]:
+        """Up to ``limit`` values of a column in order, with the labels of another one."""
+        label = "" if groups is None else f", CAST({self._quoted(groups)} AS VARCHAR) AS g"
+        end = "" if limit is None else f" LIMIT {limit:d}"
+        found = self._run(
+            f"SELECT {self._number(column)} AS x{label} FROM {self._source.sql}"
+            f"{self._where(where)}{end}",
+            self._at(where),
+            "fetchnumpy",
+        )
+        values = _filled(found["x"])
+        if self._is_text(column) and np.isnan(values).any():
+            self._refuse_words(column, where)
+        if groups is None:
+            return values, None
+        labels = np.ma.asarray(found["g"])
+        missing = np.flatnonzero(np.ma.getmaskarray(labels))
+        if missing.size:
+            row = int(missing[0]) + 1
+            raise ValueError(
+                f"{self.path}, column {groups!r}, row {row:,}: the group label is missing"
+            )
+        return values, np.asarray(labels.data).astype(str)
+
+    def preview(self, column: str, where: Where) -> Array:
+        """A random part of a column, to fit a grid to."""
+        inner = f"SELECT {self._number(column)} AS x FROM {self._source.sql}{self._where(where)}"
+        found = self._run(
+            f"SELECT x FROM ({inner}) USING SAMPLE reservoir({FIT_SIZE} ROWS) REPEATABLE (1)",
+            self._at(where),
+            "fetchnumpy",
+        )
+        return _filled(found["x"])
+
+    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
+        """Counts and sums per bin of a whole column, or of its logarithms: one aggregate."""
+        if self._is_text(column):
+            self._refuse_words(column, where)
+        value = f"ln({self._number(column)})" if logs else self._number(column)
+        rows = self._run(
+            _PER_BIN.format(
+                value=value,
+                source=self._source.sql,
+                where=self._where(where),
+                center=f"CAST({grid.center!r} AS DOUBLE)",
+                unit=f"CAST({grid.unit!r} AS DOUBLE)",
+            ),
+            self._at(where),
+        )
+        return _summary(rows, grid)
+
+    def _is_text(self, column: str) -> bool:
+        return self._source.is_text or self._source.kinds[column] == TEXT
+
+    def _number(self, column: str) -> str:
+        """The SQL of a column as a double."""
+        name = self._quoted(column)
+        kind = self._source.kinds[column]
+        where = f"{self.path}, column {column!r}"
+        if kind == TIME:
+            raise points_in_time(where)
+        if self._is_text(column):
+            return (
+                f"CASE lower(trim({name})) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 "
+                f"ELSE TRY_CAST(trim({name}) AS DOUBLE) END"
+            )
+        if column in self._source.per_second:
+            return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
+        if kind == DURATION:
+            return f"CAST(epoch({name}) AS DOUBLE)"
+        if kind != NUMBER:
+            raise TypeError(f"{where} holds values that are no numbers")
+        return f"CAST({name} AS DOUBLE)"
+
+    def _refuse_words(self, column: str, where: Where) -> None:
+        """Name the first cell that is neither a number nor a word for a missing value."""
+        name, known = self._quoted(column), ", ".join(f"'{word}'" for word in MISSING)
+        by = "" if where is None else f", {self._quoted(where[0])}"
+        numbered = f"SELECT row_number() OVER () AS row, {name}{by} FROM {self._source.sql}"
+        condition = self._where(where) or " WHERE true"
+        found = self._run(
+            f"SELECT row, {name} FROM ({numbered}){condition} AND {name} IS NOT NULL "
+            f"AND ({self._number(column)}) IS NULL AND lower(trim({name})) NOT IN ({known}) "
+            "ORDER BY row LIMIT 1",
+            self._at(where),
+            "fetchone",
+        )
+        if found is not None:
+            raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
+
+    def _where(self, where: Where) -> str:
+        return "" if where is None else f" WHERE CAST({self._quoted(where[0])} AS VARCHAR) = ?"
+
+    @staticmethod
+    def _at(where: Where) -> list[Any]:
+        return [] if where is None else [str(where[1])]
+
+    def _quoted(self, column: str) -> str:
+        if column not in self._source.kinds:
+            raise no_such_column(self.path, column, self._source.kinds)
+        return quoted(column)
+
+    def _run(self, sql: str, parameters: Sequence[Any] = (), how: str = "fetchall") -> Any:
+        """Run a query of this file; what DuckDB says about the file comes in one line."""
+        try:
+            return _fetch(sql, [*self._source.parameters, *parameters], how)
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from None
+
+    @cached_property
+    def _source(self) -> Source:
+        try:
+            return {"csv": _csv, "json": _json, "parquet": _parquet}[self.form](self.path)
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from None
+
+
+def _filled(column: Any) -> Array:
+    """A column of doubles, masked where DuckDB has NULL, with NaN there instead."""
+    return np.asarray(np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan))
+
+
+def quoted(name: str) -> str:
+    """A name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _fetch(sql: str, parameters: list[Any], how: str = "fetchall") -> Any:
+    """What a query finds, without extensions from elsewhere; errors are ValueErrors."""
+    import duckdb
+
+    cursor = _connection().cursor()
+    try:
+        return getattr(cursor.execute(sql, parameters), how)()
+    except duckdb.Error as error:
+        raise ValueError(_first_words(str(error))) from None
+    finally:
+        cursor.close()
+
+
+@cache
+def _connection() -> Any:
+    """One database in memory for this process: opening one takes longer than a small query."""
+    import duckdb
+
+    return duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    )
+
+
+def _first_words(message: str) -> str:
+    """The gist of a message of DuckDB: its first line without the kind of error."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
+    gist = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0])
+    return f"{gist} {lines[1]}" if len(lines) > 1 and len(gist) < 60 else gist
+
+
+def _csv(path: str) -> Source:
+    """A CSV with every column as text; its form and the likely types come from the sniffer."""
+    encoding = "utf-8" if _is_utf8(path) else "latin-1"
+    nulls = "[" + ", ".join(map(_text, NULL_WORDS)) + "]"
+    tab = ", delim='\t'" if ".tsv" in Path(path).name.lower() else ""
+    row = _fetch(
+        "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns "
+        f"FROM sniff_csv(?, encoding={_text(encoding)}, nullstr={nulls}{tab})",
+        [path],
+        "fetchone",
+    )
+    delimiter, quote, escape, comment, skip, header, columns = row
+    names = {c["name"]: c["type"] for c in columns}
+    options = {
+        "delim": _text(delimiter),
+        "quote": _text('"' if quote == "(empty)" else quote),
+        "escape": _text('"' if escape == "(empty)" else escape),
+        "comment": _text("" if comment == "(empty)" else comment),
+        "skip": f"{int(skip)}",
+        "header": "true" if header else "false",
+        "encoding": _text(encoding),
+        "columns": "{" + ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names) + "}",
+        "auto_detect": "false",
+        "null_padding": "false",
+    }
+    sql = f"read_csv(?, {', '.join(f'{key}={value}' for key, value in options.items())})"
+    return Source(sql, [path], {n: _kind(t) for n, t in names.items()}, is_text=True)
+
+
+def _json(path: str) -> Source:
+    """JSON with every column as text, so that one odd cell does not change its type."""
+    described = _fetch("DESCRIBE SELECT * FROM read_json(?)", [path])
+    names = {row[0]: row[1] for row in described}
+    if names.keys() == {"json"} and _kind(names["json"]) == NUMBER:  # a list of plain numbers
+        return Source("read_json(?)", [path], {"json": NUMBER}, is_text=False)
+    columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+    kinds = {name: _kind(kind) for name, kind in names.items()}
+    return Source(f"read_json(?, columns={{{columns}}})", [path], kinds, is_text=True)
+
+
+def _parquet(path: str) -> Source:
+    described = _fetch("DESCRIBE SELECT * FROM read_parquet(?)", [path])
+    kinds = {row[0]: _kind(row[1]) for row in described}
+    ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
+    kinds.update(dict.fromkeys(ticks, DURATION))
+    return Source("read_parquet(?)", [path], kinds, is_text=False, per_second=ticks)
+
+
+def _arrow_durations(path: str) -> dict[str, float]:
+    """Ticks per second of Arrow's durations, which Parquet keeps as whole numbers.
+
+    Only the schema that Arrow hides in the file tells; without pyarrow they stay whole numbers.
+    """
+    query = "SELECT count(*) FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
+    if not _fetch(query, [path], "fetchone")[0]:
+        return {}
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return {}
+    ticks = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+    fields = [f for f in pq.read_schema(path) if pa.types.is_duration(f.type)]
+    return {field.name: ticks[field.type.unit] for field in fields}
+
+
+def _kind(sql_type: str) -> str:
+    """What a column of this SQL type holds."""
+    name = sql_type.upper().partition("(")[0]
+    if name in ("DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN") or (
+        name.endswith("INT") or name in ("INTEGER", "UINTEGER", "BIGNUM")
+    ):
+        return NUMBER
+    if name == "INTERVAL":
+        return DURATION
+    if name.startswith(("TIMESTAMP", "DATE", "TIME")):
+        return TIME
+    return TEXT if name in ("VARCHAR", "JSON") or name.startswith("ENUM") else OTHER
+
+
+def _is_utf8(path: str) -> bool:
+    """Whether a file is UTF-8, as far as it is not compressed; read in pieces."""
+    import codecs
+
+    if path.endswith((".gz", ".zst")):
+        return True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open(path, "rb") as file:
+        try:
+            while piece := file.read(1 << 20):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+_PER_BIN = f"""
+WITH numbers AS (SELECT {{value}} AS x FROM {{source}}{{where}}),
+offsets AS (SELECT x, (x - {{center}}) / {{unit}} AS u FROM numbers),
+bins AS (
+  SELECT x, greatest(least(u, {CLIP!r}), -{CLIP!r}) AS u,
+    CASE
+      WHEN x IS NULL OR isnan(x) THEN 'nan'
+      WHEN isinf(x) THEN CASE WHEN x > 0 THEN 'plus_inf' ELSE 'minus_inf' END
+      ELSE 'bin'
+    END AS what,
+    CASE
+      WHEN x IS NULL OR isnan(x) OR isinf(x) THEN NULL
+      WHEN abs(u) >= {LARGEST_U!r} THEN {SIDE}
+      ELSE least(floor({PER_E_FOLD} * ln(1 + abs(u))), {SIDE - 1})
+    END AS k
+  FROM offsets
+)
+SELECT what, CAST(CASE WHEN u < 0 THEN -1 - k ELSE k END AS BIGINT) AS bin,
+  count(*), sum(CASE what WHEN 'bin' THEN u END), sum(CASE what WHEN 'bin' THEN u * u END),
+  min(x), max(x)
+FROM bins GROUP BY what, bin ORDER BY what, bin
+"""
+
+
+def _summary(rows: list[tuple[Any, ...]], grid: Grid) -> Summary:
+    """A Summary from what the aggregate found."""
+    summary = Summary(grid)
+    binned = [row for row in rows if row[0] == "bin"]
+    summary.bins = np.array([row[1] for row in binned], dtype=np.int64)
+    summary.counts = np.array([row[2] for row in binned], dtype=np.int64)
+    summary.sums = np.array([row[3] for row in binned], dtype=np.float64)
+    summary.squares = np.array([row[4] for row in binned], dtype=np.float64)
+    for what, _, count, *_ in rows:
+        if what != "bin":
+            setattr(summary, what, int(count))
+    if binned:
+        summary.minimum = float(min(row[5] for row in binned))
+        summary.maximum = float(max(row[6] for row in binned))
+    return summary

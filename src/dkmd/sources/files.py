@@ -1,0 +1,336 @@
+"""Files in: what a path names, which format each file has, and its columns as samples.
+
+CSV, TSV, JSON, NDJSON and Parquet are read by DuckDB (``duck``); Arrow, ``.npy`` and text of one
+number a line here. A folder or a pattern stands for its files together, in order of their names.
+Up to LARGE values are held; beyond that only their sums per bin.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import itertools
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.grid import Grid
+from dkmd.sources.arrays import Array
+from dkmd.sources.columns import (
+    NUMBER,
+    Frame,
+    as_numbers,
+    no_such_column,
+    not_a_number,
+    parse_number,
+)
+from dkmd.sources.duck import DuckFile, Where
+from dkmd.sources.samples import Data, Held, Streamed
+from dkmd.summary import Summary
+
+LARGE = 2_000_000
+"""Values of one column that are held in memory: 16 MB."""
+
+BATCH = 1 << 16
+"""Lines of text that are read at a time."""
+
+STDIN = "-"
+TEXT_COLUMN = "value"
+
+DUCK_FORMS = {
+    ".csv": "csv", ".tsv": "csv", ".json": "json", ".ndjson": "json", ".jsonl": "json",
+    ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+ARROW = (".arrow", ".feather", ".ipc")
+TEXT_SUFFIXES = (".txt", ".dat", "")
+KNOWN = (*DUCK_FORMS, *ARROW, ".npy", ".txt", ".dat")
+
+
+class File(Protocol):
+    """One file, by columns."""
+
+    path: str
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether it can be read more than once."""
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column, as text, in order."""
+
+    def part(
+        self, column: str, groups: str | None, where: Where, limit: int | None
+    ) -> tuple[Array, npt.NDArray[Any] | None]:
+        """Up to ``limit`` values of a column in order, with the labels of another one."""
+
+    def preview(self, column: str, where: Where) -> Array:
+        """A random part of a column, to fit a grid to."""
+
+    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
+        """Counts and sums per bin of a whole column, or of its logarithms."""
+
+
+class FileTable:
+    """Files of one kind as one table: see ``Table``."""
+
+    def __init__(self, files: list[File], name: str) -> None:
+        self.files = files
+        self.name = name
+
+    def kinds(self) -> dict[str, str]:
+        """What each column of the first file holds; the others must have what is asked for."""
+        return self.files[0].kinds()
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column in all files."""
+        return sorted({level for file in self.files for level in file.levels(by)})
+
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column: held up to LARGE values or when there are groups, else as a way to sum it."""
+        again = groups is None and all(file.rereadable for file in self.files)
+        parts, labels, left = [], [], LARGE
+        for file in self.files:
+            values, marks = file.part(column, groups, where, left + 1 if again else None)
+            left -= values.size
+            if again and left < 0:
+                return self._streamed(column, where)
+            parts.append(values)
+            labels.append(marks)
+        if groups is None:
+            return Held(np.concatenate(parts))
+        return Held(np.concatenate(parts), np.concatenate([m for m in labels if m is not None]))
+
+    def _streamed(self, column: str, where: Where) -> Streamed:
+        def summarize(grid: Grid, logs: bool) -> Summary:
+            total = Summary(grid)
+            for file in self.files:
+                total.merge(file.summary(column, where, grid, logs))
+            return total
+
+        return Streamed(np.concatenate([f.preview(column, where) for f in self.files]), summarize)
+
+
+def open_files(path: str) -> FileTable:
+    """What a path, a folder, a pattern or "-" names."""
+    if path == STDIN:
+        return FileTable([TextFile(STDIN)], "standard input")
+    found = _paths(path)
+    name = Path(path).name or path
+    return FileTable([_open(each) for each in found], name)
+
+
+def _paths(path: str) -> list[str]:
+    """The files that a path stands for."""
+    if os.path.isdir(path):
+        found = sorted(str(p) for p in Path(path).iterdir() if _suffix(str(p)) in KNOWN)
+        if not found:
+            raise ValueError(f"the folder {path} holds no data file ({', '.join(KNOWN)})")
+        return found
+    if os.path.exists(path):
+        return [path]
+    if glob.has_magic(path):
+        found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
+        if not found:
+            raise FileNotFoundError(f"no file matches {path}")
+        return found
+    raise FileNotFoundError(f"there is no file {path}")
+
+
+def _suffix(path: str) -> str:
+    """What a file's name ends with, without what compression adds."""
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    return Path(name).suffix
+
+
+def _open(path: str) -> File:
+    suffix = _suffix(path)
+    if os.path.isfile(path) and os.path.getsize(path) == 0:
+        raise ValueError(f"{path} is empty (0 bytes)")
+    if suffix in DUCK_FORMS:
+        return DuckFile(path, DUCK_FORMS[suffix])
+    if suffix in ARROW:
+        return ArrowFile(path)
+    if suffix == ".npy":
+        return ArrayFile(path)
+    if suffix in TEXT_SUFFIXES:
+        return TextFile(path)
+    raise ValueError(f"{path}: files like {suffix} are not known, only {', '.join(KNOWN)}")
+
+
+class BatchFile:
+    """A file that is read in batches of values; a format says how."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def rereadable(self) -> bool:
+        """A pipe can be read once only."""
+        return os.path.isfile(self.path)
+
+    def kinds(self) -> dict[str, str]:
+        """One column of numbers, unless a format has more."""
+        return {TEXT_COLUMN: NUMBER}
+
+    def levels(self, by: str) -> list[str]:
+        """Not there, unless a format has columns."""
+        raise no_such_column(self.path, by, self.kinds())
+
+    def batches(
+        self, column: str, groups: str | None, where: Where
+    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
+        """The values in order, with labels if groups are asked for."""
+        raise NotImplementedError
+
+    def part(
+        self, column: str, groups: str | None, where: Where, limit: int | None
+    ) -> tuple[Array, npt.NDArray[Any] | None]:
+        """Batches until there are ``limit`` values."""
+        values, labels, size = [np.empty(0)], [], 0
+        for batch, marks in self._checked(column, groups, where):
+            values.append(batch)
+            labels.append(marks)
+            size += batch.size
+            if limit is not None and size >= limit:
+                break
+        together = np.concatenate([m for m in labels if m is not None]) if groups else None
+        return np.concatenate(values), together
+
+    def preview(self, column: str, where: Where) -> Array:
+        """Every 61st value."""
+        batches = self._checked(column, None, where)
+        return np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
+
+    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
+        """Batch by batch."""
+        total = Summary(grid)
+        for batch, _ in self._checked(column, None, where):
+            total.update(np.log(batch) if logs else batch)
+        return total
+
+    def _checked(
+        self, column: str, groups: str | None, where: Where
+    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
+        asked = (column, groups, where[0] if where else None)
+        for name in (name for name in asked if name is not None):
+            if name not in self.kinds():
+                raise no_such_column(self.path, name, self.kinds())
+        return self.batches(column, groups, where)
+
+
+class TextFile(BatchFile):
+    """One number a line; empty lines and lines that begin with # are passed over."""
+
+    def batches(
+        self, column: str, groups: str | None, where: Where
+    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
+        """Lines by the thousand."""
+        where_read = "standard input" if self.path == STDIN else self.path
+        row = 1
+        try:
+            with self._open() as file:
+                while lines := list(itertools.islice(file, BATCH)):
+                    yield _numbers(lines, row, where_read), None
+                    row += len(lines)
+        except UnicodeDecodeError:
+            raise ValueError(f"{where_read} is not text of one number a line") from None
+        except (gzip.BadGzipFile, EOFError):
+            raise ValueError(f"{where_read} is not a whole gzip file") from None
+
+    def _open(self) -> AbstractContextManager[TextIO]:
+        if self.path == STDIN:
+            return nullcontext(sys.stdin)
+        if self.path.endswith(".gz"):
+            return gzip.open(self.path, "rt", encoding="utf-8-sig")
+        if self.path.endswith(".zst"):
+            raise ValueError(f"{self.path}: text compressed by zstd is not read, gzip is")
+        return open(self.path, encoding="utf-8-sig")
+
+
+def _numbers(lines: list[str], first_row: int, where: str) -> Array:
+    """The numbers of some lines of text."""
+    try:
+        return np.array(lines, dtype=np.float64)
+    except ValueError:  # an empty line, a comment, a word: one by one
+        numbers = []
+    for row, line in enumerate(lines, first_row):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            number = parse_number(text)
+            if number is None:
+                raise not_a_number(where, row, text)
+            numbers.append(number)
+    return np.array(numbers, dtype=np.float64)
+
+
+class ArrayFile(BatchFile):
+    """A ``.npy`` array of one dimension, read where it lies."""
+
+    def batches(
+        self, column: str, groups: str | None, where: Where
+    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
+        """Pieces of the array."""
+        try:
+            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise ValueError(f"{self.path} is no array that can be read: {error}") from None
+        if array.ndim != 1:
+            raise ValueError(f"{self.path} must be one-dimensional, got shape {array.shape}")
+        for start in range(0, array.size, BATCH):
+            yield as_numbers(np.asarray(array[start : start + BATCH]), self.path), None
+
+
+class ArrowFile(BatchFile):
+    """An Arrow or Feather file, by record batches; needs pyarrow."""
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return self._frame(self._tables([], 1)).kinds()
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column, as text, in order."""
+        frames = (Frame(table, self.path) for table in self._tables([by]))
+        return sorted({level for frame in frames for level in frame.levels(by)})
+
+    def batches(
+        self, column: str, groups: str | None, where: Where
+    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
+        """Record batches, of which only the columns that are asked for are looked at."""
+        names = [n for n in (column, groups, where[0] if where else None) if n is not None]
+        for table in self._tables(list(dict.fromkeys(names))):
+            frame = Frame(table, self.path)
+            yield frame.values(column, where), frame.labels(groups, where) if groups else None
+
+    def _frame(self, tables: Iterable[Any]) -> Frame:
+        return Frame(next(iter(tables)), self.path)
+
+    def _tables(self, names: list[str], limit: int | None = None) -> Iterator[Any]:
+        """Tables of one record batch each, with these columns (all, if none are named)."""
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise ImportError("Arrow files need pyarrow: pip install 'dkmd[arrow]'") from None
+        try:
+            with pa.memory_map(self.path) as file:
+                try:
+                    opened = pa.ipc.open_file(file)
+                    found = (opened.get_batch(i) for i in range(opened.num_record_batches))
+                except pa.ArrowInvalid:
+                    file.seek(0)
+                    opened = pa.ipc.open_stream(file)
+                    found = iter(opened)
+                empty = opened.schema.empty_table()
+                tables = (pa.Table.from_batches([batch]) for batch in found)
+                for table in itertools.islice(itertools.chain(tables, [empty]), limit):
+                    yield table.select(names) if names else table
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{self.path}: {str(error).splitlines()[0]}") from None

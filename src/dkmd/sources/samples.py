@@ -1,0 +1,122 @@
+"""One side of a comparison: values that are held, data that is read again, or a stored summary.
+
+A table, whatever it is kept in, gives columns as such sides. Comparing them is for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.grid import Grid
+from dkmd.sources.arrays import Array
+from dkmd.sources.columns import DURATION, Frame
+from dkmd.summary import Summary
+
+UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
+"""Endings of column names that tell the unit: latency_ms."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Values in memory, and the group of each if they are repeated measurements."""
+
+    values: Array
+    groups: npt.NDArray[Any] | None = None
+
+    @property
+    def preview(self) -> Array:
+        """What a grid is fitted to."""
+        return self.values
+
+    def summary(self, grid: Grid, logs: bool = False) -> Summary:
+        """The values, or their logarithms, on a grid."""
+        return Summary.of(np.log(self.values) if logs else self.values, grid)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Data too large to hold: a random part of it, and a way to summarise all of it."""
+
+    preview: Array
+    summarize: Callable[[Grid, bool], Summary] = field(repr=False)
+
+    def summary(self, grid: Grid, logs: bool = False) -> Summary:
+        """One pass over the data, or over its logarithms."""
+        return self.summarize(grid, logs)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A summary that was made earlier: it fixes the grid, and its logarithms are not known."""
+
+    stored: Summary
+
+    def summary(self, grid: Grid, logs: bool = False) -> Summary:
+        """The summary as it is."""
+        if logs:
+            raise ValueError(
+                "percentages are worked out on the logarithms of the data, and a stored summary "
+                "does not hold them: give the margin in data units or as '0.1sd'"
+            )
+        if grid != self.stored.grid:
+            raise ValueError(
+                "the two summaries were made on different grids: make one on the grid of the "
+                "other (dkmd summarize --like, or Summary(other.grid))"
+            )
+        return self.stored
+
+
+Data = Held | Streamed | Stored
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One side of a comparison with the names that go with it."""
+
+    data: Data
+    name: str = "value"
+    """Of the quantity: a column's name."""
+    label: str = ""
+    """Of the side: a file's name or a level."""
+    unit: str = ""
+
+
+class Table(Protocol):
+    """Named columns, wherever they are kept. ``where`` is a column and one of its levels."""
+
+    name: str
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds, as in ``columns``."""
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column, as text, in order."""
+
+    def read(
+        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
+    ) -> Data:
+        """A column of numbers, with the groups in another one."""
+
+
+class FrameTable(Frame):
+    """A data frame as a Table."""
+
+    def read(
+        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
+    ) -> Data:
+        """A column of numbers, with the groups in another one."""
+        labels = None if groups is None else self.labels(groups, where)
+        return Held(self.values(column, where), labels)
+
+
+def unit_of(column: str, kind: str = "") -> str:
+    """The unit of a column: seconds for durations, else what its name ends with."""
+    if kind == DURATION:
+        return "s"
+    ending = column.rpartition("_")[2]
+    return ending if ending in UNITS and ending != column else ""
