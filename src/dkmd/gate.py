@@ -9,17 +9,30 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from dkmd.compare import open_table
+from dkmd.comparison import FORMAT_VERSION, plain_margin
 from dkmd.margins import Margin, region_of
 from dkmd.result import ExactOutcome
-from dkmd.sources.benchmarks import Benchmarks, Measurements
+from dkmd.sources.benchmarks import (
+    BenchmarkFileError,
+    Benchmarks,
+    Measurements,
+    looks_like_benchmarks,
+    read_benchmarks,
+)
+from dkmd.sources.columns import NUMERIC
+from dkmd.sources.samples import Held, Table, unit_of
 from dkmd.two_sample import dkmd_2samp
+from dkmd.wording import percent, plain, short_p, signed_number
 
 WORSE_WHEN = ("increase", "decrease")
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
+WORSE, NOT_WORSE, UNDECIDED = "worse", "not worse", "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -58,9 +71,64 @@ class Gate:
     def outcome(self) -> str:
         """What CI should do: "failed" if anything is worse, "inconclusive" if anything is so."""
         verdicts = {row.verdict for row in self.rows}
-        if "worse" in verdicts:
+        if WORSE in verdicts:
             return FAILED
-        return INCONCLUSIVE if "inconclusive" in verdicts else PASSED
+        return INCONCLUSIVE if UNDECIDED in verdicts else PASSED
+
+    def headline(self) -> str:
+        """The answer in one line."""
+        margin, total = plain_margin(self.margin, ""), len(self.rows)
+        named = {v: [r.name for r in self.rows if r.verdict == v] for v in (WORSE, UNDECIDED)}
+        if self.outcome == FAILED:
+            return (
+                f"FAILED: {len(named[WORSE])} of {total} benchmarks worse by more than {margin}: "
+                f"{_listed(named[WORSE])}."
+            )
+        if self.outcome == INCONCLUSIVE:
+            return (
+                f"INCONCLUSIVE: {len(named[UNDECIDED])} of {total} benchmarks cannot be told from "
+                f"a margin of {margin}: {_listed(named[UNDECIDED])}."
+            )
+        return f"PASSED: none of {total} benchmarks is worse by more than {margin}."
+
+    def table(self) -> list[tuple[str, ...]]:
+        """A row per benchmark under a head, and the geometric mean of all of them."""
+        head = ("", "reference", "current", "change", "95 % interval", "p (worse)", "n", "verdict")
+        rows = [_table_row(row) for row in self.rows]
+        factor = self.geometric_mean
+        mean = "" if math.isnan(factor) else percent(100.0 * (factor - 1.0))
+        return [head, *rows, ("geometric mean", "", "", mean, "", "", "", "")]
+
+    def notes(self) -> list[str]:
+        """What a table does not show: reasons, and benchmarks that are on one side only."""
+        notes = [f"{row.name}: {row.reason}" for row in self.rows if row.reason]
+        if self.vanished:
+            notes.append(f"not in current any more: {', '.join(self.vanished)}")
+        if self.appeared:
+            notes.append(f"new in current, not judged: {', '.join(self.appeared)}")
+        return notes
+
+    def markdown(self) -> str:
+        """The same for a pull request."""
+        head, *rows = ([_cell(text) for text in row] for row in self.table())
+        lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 2) + "|---|"]
+        lines += [f"| {' | '.join(row)} |" for row in rows]
+        notes = "".join(f"\n- {_cell(note)}" for note in self.notes())
+        return f"**{_cell(self.headline())}**\n\n" + "\n".join(lines) + f"\n{notes}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, unrounded."""
+        return {
+            "format": "dkmd-gate",
+            "version": FORMAT_VERSION,
+            "outcome": self.outcome,
+            "margin": self.margin,
+            "worse": self.worse,
+            "geometric_mean": self.geometric_mean,
+            "vanished": list(self.vanished),
+            "appeared": list(self.appeared),
+            "benchmarks": [asdict(row) for row in self.rows],
+        }
 
 
 @dataclass(frozen=True)
@@ -120,6 +188,61 @@ def gate(
         worse=worse,
         geometric_mean=math.exp(math.fsum(changes) / len(changes)) if changes else math.nan,
     )
+
+
+def load_benchmarks(
+    path: str, column: str | None = None, by: str | None = None, groups: str | None = None
+) -> Benchmarks:
+    """Named measurements from a benchmark file or a table.
+
+    In a table every numeric column is a benchmark, or ``column`` alone; with ``by`` every value of
+    that column is one. ``groups`` tells which rows come from one process.
+    """
+    refusal: BenchmarkFileError | None = None
+    if looks_like_benchmarks(path):
+        try:
+            return read_benchmarks(path)
+        except BenchmarkFileError as error:
+            refusal = error
+    try:
+        table = open_table(path, path)
+        kinds = table.kinds()
+    except (ValueError, OSError):
+        if refusal is not None:
+            raise refusal from None
+        raise
+    aside = {by, groups}
+    columns = (
+        [column] if column else [c for c, k in kinds.items() if k in NUMERIC and c not in aside]
+    )
+    if not columns:
+        raise refusal or BenchmarkFileError(f"{path} has no column of numbers")
+    if by is None:
+        return {c: _measured(table, c, groups, None, kinds) for c in columns}
+    if len(columns) > 1:
+        raise BenchmarkFileError(
+            f"{path} has several columns of numbers ({', '.join(columns)}): say which with --column"
+        )
+    levels = table.levels(by)
+    return {v: _measured(table, columns[0], groups, (by, v), kinds) for v in levels}
+
+
+def _measured(
+    table: Table,
+    column: str,
+    groups: str | None,
+    where: tuple[str, object] | None,
+    kinds: Mapping[str, str],
+) -> Measurements:
+    """One column, or one level of it, as measurements."""
+    data = table.read(column, groups, where)
+    if not isinstance(data, Held):
+        raise BenchmarkFileError(f"{table.name} is too large for a gate: use dkmd compare")
+    labels = np.arange(data.values.size)
+    if data.groups is not None:
+        _, labels = np.unique(np.asarray(data.groups).astype(str), return_inverse=True)
+    unit = unit_of(column, kinds.get(column, ""))
+    return Measurements(unit, data.values.tolist(), labels.tolist())
 
 
 def _judge(
@@ -198,9 +321,7 @@ def _told(caught: list[warnings.WarningMessage]) -> str:
 
 def _undecided(name: str, unit: str, sizes: tuple[int, int], reason: str) -> _Judged:
     nothing = (math.nan, math.nan)
-    row = GateRow(
-        name, unit, "inconclusive", reason, sizes, nothing, math.nan, nothing, False, math.nan
-    )
+    row = GateRow(name, unit, UNDECIDED, reason, sizes, nothing, math.nan, nothing, False, math.nan)
     return _Judged(row, math.nan, math.nan, math.nan)
 
 
@@ -208,13 +329,13 @@ def _decided(judged: _Judged, corrected: float, alpha: float) -> GateRow:
     """The row with its verdict and corrected p-value."""
     if math.isnan(judged.worse):
         return judged.row
-    verdict = "inconclusive"
+    verdict = UNDECIDED
     if corrected < alpha:
-        verdict = "worse"
+        verdict = WORSE
     elif judged.fine < alpha:
-        verdict = "not worse"
+        verdict = NOT_WORSE
     reason = judged.row.reason
-    if verdict == "inconclusive" and not reason:
+    if verdict == UNDECIDED and not reason:
         reason = "too noisy or too few values for this margin"
     row = judged.row
     return GateRow(
@@ -235,6 +356,32 @@ def _holm(pvalues: np.ndarray) -> np.ndarray:
 
 def _missing(these: Mapping[str, object], those: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(name for name in these if name not in those)
+
+
+def _table_row(row: GateRow) -> tuple[str, ...]:
+    unit = row.unit and f" {row.unit}"
+    before, after = ("" if math.isnan(c) else f"{plain(c)}{unit}" for c in row.centers)
+    change = interval = ""
+    if not math.isnan(row.shift):
+        scaled = [100.0 * v if row.relative else v for v in (row.shift, *row.interval)]
+        sign = " %" if row.relative else unit
+        change = f"{signed_number(scaled[0])}{sign}"
+        interval = f"{signed_number(scaled[1])} to {signed_number(scaled[2])}{sign}"
+    sizes = f"{row.sizes[0]:,}+{row.sizes[1]:,}"
+    return (row.name, before, after, change, interval, short_p(row.pvalue), sizes, row.verdict)
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    """Names with commas, cut where there are many."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _cell(text: str) -> str:
+    """Text from data that cannot break out of a Markdown table, nor become markup."""
+    for character in "\\`*_[]<>|":
+        text = text.replace(character, f"\\{character}")
+    return " ".join(text.split())
 
 
 def _change(log_factor: float, relative: bool) -> float:

@@ -9,6 +9,7 @@ import typer
 from dkmd import __version__
 from dkmd.cli.compare import compare
 from dkmd.cli.drift import drift
+from dkmd.cli.gate import gate
 from dkmd.cli.plan import plan
 from dkmd.cli.reproduce import reproduce
 from dkmd.cli.summarize import summarize
@@ -38,5 +39,5 @@ def options(
     """Options of every command."""
 
 
-for command in (compare, drift, plan, summarize, reproduce):
+for command in (compare, drift, gate, plan, summarize, reproduce):
     app.command(no_args_is_help=command is not reproduce)(command)

@@ -1,0 +1,93 @@
+"""``dkmd gate``: may this build pass? For CI."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dkmd.cli import NO_ANSWER
+from dkmd.cli.options import Json, Quiet, margin_of
+from dkmd.cli.show import show_answer, show_json, working
+
+
+class Worse(StrEnum):
+    """The bad direction."""
+
+    INCREASE = "increase"
+    DECREASE = "decrease"
+
+
+class Inconclusive(StrEnum):
+    """What an inconclusive gate should exit as."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    THREE = "3"
+
+
+def gate(
+    reference: Annotated[str, typer.Argument(help="Benchmarks of the build to compare with.")],
+    current: Annotated[str, typer.Argument(help="Benchmarks of the build to judge.")],
+    margin: Annotated[
+        str, typer.Option(help="Change that does not matter: 2%, a number in data units, 0.1sd.")
+    ] = "5%",
+    worse: Annotated[Worse, typer.Option(help="The bad direction.")] = Worse.INCREASE,
+    column: Annotated[
+        str | None, typer.Option("--column", "-c", help="In a table: the column to judge.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="In a table: the column with the benchmarks' names.")
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="In a table: the column that tells processes apart.")
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="Probability of a false alarm over all benchmarks.")
+    ] = 0.05,
+    inconclusive: Annotated[
+        Inconclusive, typer.Option(help="Exit as pass (0) or fail (1) when inconclusive.")
+    ] = Inconclusive.THREE,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write a summary for a pull request to this file.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Is any benchmark of CURRENT worse than that of REFERENCE by more than the margin?
+
+    Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data) and google-benchmark JSON,
+    the output of go test -bench -count N, and tables. Benchmarks are paired by name; values of
+    one pyperf process are taken as repeated measurements; the number of benchmarks is corrected
+    for. Exits with 0 when none is worse, 1 when one is, 2 when the input cannot be used, and 3 when
+    something cannot be told (--inconclusive changes that).
+
+    \b
+    Examples:
+      dkmd gate examples/bench/hyperfine-main.json examples/bench/hyperfine-branch.json --margin 3%
+      dkmd gate examples/bench/pyperf-main.json examples/bench/pyperf-branch.json --margin 3%
+      dkmd gate main.csv branch.csv --by benchmark -c seconds --markdown summary.md
+    """
+    from dkmd.comparison import to_json
+    from dkmd.gate import FAILED, INCONCLUSIVE, load_benchmarks
+    from dkmd.gate import gate as judge
+    from dkmd.summary_file import replace_file
+
+    limit = margin_of(margin)
+    assert limit is not None
+    with working("reading …", quiet):
+        before = load_benchmarks(reference, column, by, groups)
+        after = load_benchmarks(current, column, by, groups)
+        answer = judge(before, after, margin=limit, worse=worse.value, alpha=alpha)
+    if markdown is not None:
+        replace_file(markdown, answer.markdown().encode())
+    if json:
+        show_json(to_json(answer.to_dict()), answer.notes())
+    else:
+        rows = [] if quiet else answer.table()
+        show_answer(answer.headline(), rows, () if quiet else answer.notes())
+    if answer.outcome == INCONCLUSIVE:
+        return {Inconclusive.PASS: 0, Inconclusive.FAIL: 1}.get(inconclusive, NO_ANSWER)
+    return int(answer.outcome == FAILED)

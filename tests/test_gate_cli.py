@@ -1,0 +1,129 @@
+"""``dkmd gate`` in a process of its own: exit codes, tables, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dkmd.gate import Gate, GateRow
+
+ROOT = Path(__file__).parent.parent
+BENCH = ROOT / "examples" / "bench"
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    """The installed command."""
+    return subprocess.run(
+        [sys.executable, "-m", "dkmd", "gate", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _hyperfine(path: Path, **samples: Any) -> Path:
+    results = [{"command": name, "times": list(map(float, v))} for name, v in samples.items()]
+    path.write_text(json.dumps({"results": results}))
+    return path
+
+
+def _times(seed: int, center: float) -> Any:
+    return center * np.random.default_rng(seed).normal(1.0, 0.01, 30)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Builds to judge: the same, a slower one, and one with a single value."""
+    return {
+        "main": _hyperfine(tmp_path / "main.json", a=_times(1, 1.0), b=_times(2, 2.0)),
+        "same": _hyperfine(tmp_path / "same.json", a=_times(3, 1.0), b=_times(4, 2.0)),
+        "slow": _hyperfine(tmp_path / "slow.json", a=_times(3, 1.0), b=_times(4, 2.2)),
+        "lone": _hyperfine(tmp_path / "lone.json", a=[1.0], b=_times(4, 2.0)),
+        "other": _hyperfine(tmp_path / "other.json", c=_times(5, 1.0)),
+    }
+
+
+def test_exit_codes_tell_the_outcome(files: dict[str, Path]) -> None:
+    passed = run(files["main"], files["same"], "--margin", "2%")
+    assert (passed.returncode, passed.stdout.split(":")[0]) == (0, "PASSED")
+    failed = run(files["main"], files["slow"], "--margin", "2%")
+    assert (failed.returncode, failed.stdout.split(":")[0]) == (1, "FAILED")
+    assert "geometric mean" in failed.stdout
+    undecided = run(files["main"], files["lone"], "--margin", "2%")
+    assert undecided.returncode == 3
+    assert "current has one value" in undecided.stdout
+    assert run(files["main"], files["lone"], "--inconclusive", "pass").returncode == 0
+    assert run(files["main"], files["lone"], "--inconclusive", "fail").returncode == 1
+
+
+def test_what_cannot_be_used_is_one_line_and_exit_code_2(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.json"
+    empty.touch()
+    for words, reason in (
+        ((files["main"], tmp_path / "none.json"), "none.json"),
+        ((files["main"], files["other"]), "no benchmark in common"),
+        ((files["main"], empty), "empty"),
+        ((files["main"], files["same"], "--margin", "much"), "margin"),
+        ((files["main"], files["same"], "--worse", "up"), "worse"),
+        ((files["main"],), "CURRENT"),
+    ):
+        answer = run(*words)
+        assert answer.returncode == 2, words
+        assert len(answer.stderr.strip().splitlines()) == 1, answer.stderr
+        assert reason.lower() in answer.stderr.lower()
+
+
+def test_json_has_everything_unrounded(files: dict[str, Path]) -> None:
+    answer = run(files["main"], files["slow"], "--margin", "2%", "--json")
+    document = json.loads(answer.stdout)
+    assert document["format"] == "dkmd-gate"
+    assert document["outcome"] == "failed"
+    assert [row["verdict"] for row in document["benchmarks"]] == ["not worse", "worse"]
+    assert document["geometric_mean"] == pytest.approx(math.sqrt(1.1), rel=0.01)
+
+
+def test_markdown_is_written_for_a_pull_request(files: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "summary.md"
+    run(files["main"], files["slow"], "--margin", "2%", "--markdown", out)
+    text = out.read_text()
+    assert text.startswith("**FAILED: 1 of 2 benchmarks worse by more than 2%: b.**")
+    assert len([line for line in text.splitlines() if line.startswith("|")]) == 5
+
+
+def test_a_table_can_be_judged(tmp_path: Path) -> None:
+    for name, center in (("main", 1.0), ("branch", 1.2)):
+        rows = [f"{b},{v}" for b in ("sort", "scan") for v in _times(len(b + name), center)]
+        (tmp_path / f"{name}.csv").write_text("benchmark,wall_ms\n" + "\n".join(rows) + "\n")
+    both = (tmp_path / "main.csv", tmp_path / "branch.csv")
+    named = run(*both, "--by", "benchmark")
+    assert named.returncode == 1
+    assert "2 of 2 benchmarks worse" in named.stdout
+    assert " ms" in named.stdout
+    column = run(*both, "-c", "wall_ms")
+    assert "1 of 1 benchmarks worse by more than 5%: wall_ms" in column.stdout
+
+
+@pytest.mark.parametrize("tool", ["hyperfine", "pyperf"])
+def test_the_shipped_benchmarks_show_a_slower_build(tool: str) -> None:
+    answer = run(BENCH / f"{tool}-main.json", BENCH / f"{tool}-branch.json", "--margin", "3%")
+    assert answer.returncode == 1
+    assert "worse by more than 3%: count-words" in answer.stdout
+
+
+def test_names_cannot_break_out_of_markdown() -> None:
+    name = "a|b <img src=x onerror=alert(1)> [x](javascript:1)\n# head"
+    row = GateRow(name, "s", "worse", "", (3, 3), (1.0, 2.0), 1.0, (0.5, 1.5), True, 0.01)
+    text = Gate((row,), (), (), "2%", "increase", 2.0).markdown()
+    assert "<img" not in text.replace("\\<img", "")
+    assert "\n# head" not in text
+    assert "\\|" in text
+    assert "](" not in text.replace("\\](", "")
