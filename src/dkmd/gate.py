@@ -16,7 +16,7 @@ import numpy as np
 
 from dkmd.compare import open_table
 from dkmd.comparison import FORMAT_VERSION, plain_margin
-from dkmd.margins import Margin, region_of
+from dkmd.margins import Margin, parse_margin, region_of
 from dkmd.result import ExactOutcome
 from dkmd.sources.benchmarks import (
     BenchmarkFileError,
@@ -173,6 +173,7 @@ def gate(
         raise ValueError(f"worse must be 'increase' or 'decrease', got {worse!r}")
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
+    parse_margin(margin)
     common = [name for name in reference if name in current]
     if not common:
         raise ValueError("the two files have no benchmark in common")

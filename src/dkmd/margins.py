@@ -85,31 +85,29 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
 
 def region_of(result: DkmdResult, margin: Margin) -> Region:
     """The margin as a region of shifts; for a percentage, of the result on logarithms."""
-    if isinstance(margin, str):
-        text = margin.strip()
-        if text.endswith("%"):
-            share = _amount(text[:-1], margin) / 100.0
-            if share >= 1.0:
-                raise ValueError(f"a margin in percent must be below 100%, got {margin!r}")
-            return Region(math.log1p(-share), math.log1p(share), result.on_logs())
-        if text.endswith("sd"):
-            outcome = result.outcome()
-            scale = outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan
-            width = _amount(text[:-2], margin) * scale
-            return Region(-width, width, result)
-        return region_of(result, _amount(text, margin))
-    width = _amount(margin, margin)
-    return Region(-width, width, result)
+    amount, kind = parse_margin(margin)
+    if kind == "%":
+        return Region(math.log1p(-amount / 100.0), math.log1p(amount / 100.0), result.on_logs())
+    if kind == "sd":
+        outcome = result.outcome()
+        amount *= outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan
+    return Region(-amount, amount, result)
 
 
-def _amount(value: object, margin: Margin) -> float:
+def parse_margin(margin: Margin) -> tuple[float, str]:
+    """A margin as an amount and what it is counted in: "" (data units), "%" or "sd"."""
+    text = margin.strip() if isinstance(margin, str) else margin
+    kind = ""
+    if isinstance(text, str):
+        kind = next((ending for ending in ("%", "sd") if text.endswith(ending)), "")
+        text = text.removesuffix(kind)
     try:
-        amount = float(value)  # type: ignore[arg-type]
+        amount = float(text)
     except (TypeError, ValueError):
         amount = math.nan
-    if not (amount >= 0.0 and math.isfinite(amount)):
+    if not (amount >= 0.0 and math.isfinite(amount)) or (kind == "%" and amount >= 100.0):
         raise ValueError(
-            "margin must be a number in data units, '0.1sd' or '3%', and not negative; "
-            f"got {margin!r}"
+            "margin must be a number in data units, '0.1sd', or '3%' (below 100%), and not "
+            f"negative; got {margin!r}"
         )
-    return amount
+    return amount, kind
