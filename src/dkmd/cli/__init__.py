@@ -8,6 +8,7 @@ answer is no (a check failed), 2 bad input, told in one line, 3 no answer could 
 from __future__ import annotations
 
 import sys
+from typing import cast
 
 from dkmd import __version__
 
@@ -31,15 +32,17 @@ def main() -> None:
 
 def _run(arguments: list[str], debug: bool) -> int:
     """The exit code of a run; ``debug`` lets errors through with their traceback."""
-    import click
+    import typer
 
     from dkmd.cli.app import app
 
+    # Typer brings its own Click or uses the installed one: its usage error is known by this base
+    usage_error = cast(type[typer.BadParameter], typer.BadParameter.__base__)
     try:
         code = app(arguments, prog_name="dkmd", standalone_mode=False)
-    except click.ClickException as error:
-        return _fail(error.format_message(), error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except usage_error as error:
+        return _fail(error.format_message(), BAD_INPUT)
+    except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone: nothing is wrong
         sys.stderr.close()
