@@ -35,6 +35,7 @@ from dkmd.sources.columns import (
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
+from dkmd.witness import Witness
 
 SUMMARY_SUFFIX = ".dkmd"
 FEW_VALUES = 10
@@ -326,13 +327,14 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     outcome = result.outcome()
     held = _held(reference.data, current.data)
     looks = held or summaries
+    grouped = isinstance(reference.data, Held) and reference.data.groups is not None
+    psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
     facts = [
-        _facts(look, side, center)
+        _facts(look, side.label, center, psi)
         for look, side, center in zip(looks, (reference, current), _centers(outcome), strict=True)
     ]
-    grouped = isinstance(reference.data, Held) and reference.data.groups is not None
     notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
-    notes += _notes(facts, outcome, None if grouped else held)
+    notes += _notes(facts, outcome)
     return Comparison(
         name=current.name if current.name != "value" else reference.name,
         unit=current.unit or reference.unit,
@@ -432,9 +434,12 @@ def _centers(outcome: Any) -> tuple[float, float]:
     return outcome.pair.origin + before, outcome.pair.origin + after
 
 
-def _facts(look: Array | Summary | None, side: Sample, center: float) -> SampleFacts:
+def _facts(
+    look: Array | Summary | None, label: str, center: float, psi: Witness | None
+) -> SampleFacts:
     """Counts and quantiles of one side, exact where the values are held."""
     assert look is not None
+    correlation = math.nan
     if isinstance(look, Summary):
         shares = look.quantile(QUANTILES)
         counts = (look.size, look.nan, look.minus_inf, look.plus_inf)
@@ -445,8 +450,10 @@ def _facts(look: Array | Summary | None, side: Sample, center: float) -> SampleF
             shares = np.quantile(values, QUANTILES, method="inverted_cdf")
         infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
         counts = (values.size, look.size - values.size, *infinite)
+        if psi is not None:
+            correlation = neighbour_correlation(psi(values))
     quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
-    return SampleFacts(side.label, *counts, center, quantiles)
+    return SampleFacts(label, *counts, center, quantiles, correlation)
 
 
 def _present(values: Array) -> Array:
@@ -454,9 +461,7 @@ def _present(values: Array) -> Array:
     return values[~missing] if missing.any() else values
 
 
-def _notes(
-    facts: Sequence[SampleFacts], outcome: Any, held: tuple[Array, Array] | None
-) -> list[str]:
+def _notes(facts: Sequence[SampleFacts], outcome: Any) -> list[str]:
     """What to watch out for, beyond what the test itself warns of."""
     notes = []
     if 2 <= min(f.size for f in facts) < FEW_VALUES:
@@ -467,14 +472,11 @@ def _notes(
     share = max(_largest_tie(outcome.pair.x), _largest_tie(outcome.pair.y))
     if share >= MANY_TIES:
         notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
-    for fact, values in zip(facts, held or (), strict=False):
-        correlation = neighbour_correlation(outcome.witness(_present(values)))
-        if correlation > CORRELATED:
-            notes.append(
-                f"neighbouring values in {fact.label} are correlated ({correlation:.2f}) and look "
-                "like repeated measurements: say which belong together (groups), or the p-value "
-                "is too small"
-            )
+    if any(f.neighbour_correlation > CORRELATED for f in facts):
+        notes.append(
+            "neighbouring values are so correlated that they look like repeated measurements: say "
+            "which belong together (groups), or the p-value is too small"
+        )
     return notes
 
 

@@ -52,6 +52,9 @@ class SampleFacts:
         The M-centre.
     quantiles : dict
         At 5, 25, 50, 75, 95 and 99 %, keyed by 0.05, 0.25, …
+    neighbour_correlation : float
+        Of ψ at values that follow each other, if it is more than chance, else 0; NaN where the
+        values are not held or belong to groups.
     """
 
     label: str
@@ -61,6 +64,7 @@ class SampleFacts:
     plus_inf: int
     center: float
     quantiles: Mapping[float, float]
+    neighbour_correlation: float = math.nan
 
     @property
     def nan_share(self) -> float:
@@ -70,7 +74,7 @@ class SampleFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain numbers."""
-        names = ("label", "size", "nan", "minus_inf", "plus_inf", "center")
+        names = ("label", "size", "nan", "minus_inf", "plus_inf", "center", "neighbour_correlation")
         shares = {f"{q:g}": value for q, value in self.quantiles.items()}
         return {name: getattr(self, name) for name in names} | {"quantiles": shares}
 
@@ -309,8 +313,12 @@ class Comparisons(Mapping[str, Comparison]):
         return to_json(self.to_dict(), indent)
 
     def notes(self) -> list[str]:
-        """What to watch out for, by name."""
-        return [f"{name}: {warning}" for name, c in self.items() for warning in c.warnings]
+        """What to watch out for, and the names it holds for."""
+        names: dict[str, list[str]] = {}
+        for name, comparison in self.items():
+            for warning in comparison.warnings:
+                names.setdefault(warning, []).append(name)
+        return [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
 
     def __str__(self) -> str:
         return text_page(self.headline(), self.table(), self.notes())

@@ -59,7 +59,7 @@ def opinions(own: Opinion, reference: Array, current: Array, scale: float) -> Op
 
 def _mean_difference(reference: Array, current: Array) -> tuple[Opinion, ...]:
     if not (np.isfinite(reference).all() and np.isfinite(current).all()):
-        note = "not defined: there are infinite values"
+        note = "infinite values"
         names = ("mean difference", "Welch's t")
         return tuple(Opinion(name, math.nan, math.nan, note) for name in names)
     from scipy.stats import ttest_ind

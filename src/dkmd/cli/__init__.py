@@ -36,13 +36,12 @@ def _run(arguments: list[str], debug: bool) -> int:
 
     from dkmd.cli.app import app
 
-    # what Typer raises for words that it cannot parse; it exports only the subclass
-    usage_error = cast(type[Exception], typer.BadParameter.__base__)
+    # Typer brings its own Click or uses the installed one: its usage error is known by this base
+    usage_error = cast(type[typer.BadParameter], typer.BadParameter.__base__)
     try:
-        code = app(arguments, prog_name="dkmd", standalone_mode=False)
+        code = app(arguments or ["--help"], prog_name="dkmd", standalone_mode=False)
     except usage_error as error:
-        told = str(getattr(error, "format_message", error.__str__)())  # names the option
-        return _fail(f"{told.rstrip('.')}; see dkmd --help", BAD_INPUT)
+        return _fail(f"{error.format_message().rstrip('.')}; see dkmd --help", BAD_INPUT)
     except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone: nothing is wrong

@@ -40,4 +40,4 @@ def options(
 
 
 for command in (compare, drift, gate, plan, summarize, reproduce):
-    app.command(no_args_is_help=command is not reproduce)(command)
+    app.command()(command)

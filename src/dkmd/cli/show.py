@@ -47,7 +47,7 @@ def working(words: str, quiet: bool = False) -> AbstractContextManager[object]:
 
 
 def progress(quiet: bool = False) -> Progress:
-    """A bar for each task, on stderr, gone when there is no terminal."""
+    """A bar for each task on stderr; without a terminal, what they came to at the end."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description:12}"),
@@ -55,6 +55,6 @@ def progress(quiet: bool = False) -> Progress:
         TaskProgressColumn(),
         TimeElapsedColumn(),
         console=console,
-        transient=True,
-        disable=quiet or not console.is_terminal,
+        transient=console.is_terminal,
+        disable=quiet,
     )

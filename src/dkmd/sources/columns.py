@@ -140,9 +140,9 @@ class Frame:
         return labels if rows is None else labels[rows]
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text, in order."""
+        """The values of a column, as text."""
         found = _series(self._native(by)).drop_nulls().unique().to_list()
-        return [str(level) for level in sorted(found, key=_order)]
+        return sorted({str(level) for level in found}, key=level_order)
 
     def _rows(self, where: tuple[str, object] | None) -> npt.NDArray[np.bool_] | None:
         if where is None:
@@ -261,6 +261,9 @@ def _from_objects(items: Sequence[Any], name: str) -> Array:
     return array
 
 
-def _order(level: Any) -> tuple[bool, Any]:
-    """Numbers before text, each in their own order."""
-    return isinstance(level, str), level
+def level_order(level: str) -> tuple[bool, float, str]:
+    """Levels that are numbers come first, by size; then text."""
+    number = parse_number(level)
+    if number is None or math.isnan(number):
+        return True, 0.0, level
+    return False, number, level

@@ -26,6 +26,7 @@ from dkmd.sources.columns import (
     NUMBER,
     Frame,
     as_numbers,
+    level_order,
     no_such_column,
     not_a_number,
     parse_number,
@@ -65,7 +66,7 @@ class File(Protocol):
         """What each column holds."""
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text, in order."""
+        """The values of a column, as text."""
 
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
@@ -92,7 +93,8 @@ class FileTable:
 
     def levels(self, by: str) -> list[str]:
         """The values of a column in all files."""
-        return sorted({level for file in self.files for level in file.levels(by)})
+        found = {level for file in self.files for level in file.levels(by)}
+        return sorted(found, key=level_order)
 
     def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
         """A column: held up to LARGE values or when there are groups, else as a way to sum it."""
@@ -297,7 +299,7 @@ class ArrowFile(BatchFile):
         return self._frame(self._tables([], 1)).kinds()
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text, in order."""
+        """The values of a column, as text."""
         frames = (Frame(table, self.path) for table in self._tables([by]))
         return sorted({level for frame in frames for level in frame.levels(by)})
 

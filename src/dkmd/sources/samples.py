@@ -95,7 +95,7 @@ class Table(Protocol):
         """What each column holds, as in ``columns``."""
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text, in order."""
+        """The values of a column, as text."""
 
     def read(
         self, column: str, groups: str | None = None, where: tuple[str, object] | None = None

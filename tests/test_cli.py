@@ -1,0 +1,287 @@
+"""The installed command in a process of its own: files in, words or JSON out, exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+import dkmd
+from dkmd import compare
+from dkmd.cli import main
+from dkmd.cli.compare import compare as compare_command
+from dkmd.cli.drift import drift as drift_command
+from dkmd.cli.plan import plan as plan_command
+from dkmd.cli.summarize import summarize as summarize_command
+
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / "examples" / "data"
+COMMAND = Path(sys.executable).parent / "dkmd"
+SCHEMA = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
+BEFORE, AFTER = str(DATA / "latency_before.csv"), str(DATA / "latency_after.csv")
+
+
+class Done(NamedTuple):
+    """What a run left."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    *words: str, code: int = 0, stdin: str | None = None, cwd: Path = ROOT, **environment: str
+) -> Done:
+    """Run the installed command in a process of its own."""
+    done = subprocess.run(
+        [COMMAND, *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | environment,
+        check=False,
+    )
+    return _checked(Done(done.returncode, done.stdout, done.stderr), code)
+
+
+def here(*words: str, code: int = 0, cwd: Path = ROOT) -> Done:
+    """Run the command in this process, which is quicker: for what does not depend on that."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        chdir(cwd),
+        patch.object(sys, "argv", ["dkmd", *words]),
+        pytest.raises(SystemExit) as left,
+    ):
+        main()
+    return _checked(Done(int(left.value.code or 0), out.getvalue(), err.getvalue()), code)
+
+
+def _checked(done: Done, code: int) -> Done:
+    """Bad input is one line on stderr, never a traceback."""
+    assert done.code == code, done.stderr
+    assert "Traceback" not in done.stderr
+    if code == 2:
+        assert done.stderr.startswith("dkmd: ")
+        assert len(done.stderr.splitlines()) == 1
+        assert not done.stdout
+    return done
+
+
+def answer(*words: str, by: Callable[..., Done] = here, **options: Any) -> dict[str, Any]:
+    """The JSON of a run, which keeps to the schema."""
+    document: dict[str, Any] = json.loads(by(*words, "--json", **options).stdout)
+    jsonschema.validate(document, SCHEMA)
+    return document
+
+
+def test_the_answer_comes_in_words_first() -> None:
+    lines = run("compare", BEFORE, AFTER, "--column", "latency_ms").stdout.splitlines()
+    assert re.fullmatch(
+        r"latency_ms is HIGHER in latency_after.csv than in latency_before.csv: "
+        r"\+\d\.\d\d ms \(95 % interval \+\d\.\d\d to \+\d\.\d\d\), \+\d\.\d\d %\. "
+        r"p = \de-\d\d, n = 1,000 and 1,000\.",
+        lines[0],
+    )
+    assert any(line.startswith("centre") for line in lines)
+    assert any(line.startswith("+inf") for line in lines)
+    quiet = here("compare", BEFORE, AFTER, "-q").stdout.splitlines()
+    assert quiet == lines[:1]
+
+
+@pytest.mark.parametrize(
+    "suffix", ["csv", "tsv", "json", "ndjson", "parquet", "feather", "npy", "txt", "csv.gz"]
+)
+def test_every_format_gives_what_its_values_give(suffix: str, tmp_path: Path) -> None:
+    samples = {}
+    for name, shift in (("a", 0.0), ("b", 2.0)):
+        values = np.random.default_rng(int(shift)).normal(100.0 + shift, 5.0, 200).round(3)
+        samples[name] = values
+        path, frame = tmp_path / f"{name}.{suffix}", pd.DataFrame({"x y": values})
+        if suffix in ("csv", "csv.gz", "tsv"):
+            frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
+        elif suffix in ("json", "ndjson"):
+            frame.to_json(path, orient="records", lines=suffix == "ndjson", double_precision=15)
+        elif suffix == "npy":
+            np.save(path, values)
+        elif suffix == "txt":
+            np.savetxt(path, values, fmt="%.3f")
+        else:
+            getattr(frame, f"to_{suffix}")(path)
+    found = answer("compare", f"a.{suffix}", f"b.{suffix}", cwd=tmp_path, by=run)
+    expected = json.loads(compare(samples["a"], samples["b"]).to_json())
+    for key in ("shift", "shift_interval", "pvalue", "statistic", "relative_shift", "verdict"):
+        assert found[key] == expected[key]
+
+
+def test_levels_of_a_table_are_compared() -> None:
+    flights = str(DATA / "flights.parquet")
+    words = ("compare", flights, "-c", "dep_delay", "--by", "origin", "--groups", "date")
+    one = answer(*words, "--reference", "JFK", "--current", "EWR")
+    assert (one["verdict"], one["current"]["label"]) == ("increase", "EWR")
+    several = answer(*words, "--reference", "JFK")
+    assert [c["key"] for c in several["comparisons"]] == ["EWR", "LGA"]
+
+
+def test_drift_names_what_changed_and_what_was_skipped() -> None:
+    tables = [str(DATA / f"flights_{month}.parquet") for month in ("january", "july")]
+    document = answer("drift", *tables, "--margin", "0.1sd", by=run)
+    assert document["comparisons"][0]["key"] == "dep_delay"
+    assert document["skipped"]["carrier"] == "it holds text"
+    shown = here("drift", *tables, "-c", "dep_delay", "-c", "distance").stdout
+    assert shown.startswith("2 of 2 columns changed")
+
+
+def test_planning_answers_three_questions() -> None:
+    size = answer("plan", BEFORE, "--shift", "3", "--power", "0.9")
+    shift = answer("plan", BEFORE, "-n", str(size["n"]), "--power", "0.9")
+    assert shift["shift"] == pytest.approx(3.0, rel=0.01)
+    power = answer("plan", BEFORE, "-n", str(size["n"]), "--shift", "3")
+    assert power["power"] == pytest.approx(0.9, abs=0.01)
+    assert "takes" in here("plan", BEFORE, "--shift", "3%").stdout
+
+
+def test_a_summary_stands_for_its_data(tmp_path: Path) -> None:
+    made = answer("summarize", BEFORE, "-o", "reference.dkmd", cwd=tmp_path, by=run)
+    assert (made["size"], made["plus_inf"]) == (1000, 4)
+    later = answer("compare", "reference.dkmd", AFTER, cwd=tmp_path)
+    assert later["shift"] == pytest.approx(answer("compare", BEFORE, AFTER)["shift"], rel=1e-4)
+    here("summarize", AFTER, "-o", "new.dkmd", "--like", "reference.dkmd", cwd=tmp_path)
+    both = answer("compare", "reference.dkmd", "new.dkmd", cwd=tmp_path)
+    assert both["shift"] == pytest.approx(later["shift"], rel=1e-12)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new.dkmd", "reference.dkmd"]
+    here("compare", "reference.dkmd", AFTER, "--margin", "3%", cwd=tmp_path, code=2)
+    (tmp_path / "bad.dkmd").write_text("no")
+    assert "not a dkmd summary" in here("compare", "bad.dkmd", AFTER, cwd=tmp_path, code=2).stderr
+
+
+def test_standard_input_is_one_number_a_line() -> None:
+    numbers = (DATA / "after.txt").read_text()
+    before = str(DATA / "before.txt")
+    piped = answer("compare", before, "-", stdin=numbers, by=run)
+    assert piped["shift"] == answer("compare", before, str(DATA / "after.txt"))["shift"]
+    assert "row 2: 'x'" in run("compare", before, "-", stdin="1\nx\n", code=2).stderr
+    assert "once" in here("compare", "-", "-", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("compare", "none.csv", "odd.csv"), "no file none.csv"),
+        (("compare", "empty.csv", "odd.csv"), "0 bytes"),
+        (("compare", "odd.csv"), "two files"),
+        (("compare", "odd.csv", "odd.csv"), "several numeric columns"),
+        (("compare", "odd.csv", "odd.csv", "-c", "nothing"), "no column 'nothing'"),
+        (("compare", "odd.csv", "odd.csv", "-c", "word"), "row 1: 'a' is not a number"),
+        (("compare", "odd.csv", "odd.csv", "-c", "x", "--margin", "many"), "margin"),
+        (("compare", "odd.csv", "odd.csv", "-c", "x", "--alpha", "2"), "alpha"),
+        (("compare", "odd.csv", "-c", "x", "--by", "word"), "which level"),
+        (("compare", "*.none", "odd.csv"), "no file matches"),
+        (("compare", "folder", "odd.csv"), "no data file"),
+        (("plan", "odd.csv", "-c", "x"), "--shift"),
+        (("summarize", "odd.csv", "-c", "x", "-o", "wrong.txt"), ".dkmd"),
+        (("compare", "--nothing"), "nothing"),
+        (("nothing",), "nothing"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words: tuple[str, ...], expected: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.csv").write_text("x,y,word\n1,2,a\n3,4,b\n5,6,c\n")
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "folder").mkdir()
+    assert expected in here(*words, cwd=tmp_path, code=2).stderr
+
+
+def test_bad_files_end_the_process_with_2(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    lines = ["50000,oops" if i == 50_000 else f"{i},{i / 2}" for i in range(60_000)]
+    (tmp_path / "far.csv").write_text("id,lag\n" + "\n".join(lines))
+    far = run("compare", "far.csv", "far.csv", "-c", "lag", cwd=tmp_path, code=2).stderr
+    assert far == "dkmd: far.csv, column 'lag', row 50,001: 'oops' is not a number\n"
+    for name, expected in (("empty.csv", "0 bytes"), ("none.csv", "no file")):
+        assert expected in run("compare", name, name, cwd=tmp_path, code=2).stderr
+    assert "nothing" in run("nothing", code=2).stderr
+
+
+def test_odd_names_globs_and_too_little_data(tmp_path: Path) -> None:
+    odd = 'p "95"; DROP TABLE x --'
+    for name in ("1.csv", "2.csv"):
+        pd.DataFrame({odd: [1.0, 2.0, 4.0], "z": 1.0}).to_csv(tmp_path / name, index=False)
+    found = answer("compare", "*.csv", "1.csv", "-c", odd, cwd=tmp_path, by=run)
+    assert (found["name"], found["reference"]["size"]) == (odd, 6)
+    (tmp_path / "nan.txt").write_text("nan\nnan\n")
+    assert "cannot be compared" in run("compare", "nan.txt", "nan.txt", cwd=tmp_path, code=3).stdout
+
+
+def test_colour_is_for_terminals_only() -> None:
+    words = ("compare", BEFORE, AFTER)
+    plain = here(*words).stdout
+    assert "\x1b" not in plain
+    with patch.dict(os.environ, FORCE_COLOR="1"):
+        assert "\x1b[1m" in here(*words).stdout
+    with patch.dict(os.environ, FORCE_COLOR="1", NO_COLOR="1"):
+        assert "\x1b[33m" not in here(*words).stdout
+    assert run(*words, PYTHONIOENCODING="ascii").stdout.startswith("latency_ms is HIGHER")
+
+
+def test_debug_shows_the_traceback() -> None:
+    words = [str(COMMAND), "compare", "none.csv", "none.csv", "--debug"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "Traceback" in done.stderr
+
+
+def test_version_loads_nothing() -> None:
+    code = "import sys; sys.argv = ['dkmd', '--version']; from dkmd.cli import main; main(); "
+    code += "print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    version, modules = done.stdout.splitlines()
+    assert version == f"dkmd {dkmd.__version__}"
+    assert not {"numpy", "numba", "typer", "rich", "duckdb"} & set(modules.split())
+
+
+def test_completion_offers_the_commands() -> None:
+    done = run(
+        _DKMD_COMPLETE="complete_bash", COMP_WORDS="dkmd ", COMP_CWORD="1",
+        _TYPER_COMPLETE_ARGS="dkmd ",
+    )  # fmt: skip
+    assert {"compare", "drift", "plan", "summarize"} <= set(done.stdout.split())
+    module = [sys.executable, "-m", "dkmd", "--help"]
+    shown = subprocess.run(module, capture_output=True, text=True, check=True).stdout
+    assert "--install-completion" in shown
+
+
+@pytest.mark.parametrize(
+    "command", [compare_command, drift_command, plan_command, summarize_command]
+)
+def test_the_examples_of_the_help_work(command: Any, tmp_path: Path) -> None:
+    examples = command.__doc__.partition("Example")[2].partition(":\n")[2]
+    joined = re.sub(r"\n {10,}", " ", examples)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    found = re.findall(r"^ +dkmd (.+)$", joined, re.M)
+    assert found
+    for words in found:
+        assert here(*words.split(), cwd=tmp_path).stdout
+
+
+def test_numbers_are_not_rounded_in_json() -> None:
+    found = answer("compare", BEFORE, AFTER)
+    frames = [pd.read_csv(path) for path in (BEFORE, AFTER)]
+    expected = compare(*frames)
+    assert found["shift"] == expected.shift
+    assert found["current"]["plus_inf"] == 9
+    assert math.isclose(found["pvalue"], expected.pvalue, rel_tol=0.0)

@@ -1,0 +1,381 @@
+"""compare and drift as their users meet them: sources, signs, words, warnings, tables."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import warnings
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dkmd
+from dkmd import Comparisons, Grid, Summary, compare, dkmd_2samp, drift
+from dkmd.sources.columns import as_numbers
+
+Array = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+SCHEMA = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
+
+
+def _latency(seed: int = 7, size: int = 400) -> tuple[Array, Array]:
+    """Reference and current, which is 4 larger."""
+    rng = np.random.default_rng(seed)
+    return rng.gamma(4.0, 5.0, size) + 80.0, rng.gamma(4.0, 5.0, size - 50) + 84.0
+
+
+def _valid(document: str) -> dict[str, Any]:
+    """A JSON answer that keeps to the schema."""
+    answer: dict[str, Any] = json.loads(document)
+    jsonschema.validate(answer, SCHEMA)
+    return answer
+
+
+def test_every_signed_number_is_positive_when_current_is_larger() -> None:
+    reference, current = _latency()
+    answer = compare(reference, current)
+    assert answer.verdict == "increase"
+    assert answer.direction == "current is larger"
+    assert min(answer.shift, answer.statistic, *answer.shift_interval) > 0.0
+    assert answer.current.center - answer.reference.center == pytest.approx(answer.shift)
+    assert 0.0 < answer.relative_shift_interval.low < answer.relative_shift
+    swapped = compare(current, reference)
+    assert (swapped.verdict, swapped.direction) == ("decrease", "current is smaller")
+    assert swapped.statistic == pytest.approx(-answer.statistic, rel=1e-12)
+    assert max(swapped.shift_interval) < 0.0
+
+
+EIGHTHS = st.lists(st.integers(-999, 999).map(lambda n: n / 8.0), min_size=3, max_size=30)
+
+
+@settings(max_examples=30)
+@given(EIGHTHS, EIGHTHS)
+def test_compare_says_what_the_test_of_current_against_reference_says(
+    reference: list[float], current: list[float]
+) -> None:
+    answer = compare(reference, current)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of samples that do not vary; the answer has them too
+        result = dkmd_2samp(current, reference, nan_policy="omit")
+    for name in ("statistic", "pvalue", "shift", "df"):
+        assert getattr(answer, name) == pytest.approx(getattr(result, name), nan_ok=True)
+    _valid(answer.to_json())
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [list, tuple, pd.Series, pl.Series, pa.array, lambda v: pa.chunked_array([v[:100], v[100:]])],
+)
+def test_columns_of_every_library_give_the_same_answer(kind: Callable[[Array], Any]) -> None:
+    reference, current = _latency()
+    expected = compare(reference, current)
+    answer = compare(kind(reference), kind(current))
+    assert (answer.shift, answer.pvalue) == (expected.shift, expected.pvalue)
+
+
+SECOND = datetime.timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ([1, 2.5, None, True], [1, 2.5, math.nan, 1]),
+        (["1.5", " NA ", "-inf", "1e3"], [1.5, math.nan, -math.inf, 1000]),
+        ([Decimal("1.5"), None], [1.5, math.nan]),
+        ([SECOND * 1.5, None], [1.5, math.nan]),
+        (np.array([1, 2], dtype="m8[m]"), [60, 120]),
+        (np.array([True, False]), [1, 0]),
+        (np.array([1, 2], dtype=">i2"), [1, 2]),
+        (pd.Series([1, None], dtype="Int64"), [1, math.nan]),
+        (pd.Series([True, None], dtype="boolean"), [1, math.nan]),
+        (pd.Series(pd.to_timedelta([1.5, None], unit="s")), [1.5, math.nan]),
+        (pd.Series([Decimal("1.5"), None]), [1.5, math.nan]),
+        (pd.Series(["1", "2"], dtype="category"), [1, 2]),
+        (pl.Series([1, None]), [1, math.nan]),
+        (pl.Series([SECOND * 1.5, None]), [1.5, math.nan]),
+        (pl.Series([Decimal("1.5"), None]), [1.5, math.nan]),
+        (pl.Series([True, None]), [1, math.nan]),
+        (pa.array([SECOND, None]), [1, math.nan]),
+        (pa.array([1, None], pa.decimal128(5, 2)), [1, math.nan]),
+    ],
+)
+def test_whatever_is_a_number_becomes_one(column: Any, expected: list[float]) -> None:
+    np.testing.assert_array_equal(as_numbers(column, "x"), expected)
+
+
+@pytest.mark.parametrize("kind", [list, pd.Series, pl.Series, pa.array])
+def test_text_that_is_no_number_is_named_with_its_row(kind: Callable[[list[str]], Any]) -> None:
+    with pytest.raises(ValueError, match=r"current, row 3: 'slow' is not a number"):
+        compare([1.0, 2.0, 3.0], kind(["1", "2", "slow"]))
+
+
+def test_text_in_a_frame_is_named_with_its_column() -> None:
+    frame = pd.DataFrame({"a": ["1", "x"]})
+    with pytest.raises(ValueError, match=r"reference, column 'a', row 2: 'x' is not a number"):
+        compare(frame, frame, column="a")
+
+
+@pytest.mark.parametrize(
+    "column", [pd.Series(pd.to_datetime(["2026-01-01"])), np.array(["2026-01-01"], dtype="M8[s]")]
+)
+def test_points_in_time_are_refused(column: Any) -> None:
+    with pytest.raises(TypeError, match="points in time"):
+        compare(column, [1.0, 2.0])
+
+
+def test_summaries_arrays_and_files_of_summaries_agree(tmp_path: Path) -> None:
+    reference, current = _latency()
+    grid = Grid.fit(reference)
+    stored, new = Summary.of(reference, grid), Summary.of(current, grid)
+    stored.save(tmp_path / "reference.dkmd")
+    expected = compare(reference, current)
+    for pair in ((stored, new), (stored, current), (tmp_path / "reference.dkmd", current)):
+        answer = compare(*pair)
+        # what binning promises
+        assert answer.shift == pytest.approx(expected.shift, rel=1e-9)
+        assert answer.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
+        assert answer.reference.size == 400
+        assert answer.relative_shift is None
+        with pytest.raises(ValueError, match="single values"):
+            answer.peers()
+        with pytest.raises(ValueError, match="logarithms"):
+            compare(*pair, margin="3%")
+
+
+def test_summaries_of_different_grids_are_refused_with_a_way_out() -> None:
+    reference, current = _latency()
+    with pytest.raises(ValueError, match="different grids"):
+        compare(Summary.of(reference, Grid(90.0, 1.0)), Summary.of(current, Grid.fit(current)))
+
+
+def test_a_factor_is_found_in_percent() -> None:
+    reference, _ = _latency(size=2000)
+    answer = compare(reference, 1.05 * reference)
+    assert answer.relative_shift == pytest.approx(5.0, abs=1e-6)
+    assert compare(reference - 100.0, reference - 95.0).relative_shift is None
+
+
+@pytest.mark.parametrize(
+    ("margin", "verdict"),
+    [(None, "increase"), (2.0, "increase"), (8, "equivalent"), ("5%", "inconclusive"),
+     ("0.1sd", "increase"), ("2sd", "equivalent")],
+)  # fmt: skip
+def test_the_verdict_follows_the_margin(margin: Any, verdict: str) -> None:
+    answer = compare(*_latency(), margin=margin)
+    assert answer.verdict == verdict
+    words = {"increase": "HIGHER", "equivalent": "EQUIVALENT", "inconclusive": "INCONCLUSIVE"}
+    assert words[verdict] in answer.headline()
+
+
+def test_no_change_is_said_to_be_none() -> None:
+    reference, _ = _latency()
+    assert "no clear change" in str(compare(reference, reference[::2]))
+    with pytest.raises(ValueError, match="alpha"):
+        compare(reference, reference, alpha=1.5)
+
+
+def test_what_is_missing_or_infinite_is_counted() -> None:
+    reference, current = _latency()
+    current[:3], current[3], current[4:6] = math.inf, -math.inf, math.nan
+    answer = compare(reference, current)
+    facts = answer.current
+    assert (facts.size, facts.nan, facts.minus_inf, facts.plus_inf) == (348, 2, 1, 3)
+    assert facts.quantiles[0.5] == np.sort(current)[348 // 2 - 1]
+    assert "NaN, left out" in str(answer)
+    assert math.isnan(compare(reference, current, nan_policy="propagate").pvalue)
+    with pytest.raises(ValueError, match="nan"):
+        compare(reference, current, nan_policy="raise")
+
+
+def test_few_values_many_ties_and_few_groups_are_warned_of() -> None:
+    reference, current = _latency()
+    assert not compare(reference, current).warnings
+    assert "only 400 and 5 values" in compare(reference, current[:5]).warnings[0]
+    ties = np.where(np.arange(400) % 3 == 0, 80.0, reference)
+    assert "many ties" in " ".join(compare(ties, current).warnings)
+    labels = np.arange(400) % 3, np.arange(350) % 3
+    assert "groups" in " ".join(compare(reference, current, groups=labels).warnings)
+
+
+def test_repeated_measurements_are_noticed_unless_groups_explain_them() -> None:
+    rng = np.random.default_rng(2)
+    hosts = np.repeat(np.arange(20), 20)
+    reference, current = (rng.normal(size=400) + rng.normal(size=20)[hosts] for _ in range(2))
+    plain = compare(reference, current)
+    assert any("repeated measurements" in w for w in plain.warnings)
+    assert plain.reference.neighbour_correlation > 0.2
+    grouped = compare(reference, current, groups=(hosts, hosts))
+    assert not grouped.warnings
+    assert grouped.pvalue > plain.pvalue
+    shuffled = compare(rng.permutation(reference), np.sort(current))
+    assert not shuffled.warnings
+
+
+def test_too_little_to_compare_is_an_answer_without_numbers() -> None:
+    for reference in ([], [1.0], [math.nan] * 5):
+        answer = compare(reference, [1.0, 2.0, 3.0])
+        assert answer.verdict == "inconclusive"
+        assert "cannot be compared" in str(answer)
+        assert answer.warnings
+        assert _valid(answer.to_json())["shift"] is None
+
+
+def test_peers_say_their_opinion_in_one_table() -> None:
+    reference, current = _latency()
+    opinions = compare(reference, current).peers()
+    assert len(opinions.rows) == 6
+    assert {o.direction for o in opinions.rows[:5]} == {"current is larger"}
+    assert "Mann-Whitney" in str(opinions)
+    current[0] = math.inf
+    spoiled = {o.name: o.direction for o in compare(reference, current).peers().rows}
+    assert spoiled["Welch's t"] == "infinite values"
+    assert spoiled["Kolmogorov-Smirnov"] == "current is larger"
+
+
+def test_json_is_strict_and_keeps_to_the_schema() -> None:
+    reference, current = _latency()
+    current[:40] = math.inf
+    answer = compare(reference, current)
+    document = _valid(answer.to_json())
+    assert document["current"]["quantiles"]["0.95"] == "inf"
+    assert document["shift"] == answer.shift
+    assert answer.to_dict()["current"]["quantiles"]["0.95"] == math.inf
+
+
+def test_a_plot_and_a_page_show_both_sides() -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    reference, current = (pd.Series(v, name="<lag>_ms") for v in _latency())
+    answer = compare(reference, current)
+    axes = answer.plot()
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["reference", "current"]
+    assert axes.get_xlabel() == "<lag>_ms (ms)"
+    plt.close(axes.figure)
+    assert "&lt;lag&gt;_ms is HIGHER" in answer._repr_html_()
+    assert "+4" in answer._repr_html_()
+
+
+def _long(kind: Callable[[dict[str, Any]], Any]) -> tuple[Any, Array, Array]:
+    reference, current = _latency()
+    columns = {
+        "lag": np.concatenate([reference, current, current + 5.0]).tolist(),
+        "version": ["1"] * 400 + ["2"] * 350 + ["10"] * 350,
+        "host": [str(i % 40) for i in range(1100)],
+    }
+    return kind(columns), reference, current
+
+
+@pytest.mark.parametrize(
+    "kind", [pd.DataFrame, pl.DataFrame, lambda c: pl.DataFrame(c).lazy(), pa.table]
+)
+def test_levels_of_a_long_table_are_compared(kind: Callable[[dict[str, Any]], Any]) -> None:
+    table, reference, current = _long(kind)
+    answer = compare(table, column="lag", by="version", reference="1", current="2")
+    assert answer.shift == compare(reference, current).shift
+    assert (answer.name, answer.current.label) == ("lag", "2")
+    several = compare(table, by="version", reference=1, groups="host")
+    assert isinstance(several, Comparisons)
+    assert list(several) == ["2", "10"]
+    assert several["10"].shift > several["2"].shift > 0.0
+    assert several.changed == ["2", "10"]
+    assert len(_valid(several.to_json())["comparisons"]) == 2
+    assert "2 of 2 changed" in str(several)
+    assert "<table>" in several._repr_html_()
+    both = compare(table, table, column="lag")
+    assert both.pvalue == 1.0
+
+
+def test_a_level_that_is_not_there_is_named() -> None:
+    table, *_ = _long(pd.DataFrame)
+    with pytest.raises(ValueError, match="say which level of 'version'"):
+        compare(table, by="version")
+    with pytest.raises(ValueError, match="no level '3': it has '1', '2', '10'"):
+        compare(table, by="version", reference="3")
+    with pytest.raises(ValueError, match="no column 'x'"):
+        compare(table, by="x", reference="3")
+    with pytest.raises(TypeError, match="one table"):
+        compare(table, table, by="version")
+    with pytest.raises(TypeError, match="got 1"):
+        compare(table)
+
+
+def test_names_work_like_positions() -> None:
+    reference, current = _latency()
+    assert compare(reference=reference, current=current).shift == compare(reference, current).shift
+
+
+@pytest.mark.parametrize("groups", [[[1, 2]], "host", ([1], [2])])
+def test_groups_that_do_not_fit_are_refused(groups: Any) -> None:
+    with pytest.raises(ValueError, match="group"):
+        compare([1.0, 2.0, 3.0], [2.0, 3.0, 5.0], groups=groups)
+
+
+def _tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(11)
+    reference = pd.DataFrame({f"same{i}": rng.normal(size=300) for i in range(5)})
+    current = pd.DataFrame({f"same{i}": rng.normal(size=300) for i in range(5)})
+    reference = reference.assign(
+        small=rng.normal(0, 100, 300),
+        large=rng.normal(size=300),
+        word="a",
+        gone=1.0,
+        empty=math.nan,
+    )
+    current = current.assign(
+        small=rng.normal(40, 100, 300), large=rng.normal(3, 1, 300), word="b", new=1.0, empty=1.0
+    )
+    current.loc[:29, "small"] = math.nan
+    return reference, current
+
+
+@pytest.mark.parametrize("kind", [lambda f: f, pl.from_pandas, pa.Table.from_pandas])
+def test_drift_ranks_columns_by_their_shift_in_scales(kind: Callable[[Any], Any]) -> None:
+    found = drift(*map(kind, _tables()), margin="0.1sd")
+    assert list(found)[:2] == ["large", "small"]
+    assert found.changed == ["large", "small"]
+    assert found.nan_change("small") == pytest.approx(0.1)
+    assert found["large"].verdict == "increase"
+    assert found.skipped == {
+        "word": "it holds text",
+        "gone": "it is not in the current table",
+        "empty": "all its values are NaN or missing on one side",
+        "new": "it is not in the reference",
+    }
+    document = _valid(found.to_json())
+    assert document["comparisons"][1]["nan_change"] == pytest.approx(0.1)
+    assert "2 of 7 columns changed" in str(found)
+    assert "word was skipped: it holds text" in str(found)
+
+
+def test_drift_controls_false_discoveries() -> None:
+    """Of 60 columns that did not change, plain p-values flag some; adjusted ones do not."""
+    rng = np.random.default_rng(1)
+    tables = [pd.DataFrame(rng.normal(size=(100, 60))).rename(columns=str) for _ in range(2)]
+    found = drift(*tables)
+    assert sum(c.pvalue < 0.05 for c in found.values()) >= 1
+    assert not found.changed
+
+
+def test_drift_takes_the_columns_that_are_asked_for() -> None:
+    reference, current = _tables()
+    assert list(drift(reference, current, ["large"])) == ["large"]
+    with pytest.raises(ValueError, match="no column 'xyz'"):
+        drift(reference, current, ["xyz"])
+    with pytest.raises(ValueError, match="no column could be compared"):
+        drift(reference[["word"]], current[["word"]])
+    with pytest.raises(TypeError, match="data frame"):
+        drift([1.0], [2.0])

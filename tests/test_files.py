@@ -1,0 +1,268 @@
+"""Files in: every format gives what its values give, large ones too, and bad ones are named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import feather
+from pyarrow import parquet as pq
+
+from dkmd import Grid, Summary, compare, drift
+from dkmd.sources import files
+from dkmd.sources.duck import DuckFile
+from dkmd.sources.files import open_files
+from dkmd.sources.samples import Held
+
+Array = np.ndarray[tuple[int], np.dtype[np.float64]]
+ODD = 'p "95"; DROP TABLE x -- ms'
+
+
+def _sample(seed: int, size: int = 300) -> Array:
+    """Positive values, one missing, one infinite."""
+    values = np.random.default_rng(seed).gamma(4.0, 5.0, size) + 80.0 + seed
+    values[3], values[5] = math.nan, math.inf
+    return values
+
+
+def _frame(values: Array) -> pd.DataFrame:
+    return pd.DataFrame({ODD: values, "word": "a,b"})
+
+
+def _write_stream(path: Path, values: Array) -> None:
+    table = pa.Table.from_pandas(_frame(values))
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=100)
+
+
+def _records(values: Array) -> list[dict[str, Any]]:
+    return [{ODD: None if math.isnan(v) else float(v), "word": "a"} for v in values]
+
+
+WRITERS: dict[str, Callable[[Path, Array], Any]] = {
+    "x.csv": lambda p, v: _frame(v).to_csv(p, index=False),
+    "x.csv.gz": lambda p, v: _frame(v).to_csv(p, index=False),
+    "windows.csv": lambda p, v: _frame(v).to_csv(p, index=False, lineterminator="\r\n"),
+    "semicolon.csv": lambda p, v: _frame(v).to_csv(p, index=False, sep=";"),
+    "x.tsv": lambda p, v: _frame(v).to_csv(p, index=False, sep="\t"),
+    "x.json": lambda p, v: p.write_text(json.dumps(_records(v))),
+    "x.ndjson": lambda p, v: p.write_text("\n".join(json.dumps(r) for r in _records(v))),
+    "x.parquet": lambda p, v: _frame(v).to_parquet(p),
+    "x.feather": lambda p, v: feather.write_feather(pa.Table.from_pandas(_frame(v)), p),
+    "x.arrow": _write_stream,
+    "x.npy": np.save,
+    "x.txt": lambda p, v: p.write_text("# ms\n\n" + "\n".join(map(repr, v.tolist())) + "\n"),
+    "x.txt.gz": lambda p, v: p.write_bytes(
+        gzip.compress("\n".join(map(repr, v.tolist())).encode())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_gives_what_its_values_give(name: str, tmp_path: Path) -> None:
+    samples = _sample(0), _sample(3)
+    paths = tmp_path / "a" / name, tmp_path / "b" / name
+    for path, values in zip(paths, samples, strict=True):
+        path.parent.mkdir()
+        WRITERS[name](path, values)
+    answer, expected = compare(*paths), compare(*samples)
+    assert (answer.shift, answer.pvalue) == (expected.shift, expected.pvalue)
+    assert (answer.current.nan, answer.current.plus_inf) == (1, 1)
+    column = "value" if Path(name).suffixes[0] in (".npy", ".txt") else ODD
+    assert answer.name == column
+    assert compare(*paths, column=column).shift == expected.shift
+    with pytest.raises(ValueError, match="has no column 'nothing'"):
+        compare(*paths, column="nothing")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.json", "x.arrow", "x.npy", "x.txt"])
+def test_a_large_file_is_summed_not_held(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal to arrays to what binning promises, and percentages still work."""
+    samples = _sample(0, 60_000), _sample(1, 50_000)
+    paths = tmp_path / "a" / name, tmp_path / "b" / name
+    for path, values in zip(paths, samples, strict=True):
+        path.parent.mkdir()
+        WRITERS[name](path, values)
+    monkeypatch.setattr(files, "LARGE", 10_000)
+    fixed = compare(*samples, scale=10.0), compare(*paths, scale=10.0)
+    assert fixed[1].shift == pytest.approx(fixed[0].shift, abs=1e-9 * 10.0)
+    # ψ's own width comes from a median, which bins know to a thousandth of the scale
+    expected, answer = compare(*samples, margin="1%"), compare(*paths, margin="1%")
+    assert answer.values is None
+    assert answer.shift == pytest.approx(expected.shift, rel=1e-4)
+    assert answer.relative_shift == pytest.approx(expected.relative_shift, rel=1e-4)
+    assert answer.verdict == expected.verdict
+    assert (answer.reference.size, answer.reference.nan) == (59_999, 1)
+    # a quantile of a summary is off by less than a bin
+    for q, value in expected.reference.quantiles.items():
+        assert answer.reference.quantiles[q] == pytest.approx(value, rel=1e-3)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.floats(width=32), min_size=1, max_size=50),
+    st.floats(-1e6, 1e6),
+    st.floats(1e-3, 1e6),
+)
+def test_sums_per_bin_by_sql_are_those_of_a_summary(
+    tmp_path: Path, values: list[float], center: float, unit: float
+) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"x": values}), path)
+    grid = Grid(center, unit)
+    found = DuckFile(str(path), "parquet").summary("x", None, grid, False)
+    expected = Summary.of(values, grid)
+    assert (found.size, found.nan) == (expected.size, expected.nan)
+    assert (found.plus_inf, found.minus_inf) == (expected.plus_inf, expected.minus_inf)
+    assert (found.minimum, found.maximum) == (expected.minimum, expected.maximum)
+    # a value within a rounding error of an edge may land on either side of it
+    shared = np.isin(found.bins, expected.bins)
+    assert shared.sum() >= found.bins.size - 2
+    assert found.sums.sum() == pytest.approx(expected.sums.sum(), rel=1e-9, abs=1e-6)
+
+
+def test_a_text_cell_far_down_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    lines = [f"{i},{i / 2}" for i in range(60_000)]
+    lines[50_000] = "50000,oops"
+    path.write_text("id,lag\n" + "\n".join(lines))
+    with pytest.raises(ValueError, match=r"x.csv, column 'lag', row 50,001: 'oops' is not a num"):
+        compare(path, path, column="lag")
+    assert list(drift(path, path)) == ["id"]
+    assert "row 50,001" in drift(path, path).skipped["lag"]
+
+
+@pytest.mark.parametrize("text", ["NA", "null", "", "NaN", "n/a"])
+def test_words_for_missing_values_are_missing(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"a,b\n{text},1\n2,1\n3.5,1\n")
+    data = open_files(str(path)).read("a")
+    assert isinstance(data, Held)
+    np.testing.assert_array_equal(data.values, [math.nan, 2.0, 3.5])
+    assert open_files(str(path)).kinds()["a"] == "numbers"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_text_in_other_encodings_is_read(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes("größe,ort\n1.5,Zürich\n2.5,Köln\n3,Ulm\n".encode(encoding))
+    data = open_files(str(path)).read("größe")
+    assert isinstance(data, Held)
+    assert data.values.tolist() == [1.5, 2.5, 3.0]
+    assert open_files(str(path)).levels("ort") == ["Köln", "Ulm", "Zürich"]
+
+
+def test_parquet_types_become_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    columns = {
+        "decimal": pa.array([Decimal("1.25"), None, Decimal("3.50")]),
+        "duration": pa.array([1000, None, 3000], pa.duration("ms")),
+        "small": pa.array([1, None, 3], pa.int8()),
+        "flag": pa.array([True, None, False]),
+        "when": pa.array([1, 2, 3], pa.timestamp("us")),
+        "word": ["a", "b", "c"],
+    }
+    pq.write_table(pa.table(columns), path)
+    table = open_files(str(path))
+    expected = (("decimal", 1.25, 3.5), ("duration", 1, 3), ("small", 1, 3), ("flag", 1, 0))
+    for name, first, last in expected:
+        data = table.read(name)
+        assert isinstance(data, Held)
+        np.testing.assert_array_equal(data.values, [first, math.nan, last])
+    with pytest.raises(TypeError, match="column 'when' holds points in time"):
+        table.read("when")
+    with pytest.raises(ValueError, match=r"column 'word', row 1: 'a' is not a number"):
+        table.read("word")
+    with pytest.raises(ValueError, match="several numeric columns, say which: 'decimal', 'dur"):
+        compare(path, path)
+
+
+def test_levels_and_groups_come_from_other_columns(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"lag": _sample(0), "arm": np.arange(300) % 3, "user": np.arange(300) % 40}
+    )
+    for name, write in (("x.csv", frame.to_csv), ("x.parquet", frame.to_parquet)):
+        path = tmp_path / name
+        write(path, index=False)
+        answer = compare(path, column="lag", by="arm", reference="0", current=2, groups="user")
+        rows = frame["arm"] == 0, frame["arm"] == 2
+        lags, users = ([frame[c][r].to_numpy() for r in rows] for c in ("lag", "user"))
+        assert answer.pvalue == compare(*lags, groups=users).pvalue
+    frame.loc[4, "user"] = math.nan
+    frame.to_parquet(path)
+    with pytest.raises(ValueError, match=r"column 'user', row 5: the group label is missing"):
+        compare(path, path, column="lag", groups="user")
+
+
+def test_folders_and_patterns_stand_for_their_files(tmp_path: Path) -> None:
+    first, second = _sample(0), _sample(1)
+    for name, values in (("1.csv", first), ("2.csv", second)):
+        _frame(values).to_csv(tmp_path / name, index=False)
+    (tmp_path / "notes.md").write_text("not data")
+    for path in (str(tmp_path), str(tmp_path / "*.csv"), str(tmp_path / "[12].csv")):
+        data = open_files(path).read(ODD)
+        assert isinstance(data, Held)
+        np.testing.assert_array_equal(data.values, np.concatenate([first, second]))
+    (tmp_path / "2.csv").write_text("other\n1\n2\n")
+    with pytest.raises(ValueError, match=r"2.csv has no column"):
+        open_files(str(tmp_path)).read(ODD)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("x.csv", b"", "0 bytes"),
+        ("x.parquet", b"PAR1 this is none", "x.parquet: "),
+        ("x.json", b'{"a": [1, 2', "x.json: "),
+        ("x.npy", b"\x93NUMPY", "no array"),
+        ("x.arrow", b"ARROW1 not", "x.arrow: "),
+        ("x.txt", b"1\n2\nthree\n", "row 3: 'three' is not a number"),
+        ("x.txt", b"\xff\xfe\x00", "not text"),
+        ("x.txt.gz", b"1\n2\n", "not a whole gzip file"),
+        ("x.xlsx", b"PK", "are not known"),
+        ("x.csv", b"a,b\n", "no numeric column"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    name: str, content: bytes, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=name) as caught:
+        compare(path, [1.0, 2.0, 3.0])
+    assert words in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no file"):
+        compare(tmp_path / "x.csv", [1.0])
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        compare(tmp_path / "*.csv", [1.0])
+    with pytest.raises(ValueError, match="no data file"):
+        compare(tmp_path, [1.0])
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200), st.sampled_from([".csv", ".json", ".txt", ".npy", ".parquet"]))
+def test_any_bytes_give_an_answer_or_a_clear_error(
+    tmp_path: Path, content: bytes, suffix: str
+) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(content)
+    with suppress(ValueError, TypeError):
+        compare(path, [1.0, 2.0, 3.0])
