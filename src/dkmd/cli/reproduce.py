@@ -41,7 +41,7 @@ def reproduce(
     start = time.perf_counter()
     plan = Plan(parse_names(only), quick, seed)
     folder = open_output(plan, out, markdown)
-    with progress() as bars:
+    with progress(keep=True) as bars:
 
         def follow(name: str) -> Advance:
             bar = bars.add_task(name, total=None)

@@ -46,8 +46,8 @@ def working(words: str, quiet: bool = False) -> AbstractContextManager[object]:
     return Status(words, console=console) if console.is_terminal and not quiet else nullcontext()
 
 
-def progress(quiet: bool = False) -> Progress:
-    """A bar for each task on stderr; without a terminal, what they came to at the end."""
+def progress(quiet: bool = False, keep: bool = False) -> Progress:
+    """A bar for each task on stderr; ``keep`` shows what they came to without a terminal too."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description:12}"),
@@ -56,5 +56,5 @@ def progress(quiet: bool = False) -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=console.is_terminal,
-        disable=quiet,
+        disable=quiet or not (keep or console.is_terminal),
     )
