@@ -116,8 +116,6 @@ class DuckFile:
 
     def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
         """Counts and sums per bin of a whole column, or of its logarithms: one aggregate."""
-        if self._is_text(column):
-            self._refuse_words(column, where)
         value = f"ln({self._number(column)})" if logs else self._number(column)
         rows = self._run(
             _PER_BIN.format(
@@ -129,7 +127,10 @@ class DuckFile:
             ),
             self._at(where),
         )
-        return _summary(rows, grid)
+        summary = _summary(rows, grid)
+        if self._is_text(column) and summary.nan:
+            self._refuse_words(column, where)
+        return summary
 
     def _is_text(self, column: str) -> bool:
         return self._source.is_text or self._source.kinds[column] == TEXT
@@ -143,8 +144,8 @@ class DuckFile:
             raise points_in_time(where)
         if self._is_text(column):
             return (
-                f"CASE lower(trim({name})) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 "
-                f"ELSE TRY_CAST(trim({name}) AS DOUBLE) END"
+                f"COALESCE(TRY_CAST({name} AS DOUBLE), "
+                f"CASE lower(trim({name})) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END)"
             )
         if column in self._source.per_second:
             return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
