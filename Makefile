@@ -16,7 +16,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## compare and drift on the shipped data, and what other statistics say
+demo: $(READY)  ## compare, drift and gate on the shipped data, and what other statistics say
 	@$(BIN)/python examples/demo.py
 
 paper: $(READY)  ## every table and figure of the paper, into build/paper (under 3 minutes)

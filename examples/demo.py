@@ -1,4 +1,4 @@
-"""What ``make demo`` shows: two comparisons and a drift of the shipped data, then every peer."""
+"""What ``make demo`` shows: two comparisons, a drift and a gate, then what every peer says."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import numpy as np
 
 import dkmd
 from dkmd import peers
+from dkmd.gate import gate, load_benchmarks
 from dkmd.peers import direction_in_words
+from dkmd.wording import text_table
 
 DATA = Path(__file__).parent / "data"
+BENCH = Path(__file__).parent / "bench"
 
 
 def main() -> None:
@@ -36,7 +39,20 @@ def main() -> None:
     print(dkmd.drift(january, july, groups="date", margin="0.1sd"))
     print("\nJuly against January: flights left later and flew for less time, though not less far;")
     print("more values are missing (flights that were cancelled).\n")
+    _show_gate()
     _show_peers()
+
+
+def _show_gate() -> None:
+    """A build that does 20 % more work in one of two benchmarks."""
+    main_build, branch = (str(BENCH / f"hyperfine-{build}.json") for build in ("main", "branch"))
+    _say("dkmd gate hyperfine-main.json hyperfine-branch.json --margin 3%")
+    judged = gate(load_benchmarks(main_build), load_benchmarks(branch), margin="3%")
+    print(judged.headline(), text_table(judged.table()), sep="\n\n")
+    print(
+        "\nThe branch does 20 % more work in count-words; part of its time is Python starting up."
+    )
+    print("A CI job would stop here with exit code 1.\n")
 
 
 def _say(command: str) -> None:

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
+import dkmd
 from dkmd.gate import Gate, GateRow
 
 ROOT = Path(__file__).parent.parent
@@ -85,6 +87,8 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(
 def test_json_has_everything_unrounded(files: dict[str, Path]) -> None:
     answer = run(files["main"], files["slow"], "--margin", "2%", "--json")
     document = json.loads(answer.stdout)
+    schema = (Path(dkmd.__file__).parent / "schema" / "answers.json").read_text()
+    jsonschema.validate(document, json.loads(schema))
     assert document["format"] == "dkmd-gate"
     assert document["outcome"] == "failed"
     assert [row["verdict"] for row in document["benchmarks"]] == ["not worse", "worse"]
