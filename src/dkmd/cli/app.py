@@ -15,7 +15,6 @@ from dkmd.cli.summarize import summarize
 
 app = typer.Typer(
     help="Two samples of a number: which way did it move, by how much, and is that real?",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -39,4 +38,4 @@ def options(
 
 
 for command in (compare, drift, plan, summarize, reproduce):
-    app.command(no_args_is_help=command is not reproduce)(command)
+    app.command()(command)
