@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -285,3 +286,21 @@ def test_numbers_are_not_rounded_in_json() -> None:
     assert found["shift"] == expected.shift
     assert found["current"]["plus_inf"] == 9
     assert math.isclose(found["pvalue"], expected.pvalue, rel_tol=0.0)
+
+
+def test_without_words_the_help_is_shown() -> None:
+    assert "summarize" in here().stdout
+    assert "Missing argument" in here("compare", code=2).stderr
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("x\n" + "\n".join(map(str, range(2_000_000))))
+    words = [str(COMMAND), "summarize", "x.csv", "-o", "x.dkmd"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]

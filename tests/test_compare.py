@@ -49,6 +49,8 @@ def test_every_signed_number_is_positive_when_current_is_larger() -> None:
     assert answer.direction == "current is larger"
     assert min(answer.shift, answer.statistic, *answer.shift_interval) > 0.0
     assert answer.current.center - answer.reference.center == pytest.approx(answer.shift)
+    assert answer.relative_shift is not None
+    assert answer.relative_shift_interval is not None
     assert 0.0 < answer.relative_shift_interval.low < answer.relative_shift
     swapped = compare(current, reference)
     assert (swapped.verdict, swapped.direction) == ("decrease", "current is smaller")
@@ -308,9 +310,9 @@ def test_a_level_that_is_not_there_is_named() -> None:
     with pytest.raises(ValueError, match="no column 'x'"):
         compare(table, by="x", reference="3")
     with pytest.raises(TypeError, match="one table"):
-        compare(table, table, by="version")
+        compare(table, table, by="version")  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="got 1"):
-        compare(table)
+        compare(table)  # type: ignore[call-overload]
 
 
 def test_names_work_like_positions() -> None:

@@ -26,8 +26,18 @@ def test_importing_dkmd_loads_nothing_heavy() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"scipy.stats", "scipy.special", "pandas", "matplotlib", "ibis", "duckdb"}
+    heavy = {"numba", "scipy.stats", "scipy.special", "pandas", "matplotlib", "narwhals", "duckdb"}
     assert not heavy & set(loaded)
+
+
+def test_functions_keep_their_names_when_their_modules_are_imported() -> None:
+    code = "import dkmd.exact, dkmd.riemann, dkmd.population, dkmd.compare, dkmd; "
+    code += "print(*(callable(getattr(dkmd, name)) for name in dkmd.__all__ if name != 'peers'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"True"}
+    assert set(dkmd.__all__) <= set(dir(dkmd))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dkmd.nothing  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

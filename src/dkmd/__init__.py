@@ -79,14 +79,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name == "peers":
-        return _import_module("dkmd.peers")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dkmd' has no attribute {name!r}")
-    value = getattr(_import_module(f"dkmd.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a checker must not take every name for one of ours
+
+    def __getattr__(name: str) -> object:
+        if name == "peers":
+            return _import_module("dkmd.peers")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'dkmd' has no attribute {name!r}")
+        value = getattr(_import_module(f"dkmd.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
 from dkmd.witness import Witness
 
+Level = str | float | bool
+"""A value of the column that tells samples apart."""
+
 SUMMARY_SUFFIX = ".dkmd"
 FEW_VALUES = 10
 MANY_TIES = 0.25
@@ -60,6 +63,57 @@ class How:
             raise ValueError(f"alpha must lie between 0 and 1, got {self.alpha!r}")
 
 
+@overload
+def compare(
+    reference: Any,
+    current: Any,
+    *,
+    column: str | None = None,
+    margin: Margin | None = None,
+    groups: Any = None,
+    alpha: float = 0.05,
+    scale: float | str | None = None,
+    method: Any = None,
+    nan_policy: str = "omit",
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    table: Any,
+    /,
+    *,
+    by: str,
+    reference: Level,
+    current: Level,
+    column: str | None = None,
+    margin: Margin | None = None,
+    groups: str | None = None,
+    alpha: float = 0.05,
+    scale: float | str | None = None,
+    method: Any = None,
+    nan_policy: str = "omit",
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    table: Any,
+    /,
+    *,
+    by: str,
+    column: str | None = None,
+    reference: Level | None = None,
+    current: None = None,
+    margin: Margin | None = None,
+    groups: str | None = None,
+    alpha: float = 0.05,
+    scale: float | str | None = None,
+    method: Any = None,
+    nan_policy: str = "omit",
+) -> Comparison | Comparisons: ...
+
+
 def compare(
     *samples: Any,
     reference: Any = None,
@@ -72,7 +126,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
-) -> Any:
+) -> Comparison | Comparisons:
     """Which way did it move, by how much, and is that real?
 
     ``compare(reference, current)`` for two samples;

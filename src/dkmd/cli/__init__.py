@@ -27,7 +27,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode still gets an answer
-    sys.exit(_run([word for word in arguments if word != "--debug"], debug))
+    try:
+        code = _run([word for word in arguments if word != "--debug"] or ["--help"], debug)
+    except KeyboardInterrupt:
+        code = _fail("interrupted", INTERRUPTED)
+    sys.exit(code)
 
 
 def _run(arguments: list[str], debug: bool) -> int:
@@ -42,7 +46,7 @@ def _run(arguments: list[str], debug: bool) -> int:
         code = app(arguments or ["--help"], prog_name="dkmd", standalone_mode=False)
     except usage_error as error:
         return _fail(f"{error.format_message().rstrip('.')}; see dkmd --help", BAD_INPUT)
-    except (typer.Abort, KeyboardInterrupt):
+    except typer.Abort:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone: nothing is wrong
         sys.stderr.close()

@@ -16,7 +16,6 @@ from dkmd.cli.summarize import summarize
 
 app = typer.Typer(
     help="Two samples of a number: which way did it move, by how much, and is that real?",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -38,6 +38,8 @@ def summarize(
 
     if out.suffix != SUMMARY_SUFFIX:
         raise ValueError(f"the name of a summary ends with {SUMMARY_SUFFIX}, got {out}")
+    if not out.parent.is_dir():
+        raise ValueError(f"there is no folder {out.parent}")
     with working("reading …", quiet):
         sample = load(file, "data", column)
         summary = summarized(sample, None if like is None else Summary.load(like).grid)

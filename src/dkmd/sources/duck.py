@@ -222,6 +222,10 @@ def _fetch(sql: str, parameters: list[Any], how: str = "fetchall") -> Any:
         return getattr(cursor.execute(sql, parameters), how)()
     except duckdb.Error as error:
         raise ValueError(_first_words(str(error))) from None
+    except RuntimeError as error:
+        if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
     finally:
         cursor.close()
 
