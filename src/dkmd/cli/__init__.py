@@ -43,7 +43,7 @@ def _run(arguments: list[str], debug: bool) -> int:
     # Typer brings its own Click or uses the installed one: its usage error is known by this base
     usage_error = cast(type[typer.BadParameter], typer.BadParameter.__base__)
     try:
-        code = app(arguments or ["--help"], prog_name="dkmd", standalone_mode=False)
+        code = app(arguments, prog_name="dkmd", standalone_mode=False)
     except usage_error as error:
         return _fail(f"{error.format_message().rstrip('.')}; see dkmd --help", BAD_INPUT)
     except typer.Abort:

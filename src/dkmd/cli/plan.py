@@ -90,4 +90,4 @@ def _shift(text: str, summary: Summary) -> float:
 def _notes(summary: Summary) -> list[str]:
     """What the pilot leaves open."""
     notes = [f"the pilot has {summary.size} values only"] if summary.size < 30 else []
-    return notes + ([f"{summary.nan:,} values of the pilot are NaN"] if summary.nan else [])
+    return notes + ([f"NaN in the pilot, left out: {summary.nan:,}"] if summary.nan else [])

@@ -57,5 +57,5 @@ def summarize(
         show_json(to_json(answer))
     elif not quiet:
         words = f"{summary.size:,} values of {sample.name} are {size / 1024:.1f} kB in {out}."
-        show_answer(words, [], [f"{summary.nan:,} values are NaN"] if summary.nan else [])
+        show_answer(words, [], [f"NaN, counted apart: {summary.nan:,}"] if summary.nan else [])
     return 0
