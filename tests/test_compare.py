@@ -26,6 +26,8 @@ from dkmd.sources.columns import as_numbers
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 
+pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+
 SCHEMA = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
 
 

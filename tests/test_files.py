@@ -27,6 +27,8 @@ from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
+pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+
 ODD = 'p "95"; DROP TABLE x -- ms'
 
 
@@ -87,7 +89,6 @@ def test_a_file_gives_what_its_values_give(name: str, tmp_path: Path) -> None:
         compare(*paths, column="nothing")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.json", "x.arrow", "x.npy", "x.txt"])
 def test_a_large_file_is_summed_not_held(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

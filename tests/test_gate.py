@@ -21,6 +21,8 @@ from dkmd.sources.benchmarks import (
     read_benchmarks,
 )
 
+pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+
 HYPERFINE = {"results": [{"command": "sort a", "mean": 0.2, "times": [0.1, 0.2, 0.3]}]}
 PYPERF = {
     "version": "1.0",
@@ -235,7 +237,6 @@ def test_what_vanished_or_appeared_is_listed() -> None:
     assert (result.vanished, result.appeared) == (("old",), ("new",))
 
 
-@pytest.mark.slow
 def test_false_alarms_over_many_benchmarks_stay_below_alpha() -> None:
     """100 gates of 20 equal benchmarks, margin 0: at most 5 % of gates fail (here 3.1 sd more)."""
     failed = 0

@@ -16,6 +16,8 @@ import pytest
 import dkmd
 from dkmd.gate import Gate, GateRow
 
+pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "examples" / "bench"
 
