@@ -29,6 +29,8 @@ from dkmd.cli.drift import drift as drift_command
 from dkmd.cli.plan import plan as plan_command
 from dkmd.cli.summarize import summarize as summarize_command
 
+pytestmark = pytest.mark.slow  # processes with thousands of values: plain Python takes minutes
+
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "examples" / "data"
 COMMAND = Path(sys.executable).parent / "dkmd"
@@ -293,7 +295,6 @@ def test_without_words_the_help_is_shown() -> None:
     assert "Missing argument" in here("compare", code=2).stderr
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("x\n" + "\n".join(map(str, range(2_000_000))))
     words = [str(COMMAND), "summarize", "x.csv", "-o", "x.dkmd"]

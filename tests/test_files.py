@@ -26,6 +26,8 @@ from dkmd.sources.duck import DuckFile
 from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held
 
+pytestmark = pytest.mark.slow  # many comparisons, each a second in plain Python
+
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 ODD = 'p "95"; DROP TABLE x -- ms'
 
@@ -87,7 +89,6 @@ def test_a_file_gives_what_its_values_give(name: str, tmp_path: Path) -> None:
         compare(*paths, column="nothing")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.json", "x.arrow", "x.npy", "x.txt"])
 def test_a_large_file_is_summed_not_held(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
