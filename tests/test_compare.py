@@ -63,6 +63,7 @@ def test_every_signed_number_is_positive_when_current_is_larger() -> None:
 EIGHTHS = st.lists(st.integers(-999, 999).map(lambda n: n / 8.0), min_size=3, max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(EIGHTHS, EIGHTHS)
 def test_compare_says_what_the_test_of_current_against_reference_says(
@@ -365,6 +366,7 @@ def test_drift_ranks_columns_by_their_shift_in_scales(kind: Callable[[Any], Any]
     assert "word was skipped: it holds text" in str(found)
 
 
+@pytest.mark.slow
 def test_drift_controls_false_discoveries() -> None:
     """Of 60 columns that did not change, plain p-values flag some; adjusted ones do not."""
     rng = np.random.default_rng(1)
