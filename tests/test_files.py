@@ -26,8 +26,6 @@ from dkmd.sources.duck import DuckFile
 from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held
 
-pytestmark = pytest.mark.slow  # many comparisons, each a second in plain Python
-
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 

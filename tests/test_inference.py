@@ -220,6 +220,14 @@ def test_the_adaptive_scale_finds_what_suits_a_family(name: str, low: float, hig
     assert low <= adaptive / Witness.fit(values, scale="robust").sigma <= high
 
 
+def test_counts_are_not_compared_on_less_than_their_lattice() -> None:
+    """The slope of ψ at an atom is no efficacy: a ψ narrower than the gaps would see one count."""
+    counts = np.random.default_rng(28).poisson(3.0, 20_000)
+    assert Witness.fit(counts).sigma >= 1.9
+    fine = np.round(np.random.default_rng(28).laplace(0, 10, 20_000), 1)  # ties, but close ones
+    assert Witness.fit(fine).sigma < 4.0
+
+
 def test_verdicts_follow_the_interval_and_the_margin() -> None:
     rng = np.random.default_rng(17)
     y = rng.normal(100, 10, 4000)

@@ -111,7 +111,7 @@ def best_multiple(pooled: Pooled, robust: float, near: float, sizes: tuple[float
     (mean ψ'·x)²/var ψ, what a change by a factor is worth. Widths at which ψ is too skewed for
     sizes as unequal as these are left out: there the t approximation would reject too often.
     """
-    smallest = smallest_multiple(sum(sizes))
+    smallest = max(smallest_multiple(sum(sizes)), _lattice_multiple(pooled.side, robust, near))
     inverse_n, inverse_m = (1.0 / size for size in sizes)
     imbalance = abs(inverse_n**2 - inverse_m**2) / (inverse_n + inverse_m) ** 1.5
 
@@ -131,6 +131,18 @@ def best_multiple(pooled: Pooled, robust: float, near: float, sizes: tuple[float
 def smallest_multiple(size: float) -> float:
     """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
     return min(1.0, max(float(LADDER[0]), 1.4 / math.cbrt(size)))
+
+
+def _lattice_multiple(side: Side, robust: float, near: float) -> float:
+    """For data that are mostly ties, twice the gap between neighbouring values near the centre.
+
+    A ψ narrower than the gaps of a lattice sees one atom only, and its slope there is no efficacy.
+    """
+    ties = side.counts[(side.counts > 1.0) & (side.variance == 0.0)].sum()
+    if ties <= 0.5 * side.size:
+        return 0.0
+    distinct = np.count_nonzero(np.abs(side.offset - near) <= robust)
+    return min(2.0, 4.0 / max(1, distinct))
 
 
 def _worth(side: Side, witness: Witness, near: float, zero: float) -> tuple[float, float]:
