@@ -197,6 +197,14 @@ def test_few_infinite_values_are_only_large_ones() -> None:
     assert one.shift == pytest.approx(other.shift, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-278, 1e-308, 1e200])
+def test_scales_without_a_square_are_refused(size: float) -> None:
+    x, y = [1 * size, 2 * size, 4 * size], [2 * size, 3 * size, 5 * size]
+    with pytest.raises(ValueError, match="multiply them by a constant"):
+        dkmd_2samp(x, y)
+    assert dkmd_2samp(np.array(x) * 1e-80 / size, np.array(y) * 1e-80 / size).pvalue > 0.0
+
+
 def test_very_unequal_sizes_work() -> None:
     y = _rng().normal(size=100_000)
     result = dkmd_2samp([0.5, 1.0, 1.5, 0.9], y)

@@ -31,6 +31,9 @@ MOST_SKEWED = 0.2
 
 DEFAULT_SCALE = "adaptive"
 
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Scales that inference works on."""
+
 
 class Scale(NamedTuple):
     """σ = τ in data units, 1.4826·MAD and the median; NaN when the values have no scale."""
@@ -67,6 +70,7 @@ def scale_of(
 ) -> Scale:
     """``fitted_scale`` for bins from anywhere, whose offsets are measured from ``origin``."""
     median, robust = _median_and_spread(pooled.points)
+    require_squares(robust)
     if scale is None:
         scale = DEFAULT_SCALE
     if scale == "robust":
@@ -79,6 +83,15 @@ def scale_of(
     if isinstance(scale, str):
         raise ValueError(f"scale must be a number, 'robust' or 'adaptive', got {scale!r}")
     return Scale(positive_width("scale", scale), robust, median)
+
+
+def require_squares(width: float) -> None:
+    """Refuse scales whose square a double cannot hold: variances would be 0 or infinite."""
+    if width < SMALLEST or width > LARGEST:
+        raise ValueError(
+            f"the scale of the values, {width:g}, is out of range: multiply them by a constant "
+            f"that brings it between {SMALLEST:g} and {LARGEST:g}"
+        )
 
 
 def _median_and_spread(points: Points) -> tuple[float, float]:
@@ -141,7 +154,7 @@ def _lattice_multiple(side: Side, robust: float, near: float) -> float:
     ties = side.counts[(side.counts > 1.0) & (side.variance == 0.0)].sum()
     if ties <= 0.5 * side.size:
         return 0.0
-    distinct = np.count_nonzero(np.abs(side.offset - near) <= robust)
+    distinct = int(np.count_nonzero(np.abs(side.offset - near) <= robust))
     return min(2.0, 4.0 / max(1, distinct))
 
 

@@ -20,7 +20,7 @@ from dkmd.inference import Pair, Side, Studentized, pvalue
 from dkmd.resampling import Bootstrap, permutation_pvalue
 from dkmd.result import DkmdResult, ExactOutcome, NoOutcome, Outcome
 from dkmd.riemann_test import riemann_outcome
-from dkmd.scale import fitted_scale
+from dkmd.scale import fitted_scale, require_squares
 from dkmd.summary import Summary
 from dkmd.witness import Witness
 
@@ -140,6 +140,7 @@ def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = N
         psi, fixed = Witness(fitted.width, fitted.width), False
     else:
         psi, fixed = options.witness, True
+        require_squares(psi.length)
         _require_linear_if_unbounded(psi, pooled)
         fitted = fitted_scale(pooled, psi.sigma)
     pair = Pair(Side.of(x), Side.of(y), psi, x.grid.center, fixed)
