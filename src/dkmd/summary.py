@@ -293,13 +293,18 @@ class Points(NamedTuple):
 
 
 def _filled(sample: Sample, grid: Grid) -> tuple[Array, Array]:
-    """The dense table of one chunk, filled piece by piece."""
+    """The dense table of one chunk, filled piece by piece, and what is in no bin."""
     table = np.zeros((_ROWS, 3))
     special = np.zeros(_SPECIAL)
     special[3], special[4] = math.inf, -math.inf
+    per_unit = 1.0 / grid.unit
     for bounds in piece_bounds(sample.size):
         values = piece(sample, *bounds)
-        _fill(values, grid.center, 1.0 / grid.unit, _FIRST_BIN, _OUTER_EDGE, table, special)
+        if _fill(values, grid.center, per_unit, _FIRST_BIN, _OUTER_EDGE, table):
+            values = _add_rare(values, grid.center, per_unit, table, special)
+        if values.size:
+            special[3] = min(special[3], values.min())
+            special[4] = max(special[4], values.max())
     return table, special
 
 
@@ -311,13 +316,14 @@ def _fill(
     first_bin: npt.NDArray[np.int32],
     outer_edge: Array,
     table: Array,
-    special: Array,
-) -> None:
-    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu²."""
-    low, high = special[3], special[4]
+) -> int:
+    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu². Returns how many it left.
+
+    What has no regular bin is rare and left to ``_add_rare``: this loop stays tight.
+    """
+    left = 0
     for i in range(values.size):
-        value = values[i]
-        u = (value - center) * per_unit
+        u = (values[i] - center) * per_unit
         distance = abs(u)
         if distance < _LARGEST:
             # the cell of 1 + |u| gives the bin, or the one before it
@@ -325,18 +331,23 @@ def _fill(
             k = first_bin[cell]
             k = k + 1 if distance >= outer_edge[np.uint64(k)] else k
             row = np.uint64(SIDE + 1 + k if u >= 0.0 else SIDE - k)
-        elif math.isnan(value):
-            special[0] += 1.0
-            continue
-        elif math.isinf(value):
-            special[1 if value < 0.0 else 2] += 1.0
-            continue
+            table[row, 0] += 1.0
+            table[row, 1] += u
+            table[row, 2] += u * u
         else:
-            row = np.uint64(2 * SIDE + 1 if u > 0.0 else 0)
-            u = math.copysign(min(distance, _CLIP), u)
-        low = value if value < low else low
-        high = value if value > high else high
-        table[row, 0] += 1.0
-        table[row, 1] += u
-        table[row, 2] += u * u
-    special[3], special[4] = low, high
+            left += 1
+    return left
+
+
+def _add_rare(values: Array, center: float, per_unit: float, table: Array, special: Array) -> Array:
+    """Count NaN and ±inf, add what overflows the grid, and give back the finite values."""
+    special[0] += np.count_nonzero(np.isnan(values))
+    special[1] += np.count_nonzero(values == -math.inf)
+    special[2] += np.count_nonzero(values == math.inf)
+    finite = values[np.isfinite(values)]
+    with np.errstate(over="ignore"):
+        u = (finite - center) * per_unit
+    for row, beyond in ((0, u <= -_LARGEST), (2 * SIDE + 1, u >= _LARGEST)):
+        far = np.clip(u[beyond], -_CLIP, _CLIP)
+        table[row] += far.size, far.sum(), far @ far
+    return finite

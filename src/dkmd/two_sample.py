@@ -133,6 +133,10 @@ def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = N
     if min(n, m) < 2:
         return _too_small(options)
     pooled = x + y
+    if pooled.maximum > pooled.minimum:
+        # a wide range may be one outlier, but a narrow one bounds the scale, and so does the unit
+        require_squares(min(pooled.maximum - pooled.minimum, 1.0))
+        require_squares(max(pooled.grid.unit, 1.0))
     if options.witness is None:
         fitted = fitted_scale(pooled, options.scale, (float(n), float(m)))
         if math.isnan(fitted.width):
