@@ -22,8 +22,10 @@ from dkmd.witness import Witness, positive_width
 ROBUST_MULTIPLE = 1.0
 """σ = τ = this times 1.4826·MAD for scale="robust": the best round figure for normal data."""
 
-LADDER = 2.0 ** np.arange(-3.0, 5.0)
-"""Multiples that "adaptive" tries first, 1/8 to 16; the steps of √2 beside the best come second."""
+LADDER = (0.125, 0.5, 2.0, 8.0)
+"""Multiples that "adaptive" tries first; then those a factor 2, then √2, beside the best."""
+
+NARROWEST, WIDEST = 0.125, 16.0
 
 
 MOST_SKEWED = 0.2
@@ -135,15 +137,17 @@ def best_multiple(pooled: Pooled, robust: float, near: float, sizes: tuple[float
         excess = max(0.0, abs(skewness) * imbalance - MOST_SKEWED)
         return -excess, efficacy, multiple
 
-    ranked = [rank(float(k)) for k in LADDER if k >= smallest]
-    beside = (max(ranked)[2] * 2.0**step for step in (-0.5, 0.5))
-    ranked += [rank(k) for k in beside if smallest <= k <= LADDER[-1]]
+    ranked = [rank(max(k, smallest)) for k in LADDER if 4.0 * k > smallest]
+    for step in (2.0, math.sqrt(2.0)):
+        best = max(ranked)[2]
+        beside = (k for k in (best / step, best * step) if smallest <= k <= WIDEST)
+        ranked += [rank(k) for k in beside]
     return max(ranked)[2]
 
 
 def smallest_multiple(size: float) -> float:
     """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
-    return min(1.0, max(float(LADDER[0]), 1.4 / math.cbrt(size)))
+    return min(1.0, max(NARROWEST, 1.4 / math.cbrt(size)))
 
 
 def _lattice_multiple(side: Side, robust: float, near: float) -> float:
