@@ -98,7 +98,7 @@ def detectable_shift(
         if abs(following - shift) <= 1e-6 * shift:
             break
         shift = following
-    return following
+    return float(following)
 
 
 def power(
@@ -154,7 +154,7 @@ class _Plan:
         pair = self.pair(shift, n, m)
         # the same bins, counted as n and m values: means stay, standard errors shrink
         resized = replace(pair, x=pair.x.scaled_to(n), y=pair.y.scaled_to(m))
-        return abs(resized.test().t)
+        return float(abs(resized.test().t))
 
 
 def _summary(pilot: npt.ArrayLike) -> Summary:
