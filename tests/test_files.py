@@ -126,7 +126,7 @@ def test_sums_per_bin_by_sql_are_those_of_a_summary(
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"x": values}), path)
     grid = Grid(center, unit)
-    found = DuckFile(str(path), "parquet").summary("x", None, grid, False)
+    found = DuckFile(str(path), "parquet").summary("x", None, grid)
     expected = Summary.of(values, grid)
     assert (found.size, found.nan) == (expected.size, expected.nan)
     assert (found.plus_inf, found.minus_inf) == (expected.plus_inf, expected.minus_inf)

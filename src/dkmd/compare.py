@@ -11,14 +11,16 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from dkmd.comparison import QUANTILES, Comparison, Comparisons, Drift, SampleFacts
+from dkmd.comparison import Comparison, Comparisons, Drift
+from dkmd.facts import facts_of, notes_of
 from dkmd.grid import Grid
-from dkmd.inference import Side
+from dkmd.logarithms import log_grid, log_summary, require_positive
 from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
@@ -35,17 +37,11 @@ from dkmd.sources.columns import (
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
-from dkmd.witness import Witness
 
 Level = str | float | bool
 """A value of the column that tells samples apart."""
 
 SUMMARY_SUFFIX = ".dkmd"
-FEW_VALUES = 10
-MANY_TIES = 0.25
-"""The share of one single value from which ties are worth a word."""
-CORRELATED = 0.1
-"""Correlation of neighbours from which the p-value is off: at 0.1 a true 5 % is about 7.5 %."""
 
 
 @dataclass(frozen=True)
@@ -379,16 +375,16 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         interval = result.shift_interval(level)
         relative, relative_interval = _relative(result, level)
     outcome = result.outcome()
-    held = _held(reference.data, current.data)
-    looks = held or summaries
     grouped = isinstance(reference.data, Held) and reference.data.groups is not None
     psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
     facts = [
-        _facts(look, side.label, center, psi)
-        for look, side, center in zip(looks, (reference, current), _centers(outcome), strict=True)
+        facts_of(side.data, summary, side.label, center, psi)
+        for side, summary, center in zip(
+            (reference, current), summaries, _centers(outcome), strict=True
+        )
     ]
     notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
-    notes += _notes(facts, outcome)
+    notes += notes_of(facts, outcome)
     return Comparison(
         name=current.name if current.name != "value" else reference.name,
         unit=current.unit or reference.unit,
@@ -408,23 +404,27 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         current=facts[1],
         warnings=tuple(dict.fromkeys(notes)),
         result=result,
-        values=None if held is None else (_present(held[0]), _present(held[1])),
+        values=_held(reference.data, current.data),
     )
 
 
 def _test(
     reference: Data, current: Data, how: How
 ) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
-    """The test of current against reference, on values where both are held, else on summaries."""
+    """The test of current against reference: on values where both are held and few, else on bins.
+
+    The summaries are those of reference and current, None where values were compared.
+    """
     options: dict[str, Any] = {
         "scale": how.scale, "method": how.method, "nan_policy": how.nan_policy
     }  # fmt: skip
-    if isinstance(reference, Held) and isinstance(current, Held):
-        groups = (current.groups, reference.groups)
+    held = _held(reference, current)
+    if held is not None and not (reference.summed and current.summed):
+        groups = (current.groups, reference.groups)  # type: ignore[union-attr]
         if (groups[0] is None) != (groups[1] is None):
             raise ValueError("groups are needed on both sides")
         by_group = None if groups[0] is None else groups
-        result = dkmd_2samp(current.values, reference.values, groups=by_group, **options)
+        result = dkmd_2samp(held[1], held[0], groups=by_group, **options)
         return result, (None, None)
     if any(isinstance(side, Held) and side.groups is not None for side in (reference, current)):
         raise ValueError("groups need the single values on both sides, not summaries")
@@ -433,16 +433,15 @@ def _test(
     result = dkmd_2samp(after, before, **options)
 
     def on_logs() -> DkmdResult:
-        lowest = min(_lowest(before), _lowest(after))
-        if not lowest > 0.0:
-            raise ValueError("percentages need positive data; there are values of 0 or below")
-        log_grid = Grid.fit(*(np.log(side.preview) for side in (reference, current)))  # type: ignore[union-attr]
-        return dkmd_2samp(
-            current.summary(log_grid, True), reference.summary(log_grid, True), **options
-        )
+        require_positive(before, after)
+        grid_of_logs = log_grid(before + after)
+        logs = [
+            log_summary(summary, grid_of_logs, side.logs)
+            for summary, side in ((after, current), (before, reference))
+        ]
+        return dkmd_2samp(*logs, **options)
 
-    stored = isinstance(reference, Stored) or isinstance(current, Stored)
-    return (result if stored else result.with_logs(on_logs)), (before, after)
+    return result.with_logs(cache(on_logs)), (before, after)
 
 
 def _common_grid(reference: Data, current: Data) -> Grid:
@@ -452,10 +451,6 @@ def _common_grid(reference: Data, current: Data) -> Grid:
     if isinstance(current, Stored):
         return current.stored.grid
     return Grid.fit(reference.preview, current.preview)
-
-
-def _lowest(summary: Summary) -> float:
-    return -math.inf if summary.minus_inf else summary.minimum
 
 
 def _relative(result: DkmdResult, level: float) -> tuple[float | None, ConfidenceInterval | None]:
@@ -486,68 +481,6 @@ def _centers(outcome: Any) -> tuple[float, float]:
         return math.nan, math.nan
     after, before = outcome.pair.centers()
     return outcome.pair.origin + before, outcome.pair.origin + after
-
-
-def _facts(
-    look: Array | Summary | None, label: str, center: float, psi: Witness | None
-) -> SampleFacts:
-    """Counts and quantiles of one side, exact where the values are held."""
-    assert look is not None
-    correlation = math.nan
-    if isinstance(look, Summary):
-        shares = look.quantile(QUANTILES)
-        counts = (look.size, look.nan, look.minus_inf, look.plus_inf)
-    else:
-        values = _present(look)
-        shares = np.full(len(QUANTILES), math.nan)
-        if values.size:
-            shares = np.quantile(values, QUANTILES, method="inverted_cdf")
-        infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
-        counts = (values.size, look.size - values.size, *infinite)
-        if psi is not None:
-            correlation = neighbour_correlation(psi(values))
-    quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
-    return SampleFacts(label, *counts, center, quantiles, correlation)
-
-
-def _present(values: Array) -> Array:
-    missing = np.isnan(values)
-    return values[~missing] if missing.any() else values
-
-
-def _notes(facts: Sequence[SampleFacts], outcome: Any) -> list[str]:
-    """What to watch out for, beyond what the test itself warns of."""
-    notes = []
-    if 2 <= min(f.size for f in facts) < FEW_VALUES:
-        few = " and ".join(f"{f.size:,}" for f in facts)
-        notes.append(f"only {few} values: the p-value and intervals are rough")
-    if not isinstance(outcome, ExactOutcome):
-        return notes
-    share = max(_largest_tie(outcome.pair.x), _largest_tie(outcome.pair.y))
-    if share >= MANY_TIES:
-        notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
-    if any(f.neighbour_correlation > CORRELATED for f in facts):
-        notes.append(
-            "neighbouring values are so correlated that they look like repeated measurements: say "
-            "which belong together (groups), or the p-value is too small"
-        )
-    return notes
-
-
-def _largest_tie(side: Side) -> float:
-    """The share of the most common value, as far as bins can tell."""
-    tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)]
-    return float(tied.max()) / side.size if tied.size else 0.0
-
-
-def neighbour_correlation(psi: Array) -> float:
-    """The correlation of ψ at neighbouring values, if it is more than chance; 0 for sorted data."""
-    if psi.size < 20 or bool(np.all(np.diff(psi) >= 0.0)) or bool(np.all(np.diff(psi) <= 0.0)):
-        return 0.0
-    around = psi - psi.mean()
-    total = float(around @ around)
-    correlation = float(around[1:] @ around[:-1]) / total if total > 0.0 else 0.0
-    return correlation if correlation * math.sqrt(psi.size) > 4.0 else 0.0
 
 
 def _labelled(reference: Sample, current: Sample) -> tuple[Sample, Sample]:

@@ -17,6 +17,7 @@ from typing import Any
 from dkmd.opinions import Opinion, Opinions, opinions
 from dkmd.result import ConfidenceInterval, DkmdResult
 from dkmd.sources.arrays import Array
+from dkmd.sources.columns import present
 from dkmd.wording import (
     amount,
     count,
@@ -122,7 +123,7 @@ class Comparison:
     warnings: tuple[str, ...]
     result: DkmdResult = field(repr=False)
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
-    """Reference and current without NaN, where they are held."""
+    """Reference and current, where they are held."""
 
     @property
     def shift_in_scales(self) -> float:
@@ -134,7 +135,8 @@ class Comparison:
         if self.values is None:
             raise ValueError("other statistics need the single values, and only summaries are held")
         own = Opinion("dkmd (shift)", self.shift, self.pvalue, self.direction)
-        return opinions(own, *self.values, self.scale)
+        reference, current = (present(side) for side in self.values)
+        return opinions(own, reference, current, self.scale)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""

@@ -44,6 +44,12 @@ def as_numbers(values: Any, name: str) -> Array:
     return _from_objects(values if isinstance(values, list | tuple) else array.tolist(), name)
 
 
+def present(values: Array) -> Array:
+    """The values that are not NaN; no copy if all are."""
+    missing = np.isnan(values)
+    return values[~missing] if missing.any() else values
+
+
 def kind_of(values: Any) -> str:
     """What a column holds, by its type; the values of object columns are looked at."""
     series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)

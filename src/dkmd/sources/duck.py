@@ -6,6 +6,7 @@ named. Names and values go into SQL quoted or as parameters, never as they are.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import cache, cached_property
@@ -114,14 +115,15 @@ class DuckFile:
         )
         return _filled(found["x"])
 
-    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
-        """Counts and sums per bin of a whole column, or of its logarithms: one aggregate."""
-        value = f"ln({self._number(column)})" if logs else self._number(column)
+    def summary(self, column: str, where: Where, grid: Grid, logs: float | None = None) -> Summary:
+        """Sums per bin of a whole column, or of the logarithms of its values below an edge."""
+        value = self._number(column) if logs is None else f"ln({self._number(column)})"
+        low = self._below(column, where, logs)
         rows = self._run(
             _PER_BIN.format(
                 value=value,
                 source=self._source.sql,
-                where=self._where(where),
+                where=self._where(where) + low,
                 center=f"CAST({grid.center!r} AS DOUBLE)",
                 unit=f"CAST({grid.unit!r} AS DOUBLE)",
             ),
@@ -131,6 +133,12 @@ class DuckFile:
         if self._is_text(column) and summary.nan:
             self._refuse_words(column, where)
         return summary
+
+    def _below(self, column: str, where: Where, edge: float | None) -> str:
+        """The condition that a value lies below an edge."""
+        if edge is None or math.isinf(edge):
+            return ""
+        return f"{' AND' if where else ' WHERE'} {self._number(column)} < {edge!r}"
 
     def _is_text(self, column: str) -> bool:
         return self._source.is_text or self._source.kinds[column] == TEXT

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.grid import Grid
+from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import (
     NUMBER,
@@ -32,11 +33,8 @@ from dkmd.sources.columns import (
     parse_number,
 )
 from dkmd.sources.duck import DuckFile, Where
-from dkmd.sources.samples import Data, Held, Streamed
+from dkmd.sources.samples import LARGE, Data, Held, Streamed
 from dkmd.summary import Summary
-
-LARGE = 2_000_000
-"""Values of one column that are held in memory: 16 MB."""
 
 BATCH = 1 << 16
 """Lines of text that are read at a time."""
@@ -76,8 +74,8 @@ class File(Protocol):
     def preview(self, column: str, where: Where) -> Array:
         """A random part of a column, to fit a grid to."""
 
-    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
-        """Counts and sums per bin of a whole column, or of its logarithms."""
+    def summary(self, column: str, where: Where, grid: Grid, logs: float | None = None) -> Summary:
+        """Sums per bin of a whole column, or of the logarithms of its values below an edge."""
 
 
 class FileTable:
@@ -112,7 +110,7 @@ class FileTable:
         return Held(np.concatenate(parts), np.concatenate([m for m in labels if m is not None]))
 
     def _streamed(self, column: str, where: Where) -> Streamed:
-        def summarize(grid: Grid, logs: bool) -> Summary:
+        def summarize(grid: Grid, logs: float | None) -> Summary:
             total = Summary(grid)
             for file in self.files:
                 total.merge(file.summary(column, where, grid, logs))
@@ -212,11 +210,11 @@ class BatchFile:
         batches = self._checked(column, None, where)
         return np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
 
-    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
+    def summary(self, column: str, where: Where, grid: Grid, logs: float | None = None) -> Summary:
         """Batch by batch."""
         total = Summary(grid)
         for batch, _ in self._checked(column, None, where):
-            total.update(np.log(batch) if logs else batch)
+            total.update(batch if logs is None else logs_below(batch, logs))
         return total
 
     def _checked(
