@@ -269,13 +269,14 @@ def drift(
         if name not in kinds and name not in later:
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
-    skipped: dict[str, str] = {}
+    reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
+    skipped = {name: why for name, why in reasons.items() if why}
+    for table in (before, after):
+        table.expect([name for name, why in reasons.items() if not why])
     for done, name in enumerate(wanted):
         if advance is not None:
             advance(name, done, len(wanted))
-        why = _why_not(name, kinds, later, groups, asked=columns is not None)
-        if why:
-            skipped[name] = why
+        if name in skipped:
             continue
         unit = unit_of(name, kinds[name])
         try:
@@ -288,8 +289,8 @@ def drift(
             del found[name]
             skipped[name] = "all its values are NaN or missing on one side"
     if not found:
-        reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
-        raise ValueError(f"no column could be compared ({reasons or 'there are none'})")
+        listed = "; ".join(f"{name}: {why}" for name, why in skipped.items())
+        raise ValueError(f"no column could be compared ({listed or 'there are none'})")
     return Drift(found, skipped, how.alpha)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dkmd.comparison import QUANTILES, SampleFacts
+from dkmd.compiled import compiled
 from dkmd.inference import Side
 from dkmd.result import ExactOutcome
 from dkmd.sources.arrays import PIECE, Array
@@ -51,8 +52,9 @@ def _exactly(held: Array) -> tuple[tuple[int, int, int, int], Array]:
     """Size, NaN, −inf and +inf, and the quantiles, of values that are few enough to sort."""
     values = present(held)
     shares = np.full(len(QUANTILES), math.nan)
-    if values.size:
-        shares = np.quantile(values, QUANTILES, method="inverted_cdf")
+    if values.size:  # the inverse of the cdf; sorting is quicker than NumPy's quantile
+        reached = np.ceil(values.size * np.asarray(QUANTILES)).astype(np.int64)
+        shares = np.sort(values)[np.maximum(reached, 1) - 1]
     infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
     return (values.size, held.size - values.size, *infinite), shares
 
@@ -64,14 +66,29 @@ def neighbour_correlation(values: Array, psi: Witness) -> float:
     """
     runs = [psi(present(run)) for run in _stretches(values)]
     size = sum(run.size for run in runs)
-    if size < 20 or _all_ordered(runs):
+    if size < 20:
         return 0.0
     mean = sum(float(run.sum()) for run in runs) / size
-    around = [run - mean for run in runs]
-    total = sum(float(run @ run) for run in around)
-    products = sum(float(run[1:] @ run[:-1]) for run in around)
-    correlation = products / total if total > 0.0 else 0.0
+    total, products, rising, falling = np.sum([_lagged(run, mean) for run in runs], axis=0)
+    if rising == 0 or falling == 0 or total == 0.0:
+        return 0.0
+    correlation = float(products / total)
     return correlation if correlation * math.sqrt(size) > 4.0 else 0.0
+
+
+@compiled
+def _lagged(psi: Array, mean: float) -> tuple[float, float, float, float]:
+    """Σ d², Σ d·(the next d) with d = ψ − mean, and how many steps lead up and down."""
+    total = products = rising = falling = before = 0.0
+    for i in range(psi.size):
+        around = psi[i] - mean
+        total += around * around
+        if i:
+            products += around * before
+            rising += 1.0 if around > before else 0.0
+            falling += 1.0 if around < before else 0.0
+        before = around
+    return total, products, rising, falling
 
 
 def _stretches(values: Array) -> list[Array]:
@@ -80,11 +97,6 @@ def _stretches(values: Array) -> list[Array]:
         return [values]
     starts = np.linspace(0, values.size - PIECE, RUNS).astype(np.int64)
     return [values[start : start + PIECE] for start in starts]
-
-
-def _all_ordered(runs: Sequence[Array]) -> bool:
-    steps = [np.diff(run) for run in runs]
-    return all(bool(np.all(s >= 0.0)) for s in steps) or all(bool(np.all(s <= 0.0)) for s in steps)
 
 
 def notes_of(facts: Sequence[SampleFacts], outcome: Any) -> list[str]:

@@ -124,6 +124,7 @@ class Frame:
                 f"{name}: {type(native).__name__} is no data frame known here"
             ) from None
         self._lazy = isinstance(self._frame, nw.LazyFrame)
+        self._names = list(self._frame.collect_schema().names())
         self.name = name
 
     def kinds(self) -> dict[str, str]:
@@ -158,11 +159,10 @@ class Frame:
         return np.fromiter((str(item) == str(level) for item in items), dtype=bool)
 
     def _native(self, column: str) -> Any:
-        names = list(self._frame.collect_schema().names())
-        if column not in names:
-            raise no_such_column(self.name, column, names)
-        frame = self._frame.select(column)
-        return (frame.collect() if self._lazy else frame)[column].to_native()
+        if column not in self._names:
+            raise no_such_column(self.name, column, self._names)
+        frame = self._frame.select(column).collect() if self._lazy else self._frame
+        return frame[column].to_native()
 
 
 def no_such_column(name: str, column: str, there: Iterable[str]) -> ValueError:

@@ -36,6 +36,9 @@ Where = tuple[str, object] | None
 NULL_WORDS = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """What the sniffer of CSV files takes for a missing value when it guesses types."""
 
+READ_AHEAD = 4_000_000
+"""Values that are read at a time when many columns of one file will be wanted: 32 MB."""
+
 LARGEST_U = 2.0**40
 CLIP = 1e150
 """As in ``Summary``: one bin a side lies beyond LARGEST_U, and values count as CLIP at most."""
@@ -67,6 +70,8 @@ class DuckFile:
     def __init__(self, path: str, form: str) -> None:
         self.path = path
         self.form = form
+        self._coming: list[str] = []
+        self._ahead: dict[str, Array] = {}
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -79,10 +84,16 @@ class DuckFile:
         rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v")
         return [str(row[0]) for row in rows]
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other: several of them go into one query."""
+        self._coming = list(columns)
+
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
     ) -> tuple[Array, npt.NDArray[Any] | None]:
         """Up to ``limit`` values of a column in order, with the labels of another one."""
+        if column in self._coming and groups is None and where is None and self._together > 1:
+            return self._read_ahead(column)[:limit], None
         label = "" if groups is None else f", CAST({self._quoted(groups)} AS VARCHAR) AS g"
         end = "" if limit is None else f" LIMIT {limit:d}"
         found = self._run(
@@ -104,6 +115,25 @@ class DuckFile:
                 f"{self.path}, column {groups!r}, row {row:,}: the group label is missing"
             )
         return values, np.asarray(labels.data).astype(str)
+
+    def _read_ahead(self, column: str) -> Array:
+        """A whole column, read together with those that come next."""
+        if column not in self._ahead:
+            start = self._coming.index(column)
+            names = self._coming[start : start + self._together]
+            columns = ", ".join(f"{self._number(name)} AS x{i}" for i, name in enumerate(names))
+            found = self._run(f"SELECT {columns} FROM {self._source.sql}", how="fetchnumpy")
+            self._ahead = {name: _filled(found[f"x{i}"]) for i, name in enumerate(names)}
+        values = self._ahead.pop(column)
+        if self._is_text(column) and np.isnan(values).any():
+            self._refuse_words(column, None)
+        return values
+
+    @cached_property
+    def _together(self) -> int:
+        """How many columns of this file are read at a time."""
+        rows = int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
+        return READ_AHEAD // max(1, rows)
 
     def preview(self, column: str, where: Where) -> Array:
         """A random part of a column, to fit a grid to."""
@@ -248,6 +278,8 @@ def _connection() -> Any:
     )
     # Parquet's minima and maxima leave NaN out; an optimiser that trusts them takes NaN for none
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    # a footer that names a thousand columns is read once, not once a column
+    connection.execute("SET parquet_metadata_cache = true")
     return connection
 
 

@@ -12,7 +12,7 @@ import gzip
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -66,6 +66,9 @@ class File(Protocol):
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other."""
+
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
     ) -> tuple[Array, npt.NDArray[Any] | None]:
@@ -93,6 +96,11 @@ class FileTable:
         """The values of a column in all files."""
         found = {level for file in self.files for level in file.levels(by)}
         return sorted(found, key=level_order)
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other."""
+        for file in self.files:
+            file.expect(columns)
 
     def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
         """A column: held up to LARGE values or when there are groups, else as a way to sum it."""
@@ -184,6 +192,9 @@ class BatchFile:
     def levels(self, by: str) -> list[str]:
         """Not there, unless a format has columns."""
         raise no_such_column(self.path, by, self.kinds())
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """Each is read on its own all the same."""
 
     def batches(
         self, column: str, groups: str | None, where: Where

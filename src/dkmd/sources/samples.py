@@ -6,7 +6,7 @@ A table, whatever it is kept in, gives columns as such sides. Comparing them is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -130,6 +130,9 @@ class Table(Protocol):
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other."""
+
     def read(
         self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
     ) -> Data:
@@ -138,6 +141,9 @@ class Table(Protocol):
 
 class FrameTable(Frame):
     """A data frame as a Table."""
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """They are at hand already."""
 
     def read(
         self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
