@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import pytest
 
 from dkmd import Grid, Summary, compare, dkmd_2samp
 from dkmd.facts import neighbour_correlation
-from dkmd.logarithms import log_grid, log_summary
+from dkmd.logarithms import log_grid, log_summaries
 from dkmd.sources import samples
 from dkmd.sources.samples import Held
 from dkmd.witness import Witness
@@ -50,15 +51,13 @@ def test_logarithms_from_bins_are_those_of_the_values(family: str) -> None:
     scale = 8.0 * on.unit
     read_again = []
 
-    def logs(side: int) -> Summary:
-        def again(log_grid: Grid, below: float) -> Summary:
-            found = Held(values[side]).logs(log_grid, below)
-            read_again.append(found.size / values[side].size)
-            return found
+    def again(side: int, log_grid: Grid, below: float) -> Summary:
+        found = Held(values[side]).logs(log_grid, below)
+        read_again.append(found.size / values[side].size)
+        return found
 
-        return log_summary(sums[side], on, again)
-
-    found = dkmd_2samp(logs(0), logs(1), scale=scale)
+    logs = log_summaries(sums, on, (partial(again, 0), partial(again, 1)))
+    found = dkmd_2samp(logs[0], logs[1], scale=scale)
     expected = dkmd_2samp(*(Summary.of(np.log(v), on) for v in values), scale=scale)
     assert found.statistic == pytest.approx(expected.statistic, abs=1e-9 * scale)
     assert found.shift == pytest.approx(expected.shift, abs=2e-9 * scale)
@@ -71,7 +70,7 @@ def test_logarithms_of_values_at_or_below_zero_are_refused() -> None:
     for values in ([0.0, 1.0], [-1.0, 1.0], [-math.inf, 1.0]):
         summary = Summary.of(values, Grid(1.0, 0.1))
         with pytest.raises(ValueError, match="percentages need positive data"):
-            log_summary(summary, Grid(0.0, 1.0), lambda grid, below: Summary(grid))
+            log_summaries([summary], Grid(0.0, 1.0), [lambda grid, below: Summary(grid)])
 
 
 @pytest.mark.parametrize("family", ["latency", "exponential", "time-outs"])

@@ -20,7 +20,7 @@ import numpy as np
 from dkmd.comparison import Comparison, Comparisons, Drift
 from dkmd.facts import facts_of, notes_of
 from dkmd.grid import Grid
-from dkmd.logarithms import log_grid, log_summary, require_positive
+from dkmd.logarithms import log_grid, log_summaries, require_positive
 from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
@@ -429,20 +429,28 @@ def _test(
         return result, (None, None)
     if any(isinstance(side, Held) and side.groups is not None for side in (reference, current)):
         raise ValueError("groups need the single values on both sides, not summaries")
-    grid = _common_grid(reference, current)
-    before, after = reference.summary(grid), current.summary(grid)
+    before, after = _summaries(reference, current)
     result = dkmd_2samp(after, before, **options)
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid_of_logs = log_grid(before + after)
-        logs = [
-            log_summary(summary, grid_of_logs, side.logs)
-            for summary, side in ((after, current), (before, reference))
-        ]
-        return dkmd_2samp(*logs, **options)
+        logs = log_summaries((after, before), grid_of_logs, (current.logs, reference.logs))
+        return dkmd_2samp(logs[0], logs[1], **options)
 
     return result.with_logs(cache(on_logs)), (before, after)
+
+
+def _summaries(reference: Data, current: Data) -> tuple[Summary, Summary]:
+    """Both sides on one grid; on a second one where the first turns out not to suit the data."""
+    grid = _common_grid(reference, current)
+    before, after = reference.summary(grid), current.summary(grid)
+    if isinstance(reference, Stored) or isinstance(current, Stored):
+        return before, after
+    better = (before + after).better_grid()
+    if better is not None:
+        before, after = reference.summary(better), current.summary(better)
+    return before, after
 
 
 def _common_grid(reference: Data, current: Data) -> Grid:

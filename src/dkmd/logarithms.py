@@ -7,12 +7,12 @@ tell, to about 1e-10. Bins near 0 are not narrow: the values below an edge are r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dkmd.compiled import compiled
-from dkmd.grid import EDGES, PER_E_FOLD, SIDE, UNITS_PER_SCALE, Grid, robust_scale, weighted_median
+from dkmd.grid import EDGES, PER_E_FOLD, SIDE, Grid
 from dkmd.sources.arrays import Array
 from dkmd.summary import Summary
 
@@ -24,34 +24,33 @@ Again = Callable[[Grid, float], Summary]
 
 
 def log_grid(pooled: Summary) -> Grid:
-    """A grid for the logarithms of positive values, by the rule of ``Grid.fit``."""
+    """A grid for the logarithms of positive values."""
     values, weights = pooled.all_points()
-    kept = np.isfinite(values) & (values > 0.0)
-    if not kept.any():
-        return Grid(0.0, 1.0)
-    logs, weights = np.log(values[kept]), weights[kept]
-    center = weighted_median(logs, weights)
-    scale = robust_scale(np.abs(logs - center), weights)
-    smallest = max(abs(center) * 2.0**-40, 1e-280)
-    return Grid(center, max(scale / UNITS_PER_SCALE, smallest))
+    kept = values > 0.0
+    return Grid.fit_weighted(np.log(values[kept]), weights[kept])
 
 
-def log_summary(summary: Summary, grid: Grid, again: Again) -> Summary:
-    """The summary of ln x on ``grid``, from that of x where its bins are narrow, else by ``again``.
+def log_summaries(
+    summaries: Sequence[Summary], grid: Grid, again: Sequence[Again]
+) -> list[Summary]:
+    """Summaries of ln x on ``grid``, from those of x where their bins are narrow, else ``again``.
 
-    All values must be positive.
+    The summaries share a grid and all values are positive. One edge serves all of them, so that
+    sides that lie in one table can be read again in one pass.
     """
-    require_positive(summary)
-    first = _first_narrow(summary)
-    if first is None:
-        return again(grid, math.inf)
-    total = _converted(summary, grid, first)
-    if first:
-        total.merge(again(grid, _lower_edge(summary, first)))
-    if total.size != summary.size:  # a value within a rounding error of the edge went astray
-        return again(grid, math.inf)
-    total.nan = summary.nan
-    return total
+    require_positive(*summaries)
+    first = max((_first_narrow(summary) for summary in summaries), default=0)
+    logs = []
+    for summary, read in zip(summaries, again, strict=True):
+        position = int(np.searchsorted(summary.bins, first))
+        total = _converted(summary, grid, position)
+        if any(each.bins.size and each.bins[0] < first for each in summaries):
+            total.merge(read(grid, _lower_edge(summary.grid, first)))
+        if total.size != summary.size:  # a value within a rounding error of the edge went astray
+            total = read(grid, math.inf)
+        total.nan = summary.nan
+        logs.append(total)
+    return logs
 
 
 def logs_below(values: Array, below: float = math.inf) -> Array:
@@ -79,25 +78,24 @@ def require_positive(*summaries: Summary) -> None:
             raise ValueError("percentages need positive data; there are values of 0 or below")
 
 
-def _first_narrow(summary: Summary) -> int | None:
-    """The position from which on every occupied bin is narrow; None if a far one has no width."""
-    if summary.bins.size and (summary.bins[-1] >= SIDE or summary.bins[0] < -SIDE):
-        return None
+def _first_narrow(summary: Summary) -> int:
+    """The bin from which on every one is narrow; SIDE + 1 if a far one has no width."""
+    if summary.bins.size and summary.bins[-1] >= SIDE:
+        return SIDE + 1
     offset, variance, _ = summary.moments()
     distance = np.abs(offset)
     # what ``moments`` takes for a tie, or one value, is known to a millionth of its distance
     width = np.where(variance == 0.0, 2e-6 * distance, (summary.grid.unit + distance) / PER_E_FOLD)
     wide = np.flatnonzero(width > NARROW * (summary.grid.center + offset))
-    return int(wide[-1]) + 1 if wide.size else 0
+    return int(summary.bins[wide[-1]]) + 1 if wide.size else -SIDE - 1
 
 
-def _lower_edge(summary: Summary, position: int) -> float:
-    """Where the bin at a position begins; inf past the last one."""
-    if position == summary.bins.size:
+def _lower_edge(grid: Grid, k: int) -> float:
+    """Where a bin begins; inf past the last regular one."""
+    if k >= SIDE:
         return math.inf
-    k = int(summary.bins[position])
     edge = float(EDGES[k]) if k >= 0 else -float(EDGES[-k])
-    return summary.grid.center + summary.grid.unit * edge
+    return grid.center + grid.unit * edge
 
 
 def _converted(summary: Summary, grid: Grid, first: int) -> Summary:
