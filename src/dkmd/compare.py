@@ -199,6 +199,21 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
+    wanted = _wanted_levels(table, by, reference, current)
+    unit = unit_of(column, kinds.get(column, ""))
+
+    def against(level: str) -> Comparison:
+        pair = (str(reference), level)
+        sides = table.read_levels(column, groups, by, pair)
+        samples = [Sample(d, column, at, unit) for d, at in zip(sides, pair, strict=True)]
+        return compare_samples(samples[0], samples[1], how)
+
+    found = {level: against(level) for level in wanted}
+    return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
+
+
+def _wanted_levels(table: Table, by: str, reference: Any, current: Any) -> list[str]:
+    """The levels to compare with the reference; what is not there is an error that lists them."""
     levels = table.levels(by)
     shown = ", ".join(repr(level) for level in levels[:20])
     if reference is None:
@@ -210,14 +225,7 @@ def compare_levels(
     wanted = others if current is None else [str(current)]
     if not wanted:
         raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
-    unit = unit_of(column, kinds.get(column, ""))
-
-    def sample(level: str) -> Sample:
-        return Sample(table.read(column, groups, (by, level)), column, level, unit)
-
-    base = sample(str(reference))
-    found = {level: compare_samples(base, sample(level), how) for level in wanted}
-    return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
+    return wanted
 
 
 def drift(

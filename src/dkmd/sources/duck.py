@@ -39,9 +39,11 @@ NULL_WORDS = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"
 READ_AHEAD = 4_000_000
 """Values that are read at a time when many columns of one file will be wanted: 32 MB."""
 
-LARGEST_U = 2.0**40
 CLIP = 1e150
-"""As in ``Summary``: one bin a side lies beyond LARGEST_U, and values count as CLIP at most."""
+"""As in ``Summary``: values count as so many units at most."""
+
+RUNS, ENOUGH = 16, 1_000
+"""Places in a file that a part of it is taken from, and how many values of a level will do."""
 
 
 class Source(NamedTuple):
@@ -132,8 +134,11 @@ class DuckFile:
     @cached_property
     def _together(self) -> int:
         """How many columns of this file are read at a time."""
-        rows = int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
-        return READ_AHEAD // max(1, rows)
+        return READ_AHEAD // max(1, self._rows)
+
+    @cached_property
+    def _rows(self) -> int:
+        return int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
 
     def preview(self, column: str, where: Where) -> Array:
         """A random part of a column, to fit a grid to."""
@@ -145,21 +150,79 @@ class DuckFile:
         )
         return _filled(found["x"])
 
+    def previews(self, column: str, by: str, levels: Sequence[str]) -> tuple[list[Array], float]:
+        """A part of a column at each of these levels, and their share of the rows."""
+        level = f"list_position({_texts(levels)}, CAST({self._quoted(by)} AS VARCHAR))"
+        found = self._run(
+            f"SELECT {level} AS g, {self._number(column)} AS x FROM {self._spread_out()}",
+            how="fetchnumpy",
+        )
+        which, values = np.ma.filled(np.ma.asarray(found["g"]), 0), _filled(found["x"])
+        parts = [values[which == i + 1] for i in range(len(levels))]
+        share = sum(part.size for part in parts) / max(1, values.size)
+        enough = [
+            part if part.size >= ENOUGH else self.preview(column, (by, level))
+            for part, level in zip(parts, levels, strict=True)
+        ]
+        return enough, share
+
+    def _spread_out(self) -> str:
+        """A part of the rows: runs of them all over a Parquet file, else a random sample."""
+        if self.form != "parquet" or self._rows <= RUNS * FIT_SIZE:
+            return f"{self._source.sql} USING SAMPLE reservoir({2 * FIT_SIZE} ROWS) REPEATABLE (1)"
+        run = 2 * FIT_SIZE // RUNS
+        starts = np.linspace(0, self._rows - run, RUNS).astype(np.int64)
+        runs = " OR ".join(f"file_row_number BETWEEN {s} AND {s + run - 1}" for s in starts)
+        return f"(SELECT * FROM read_parquet(?, file_row_number = true) WHERE {runs})"
+
     def summary(self, column: str, where: Where, grid: Grid, logs: float | None = None) -> Summary:
         """Sums per bin of a whole column, or of the logarithms of its values below an edge."""
-        value = self._number(column) if logs is None else f"ln({self._number(column)})"
-        low = self._below(column, where, logs)
-        rows = self._run(
-            _PER_BIN.format(
-                value=value,
-                source=self._source.sql,
-                where=self._where(where) + low,
-                center=f"CAST({grid.center!r} AS DOUBLE)",
-                unit=f"CAST({grid.unit!r} AS DOUBLE)",
-            ),
-            self._at(where),
+        condition = self._where(where) + self._below(column, where, logs)
+        rows = f"SELECT 1 AS g, {self._value(column, logs)} FROM {self._source.sql}{condition}"
+        found = self._per_bin(rows, grid, self._at(where))
+        return self._checked(found.of(1), column, where)
+
+    def summaries(
+        self,
+        column: str,
+        by: str,
+        levels: Sequence[str],
+        grid: Grid,
+        logs: float | None = None,
+        *,
+        few: bool = False,
+    ) -> list[Summary]:
+        """``summary`` at several levels of another column, in one pass.
+
+        ``few`` says that these levels are a small part of the rows. DuckDB decodes a column twice
+        as slowly below a condition on another one, so only then the rest is left out by one.
+        """
+        level = f"list_position({_texts(levels)}, CAST({self._quoted(by)} AS VARCHAR)) AS g"
+        condition = self._below(column, None, logs)
+        rows = f"SELECT {level}, {self._value(column, logs)} FROM {self._source.sql}{condition}"
+        found = self._per_bin(f"SELECT * FROM ({rows}) WHERE g > 0" if few else rows, grid)
+        return [
+            self._checked(found.of(i + 1), column, (by, level)) for i, level in enumerate(levels)
+        ]
+
+    def _value(self, column: str, logs: float | None) -> str:
+        number = self._number(column)
+        return f"{number if logs is None else f'ln({number})'} AS x"
+
+    def _per_bin(self, rows: str, grid: Grid, parameters: Sequence[Any] = ()) -> PerBin:
+        """The one aggregate behind every summary, of rows with a level ``g`` and a value ``x``."""
+        offset = f"(x - CAST({grid.center!r} AS DOUBLE)) / CAST({grid.unit!r} AS DOUBLE)"
+        found = PerBin(
+            grid, self._run(_PER_BIN.format(rows=rows, u=offset), parameters, "fetchnumpy")
         )
-        summary = _summary(rows, grid)
+        if not found.mixed:
+            return found
+        careful = f"CASE WHEN isinf(x) THEN x ELSE greatest(least({offset}, {CLIP}), -{CLIP}) END"
+        return PerBin(
+            grid, self._run(_PER_BIN.format(rows=rows, u=careful), parameters, "fetchnumpy")
+        )
+
+    def _checked(self, summary: Summary, column: str, where: Where) -> Summary:
         if self._is_text(column) and summary.nan:
             self._refuse_words(column, where)
         return summary
@@ -251,6 +314,11 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def _texts(values: Sequence[str]) -> str:
+    """Texts as a list of SQL."""
+    return "[" + ", ".join(map(_text, values)) + "]"
+
+
 def _fetch(sql: str, parameters: list[Any], how: str = "fetchall") -> Any:
     """What a query finds, without extensions from elsewhere; errors are ValueErrors."""
     import duckdb
@@ -294,7 +362,7 @@ def _first_words(message: str) -> str:
 def _csv(path: str) -> Source:
     """A CSV with every column as text; its form and the likely types come from the sniffer."""
     encoding = "utf-8" if _is_utf8(path) else "latin-1"
-    nulls = "[" + ", ".join(map(_text, NULL_WORDS)) + "]"
+    nulls = _texts(NULL_WORDS)
     tab = ", delim='\t'" if ".tsv" in Path(path).name.lower() else ""
     row = _fetch(
         "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns "
@@ -389,41 +457,59 @@ def _is_utf8(path: str) -> bool:
 
 
 _PER_BIN = f"""
-WITH numbers AS (SELECT {{value}} AS x FROM {{source}}{{where}}),
-offsets AS (SELECT x, (x - {{center}}) / {{unit}} AS u FROM numbers),
-bins AS (
-  SELECT x, greatest(least(u, {CLIP!r}), -{CLIP!r}) AS u,
-    CASE
-      WHEN x IS NULL OR isnan(x) THEN 'nan'
-      WHEN isinf(x) THEN CASE WHEN x > 0 THEN 'plus_inf' ELSE 'minus_inf' END
-      ELSE 'bin'
-    END AS what,
-    CASE
-      WHEN x IS NULL OR isnan(x) OR isinf(x) THEN NULL
-      WHEN abs(u) >= {LARGEST_U!r} THEN {SIDE}
-      ELSE least(floor({PER_E_FOLD} * ln(1 + abs(u))), {SIDE - 1})
-    END AS k
-  FROM offsets
-)
-SELECT what, CAST(CASE WHEN u < 0 THEN -1 - k ELSE k END AS BIGINT) AS bin,
-  count(*), sum(CASE what WHEN 'bin' THEN u END), sum(CASE what WHEN 'bin' THEN u * u END),
-  min(x), max(x)
-FROM bins GROUP BY what, bin ORDER BY what, bin
+SELECT g, floor(sign(u) * {PER_E_FOLD} * ln(1 + abs(u))) AS bin,
+  count(*) AS n, sum(u) AS s, sum(u * u) AS q, min(x) AS low, max(x) AS high
+FROM (SELECT g, x, {{u}} AS u FROM ({{rows}}))
+GROUP BY g, bin ORDER BY g, bin
 """
+"""No case is told apart here: NULL, NaN and ±inf become bins of their own, which costs nothing."""
 
 
-def _summary(rows: list[tuple[Any, ...]], grid: Grid) -> Summary:
-    """A Summary from what the aggregate found."""
-    summary = Summary(grid)
-    binned = [row for row in rows if row[0] == "bin"]
-    summary.bins = np.array([row[1] for row in binned], dtype=np.int64)
-    summary.counts = np.array([row[2] for row in binned], dtype=np.int64)
-    summary.sums = np.array([row[3] for row in binned], dtype=np.float64)
-    summary.squares = np.array([row[4] for row in binned], dtype=np.float64)
-    for what, _, count, *_ in rows:
-        if what != "bin":
-            setattr(summary, what, int(count))
-    if binned:
-        summary.minimum = float(min(row[5] for row in binned))
-        summary.maximum = float(max(row[6] for row in binned))
+class PerBin:
+    """What the aggregate found, to be taken apart into summaries."""
+
+    def __init__(self, grid: Grid, found: dict[str, Any]) -> None:
+        self._grid = grid
+        self._level = np.ma.filled(np.ma.asarray(found["g"]), 0)
+        self._bin, self._sums, self._squares, self._low, self._high = (
+            _filled(found[name]) for name in ("bin", "s", "q", "low", "high")
+        )
+        self._counts = np.asarray(found["n"], dtype=np.int64)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether finite values so far out that u overflows share a bin with infinite ones."""
+        outermost = np.isinf(self._bin)
+        return bool(np.any(outermost & (np.isfinite(self._low) | np.isfinite(self._high))))
+
+    def of(self, level: int) -> Summary:
+        """The summary at one level."""
+        here = self._level == level
+        bins, counts, low, high = (
+            each[here] for each in (self._bin, self._counts, self._low, self._high)
+        )
+        summary = Summary(self._grid)
+        summary.nan = int(counts[np.isnan(bins)].sum())
+        summary.minus_inf = int(counts[high == -math.inf].sum())
+        summary.plus_inf = int(counts[low == math.inf].sum())
+        # NaN is larger than anything to SQL, and the only value of its bin
+        finite = ~np.isnan(bins) & np.isfinite(low) & np.isfinite(high)
+        if finite.any():
+            summary.minimum, summary.maximum = float(low[finite].min()), float(high[finite].max())
+        sums, squares = (each[here][finite] for each in (self._sums, self._squares))
+        return _binned(summary, bins[finite], counts[finite], sums, squares)
+
+
+def _binned(summary: Summary, bins: Array, counts: Any, sums: Array, squares: Array) -> Summary:
+    """Fill the bins of a summary: what lies beyond the grid shares one bin a side."""
+    inside = np.clip(bins, -1 - SIDE, SIDE).astype(np.int64)
+    summary.bins, cell = np.unique(inside, return_inverse=True)
+    # values so far out that their squares overflow count as CLIP
+    far = ~np.isfinite(squares)
+    sums = np.where(far, np.copysign(CLIP, bins) * counts, sums)
+    squares = np.where(far, CLIP * CLIP * counts, squares)
+    size = summary.bins.size
+    summary.counts = np.bincount(cell, counts, size).astype(np.int64)
+    summary.sums = np.asarray(np.bincount(cell, sums, size), dtype=np.float64)
+    summary.squares = np.asarray(np.bincount(cell, squares, size), dtype=np.float64)
     return summary

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -77,8 +78,23 @@ class File(Protocol):
     def preview(self, column: str, where: Where) -> Array:
         """A random part of a column, to fit a grid to."""
 
+    def previews(self, column: str, by: str, levels: Sequence[str]) -> tuple[list[Array], float]:
+        """``preview`` at levels of another column, and the share of rows that they make up."""
+
     def summary(self, column: str, where: Where, grid: Grid, logs: float | None = None) -> Summary:
         """Sums per bin of a whole column, or of the logarithms of its values below an edge."""
+
+    def summaries(
+        self,
+        column: str,
+        by: str,
+        levels: Sequence[str],
+        grid: Grid,
+        logs: float | None = None,
+        *,
+        few: bool = False,
+    ) -> list[Summary]:
+        """``summary`` at levels of another column; ``few``: they are a small part of the rows."""
 
 
 class FileTable:
@@ -117,6 +133,16 @@ class FileTable:
             return Held(np.concatenate(parts))
         return Held(np.concatenate(parts), np.concatenate([m for m in labels if m is not None]))
 
+    def read_levels(
+        self, column: str, groups: str | None, by: str, levels: Sequence[str]
+    ) -> list[Data]:
+        """A column at each of several levels; large ones are summed in one pass for all."""
+        sides = [self.read(column, groups, (by, level)) for level in levels]
+        if not all(isinstance(side, Streamed) for side in sides):
+            return sides
+        scan = LevelScan(self.files, column, by, tuple(levels))
+        return [scan.side(position) for position in range(len(levels))]
+
     def _streamed(self, column: str, where: Where) -> Streamed:
         def summarize(grid: Grid, logs: float | None) -> Summary:
             total = Summary(grid)
@@ -124,7 +150,43 @@ class FileTable:
                 total.merge(file.summary(column, where, grid, logs))
             return total
 
-        return Streamed(np.concatenate([f.preview(column, where) for f in self.files]), summarize)
+        def preview() -> Array:
+            return np.concatenate([file.preview(column, where) for file in self.files])
+
+        return Streamed(preview, summarize)
+
+
+class LevelScan:
+    """Several levels of a column in one pass: the first side that asks has it made for all."""
+
+    def __init__(self, files: Sequence[File], column: str, by: str, levels: Sequence[str]) -> None:
+        self._files = files
+        self._column, self._by, self._levels = column, by, levels
+        self._last: tuple[tuple[Grid, float | None], list[Summary]] | None = None
+
+    def side(self, position: int) -> Streamed:
+        """One of the levels."""
+        return Streamed(
+            lambda: self._previews[0][position],
+            lambda grid, logs: self._summaries(grid, logs)[position],
+        )
+
+    @cached_property
+    def _previews(self) -> tuple[list[Array], float]:
+        found = [file.previews(self._column, self._by, self._levels) for file in self._files]
+        parts = [np.concatenate(several) for several in zip(*(f[0] for f in found), strict=True)]
+        return parts, float(np.mean([share for _, share in found]))
+
+    def _summaries(self, grid: Grid, logs: float | None) -> list[Summary]:
+        if self._last is None or self._last[0] != (grid, logs):
+            totals = [Summary(grid) for _ in self._levels]
+            few = self._previews[1] < 0.5
+            for file in self._files:
+                found = file.summaries(self._column, self._by, self._levels, grid, logs, few=few)
+                for total, part in zip(totals, found, strict=True):
+                    total.merge(part)
+            self._last = (grid, logs), totals
+        return self._last[1]
 
 
 def open_files(path: str) -> FileTable:
@@ -227,6 +289,23 @@ class BatchFile:
         for batch, _ in self._checked(column, None, where):
             total.update(batch if logs is None else logs_below(batch, logs))
         return total
+
+    def previews(self, column: str, by: str, levels: Sequence[str]) -> tuple[list[Array], float]:
+        """One level after the other."""
+        return [self.preview(column, (by, level)) for level in levels], 1.0
+
+    def summaries(
+        self,
+        column: str,
+        by: str,
+        levels: Sequence[str],
+        grid: Grid,
+        logs: float | None = None,
+        *,
+        few: bool = False,
+    ) -> list[Summary]:
+        """One level after the other."""
+        return [self.summary(column, (by, level), grid, logs) for level in levels]
 
     def _checked(
         self, column: str, groups: str | None, where: Where

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -58,9 +58,15 @@ class Held:
 class Streamed:
     """Data too large to hold: a random part of it, and a way to summarise all of it."""
 
-    preview: Array
+    sample: Callable[[], Array] = field(repr=False)
+    """A part of the values that a grid can be fitted to."""
     summarize: Callable[[Grid, float | None], Summary] = field(repr=False)
     """All values on a grid; given an edge, the logarithms of the values below it."""
+
+    @cached_property
+    def preview(self) -> Array:
+        """What a grid is fitted to."""
+        return self.sample()
 
     @property
     def summed(self) -> bool:
@@ -138,6 +144,11 @@ class Table(Protocol):
     ) -> Data:
         """A column of numbers, with the groups in another one."""
 
+    def read_levels(
+        self, column: str, groups: str | None, by: str, levels: Sequence[str]
+    ) -> list[Data]:
+        """The column at each of several levels of another one."""
+
 
 class FrameTable(Frame):
     """A data frame as a Table."""
@@ -151,6 +162,12 @@ class FrameTable(Frame):
         """A column of numbers, with the groups in another one."""
         labels = None if groups is None else self.labels(groups, where)
         return Held(self.values(column, where), labels)
+
+    def read_levels(
+        self, column: str, groups: str | None, by: str, levels: Sequence[str]
+    ) -> list[Data]:
+        """The column at each of several levels of another one."""
+        return [self.read(column, groups, (by, level)) for level in levels]
 
 
 def unit_of(column: str, kind: str = "") -> str:
