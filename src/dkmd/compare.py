@@ -199,12 +199,17 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
-    wanted = _wanted_levels(table, by, reference, current)
+    both = reference is not None and current is not None
+    # listing the levels takes a pass of its own: only where they are asked for or one is missing
+    wanted = [str(current)] if both else _other_levels(table, by, reference)
     unit = unit_of(column, kinds.get(column, ""))
 
     def against(level: str) -> Comparison:
         pair = (str(reference), level)
         sides = table.read_levels(column, groups, by, pair)
+        for side, at in zip(sides, pair, strict=True):
+            if isinstance(side, Held) and not side.values.size:
+                _require_level(table.levels(by), by, at)
         samples = [Sample(d, column, at, unit) for d, at in zip(sides, pair, strict=True)]
         return compare_samples(samples[0], samples[1], how)
 
@@ -212,20 +217,25 @@ def compare_levels(
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
 
 
-def _wanted_levels(table: Table, by: str, reference: Any, current: Any) -> list[str]:
-    """The levels to compare with the reference; what is not there is an error that lists them."""
+def _other_levels(table: Table, by: str, reference: Any) -> list[str]:
+    """Every level but the reference, which must be one."""
     levels = table.levels(by)
-    shown = ", ".join(repr(level) for level in levels[:20])
     if reference is None:
-        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
-    for level in (reference, current):
-        if level is not None and str(level) not in levels:
-            raise ValueError(f"column {by!r} has no level {str(level)!r}: it has {shown}")
+        raise ValueError(f"say which level of {by!r} is the reference: {_shown(levels)}")
+    _require_level(levels, by, str(reference))
     others = [level for level in levels if level != str(reference)]
-    wanted = others if current is None else [str(current)]
-    if not wanted:
+    if not others:
         raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
-    return wanted
+    return others
+
+
+def _require_level(levels: Sequence[str], by: str, level: str) -> None:
+    if level not in levels:
+        raise ValueError(f"column {by!r} has no level {level!r}: it has {_shown(levels)}")
+
+
+def _shown(levels: Sequence[str]) -> str:
+    return ", ".join(repr(level) for level in levels[:20])
 
 
 def drift(
