@@ -25,6 +25,7 @@ from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
+from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
 from dkmd.sources.columns import (
     NUMERIC,
     as_labels,
@@ -207,11 +208,12 @@ def compare_levels(
     def against(level: str) -> Comparison:
         pair = (str(reference), level)
         sides = table.read_levels(column, groups, by, pair)
-        for side, at in zip(sides, pair, strict=True):
-            if isinstance(side, Held) and not side.values.size:
-                _require_level(table.levels(by), by, at)
         samples = [Sample(d, column, at, unit) for d, at in zip(sides, pair, strict=True)]
-        return compare_samples(samples[0], samples[1], how)
+        answer = compare_samples(samples[0], samples[1], how)
+        for facts in (answer.reference, answer.current):
+            if not facts.size + facts.nan:
+                _require_level(table.levels(by), by, facts.label)
+        return answer
 
     found = {level: against(level) for level in wanted}
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
@@ -334,6 +336,8 @@ def open_table(source: Any, name: str) -> Table:
         from dkmd.sources.files import open_files
 
         return open_files(os.fspath(source))
+    if is_dask_frame(source):
+        return DaskTable(source, name)
     if not is_frame(source):
         raise TypeError(f"{name} must be a data frame or a path, got {type(source).__name__}")
     return FrameTable(source, name)
@@ -369,9 +373,14 @@ def load(source: Any, label: str, column: str | None = None, groups: Any = None)
         name = column or the_numeric_column(kinds, table.name, (groups,))
         unit = unit_of(name, kinds.get(name, ""))
         return Sample(table.read(name, groups), name, table.name, unit)
+    name = str(getattr(source, "name", None) or "value")
+    if is_dask(source):
+        _no_groups(groups)
+        data, kind = dask_side(source, label)
+        name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
+        return Sample(data, name, label, unit_of(name, kind))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    name = str(getattr(source, "name", None) or "value")
     kind = kind_of(source) if values.size else ""
     return Sample(Held(values, labels), name, label, unit_of(name, kind))
 
@@ -524,7 +533,7 @@ def _is_summary_file(source: Any) -> bool:
 def _is_table(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         return not _is_summary_file(source)
-    return is_frame(source)
+    return is_dask_frame(source) if is_dask(source) else is_frame(source)
 
 
 def _group_pair(groups: Any) -> tuple[Any, Any]:

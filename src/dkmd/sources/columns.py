@@ -155,8 +155,10 @@ class Frame:
         if where is None:
             return None
         by, level = where
-        items = _series(self._native(by)).to_list()
-        return np.fromiter((str(item) == str(level) for item in items), dtype=bool)
+        series = _series(self._native(by))
+        alike = [v for v in series.drop_nulls().unique().to_list() if str(v) == str(level)]
+        chosen = series.is_in(alike).to_list() if alike else [False] * len(series)
+        return np.array([bool(here) for here in chosen], dtype=bool)
 
     def _native(self, column: str) -> Any:
         if column not in self._names:

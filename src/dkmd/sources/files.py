@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -34,7 +34,7 @@ from dkmd.sources.columns import (
     parse_number,
 )
 from dkmd.sources.duck import DuckFile, Where
-from dkmd.sources.samples import LARGE, Data, Held, Streamed
+from dkmd.sources.samples import LARGE, Data, Held, Shared, Streamed
 from dkmd.summary import Summary
 
 BATCH = 1 << 16
@@ -140,8 +140,27 @@ class FileTable:
         sides = [self.read(column, groups, (by, level)) for level in levels]
         if not all(isinstance(side, Streamed) for side in sides):
             return sides
-        scan = LevelScan(self.files, column, by, tuple(levels))
-        return [scan.side(position) for position in range(len(levels))]
+        shared = self._shared(column, by, levels)
+        return [shared.side(position) for position in range(len(levels))]
+
+    def _shared(self, column: str, by: str, levels: Sequence[str]) -> Shared:
+        @cache
+        def looks() -> list[tuple[list[Array], float]]:
+            return [file.previews(column, by, levels) for file in self.files]
+
+        def sample() -> list[Array]:
+            parts = zip(*(found for found, _ in looks()), strict=True)
+            return [np.concatenate(several) for several in parts]
+
+        def summarize(grid: Grid, logs: float | None) -> list[Summary]:
+            totals = [Summary(grid) for _ in levels]
+            for file, (_, share) in zip(self.files, looks(), strict=True):
+                found = file.summaries(column, by, levels, grid, logs, few=share < 0.5)
+                for total, part in zip(totals, found, strict=True):
+                    total.merge(part)
+            return totals
+
+        return Shared(sample, summarize)
 
     def _streamed(self, column: str, where: Where) -> Streamed:
         def summarize(grid: Grid, logs: float | None) -> Summary:
@@ -154,39 +173,6 @@ class FileTable:
             return np.concatenate([file.preview(column, where) for file in self.files])
 
         return Streamed(preview, summarize)
-
-
-class LevelScan:
-    """Several levels of a column in one pass: the first side that asks has it made for all."""
-
-    def __init__(self, files: Sequence[File], column: str, by: str, levels: Sequence[str]) -> None:
-        self._files = files
-        self._column, self._by, self._levels = column, by, levels
-        self._last: tuple[tuple[Grid, float | None], list[Summary]] | None = None
-
-    def side(self, position: int) -> Streamed:
-        """One of the levels."""
-        return Streamed(
-            lambda: self._previews[0][position],
-            lambda grid, logs: self._summaries(grid, logs)[position],
-        )
-
-    @cached_property
-    def _previews(self) -> tuple[list[Array], float]:
-        found = [file.previews(self._column, self._by, self._levels) for file in self._files]
-        parts = [np.concatenate(several) for several in zip(*(f[0] for f in found), strict=True)]
-        return parts, float(np.mean([share for _, share in found]))
-
-    def _summaries(self, grid: Grid, logs: float | None) -> list[Summary]:
-        if self._last is None or self._last[0] != (grid, logs):
-            totals = [Summary(grid) for _ in self._levels]
-            few = self._previews[1] < 0.5
-            for file in self._files:
-                found = file.summaries(self._column, self._by, self._levels, grid, logs, few=few)
-                for total, part in zip(totals, found, strict=True):
-                    total.merge(part)
-            self._last = (grid, logs), totals
-        return self._last[1]
 
 
 def open_files(path: str) -> FileTable:

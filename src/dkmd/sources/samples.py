@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -80,6 +80,33 @@ class Streamed:
     def logs(self, grid: Grid, below: float = math.inf) -> Summary:
         """The logarithms of the values below an edge."""
         return self.summarize(grid, below)
+
+
+class Shared:
+    """Several sides that lie in one table: the first that asks has a pass made for all.
+
+    Parameters
+    ----------
+    sample : callable
+        A part of the values of every side.
+    summarize : callable
+        As of ``Streamed``, for every side.
+    """
+
+    def __init__(
+        self,
+        sample: Callable[[], Sequence[Array]],
+        summarize: Callable[[Grid, float | None], Sequence[Summary]],
+    ) -> None:
+        self._sample = cache(sample)
+        self._summarize = lru_cache(maxsize=1)(summarize)
+
+    def side(self, position: int) -> Streamed:
+        """One of the sides."""
+        return Streamed(
+            lambda: self._sample()[position],
+            lambda grid, logs: self._summarize(grid, logs)[position],
+        )
 
 
 @dataclass(frozen=True)
