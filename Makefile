@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test check lint types imports test-nojit bench study clean
+.PHONY: help demo paper test check lint types imports test-nojit bench bench-scale study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ test-nojit: $(READY)  ## the suite once more as plain Python, without its slow c
 
 bench: $(READY)  ## speed and memory, as ratios to named peers
 	$(BIN)/python benchmarks/bench.py
+
+bench-scale: $(READY)  ## the largest sizes and the engines (half an hour, 10 GB of disk)
+	$(BIN)/python benchmarks/scale.py
 
 study: $(READY)  ## the calibration study: size, power and coverage against peers (half an hour)
 	$(BIN)/python benchmarks/study.py
