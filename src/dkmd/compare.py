@@ -19,6 +19,7 @@ import numpy as np
 from dkmd.comparison import QUANTILES, Comparison, Comparisons, Drift, SampleFacts
 from dkmd.grid import Grid
 from dkmd.inference import Side
+from dkmd.log_bins import logarithms
 from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
@@ -31,6 +32,13 @@ from dkmd.sources.columns import (
     kind_of,
     no_such_column,
     the_numeric_column,
+)
+from dkmd.sources.connections import is_engine_table, open_engine_table
+from dkmd.sources.pairs import (
+    effects_of_pair,
+    log_summaries,
+    plan_together,
+    summaries_of_pair,
 )
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
@@ -203,25 +211,40 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
-    levels = table.levels(by)
-    shown = ", ".join(repr(level) for level in levels[:20])
-    if reference is None:
-        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
-    for level in (reference, current):
-        if level is not None and str(level) not in levels:
-            raise ValueError(f"column {by!r} has no level {str(level)!r}: it has {shown}")
-    others = [level for level in levels if level != str(reference)]
-    wanted = others if current is None else [str(current)]
-    if not wanted:
-        raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
+    base, wanted = _chosen_levels(table, by, reference, current)
     unit = unit_of(column, kinds.get(column, ""))
+    read = table.read_levels(column, by, [base, *wanted], groups)
 
     def sample(level: str) -> Sample:
-        return Sample(table.read(column, groups, (by, level)), column, level, unit)
+        data = read[level]
+        if data.preview.size == 0 and level not in table.levels(by):  # type: ignore[union-attr]
+            raise _no_such_level(by, level, table.levels(by))
+        return Sample(data, column, level, unit)
 
-    base = sample(str(reference))
-    found = {level: compare_samples(base, sample(level), how) for level in wanted}
+    first = sample(base)
+    found = {level: compare_samples(first, sample(level), how) for level in wanted}
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
+
+
+def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple[str, list[str]]:
+    """The reference's level and those to compare with it; looked up only where one is not given."""
+    if reference is not None and current is not None:
+        return str(reference), [str(current)]
+    levels = table.levels(by)
+    if reference is None:
+        shown = ", ".join(repr(level) for level in levels[:20])
+        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
+    if str(reference) not in levels:
+        raise _no_such_level(by, str(reference), levels)
+    others = [level for level in levels if level != str(reference)]
+    if not others:
+        raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
+    return str(reference), others
+
+
+def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
+    shown = ", ".join(repr(each) for each in levels[:20])
+    return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
 
 def drift(
@@ -274,16 +297,22 @@ def drift(
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
     skipped: dict[str, str] = {}
-    for done, name in enumerate(wanted):
-        if advance is not None:
-            advance(name, done, len(wanted))
+    for name in wanted:
         why = _why_not(name, kinds, later, groups, asked=columns is not None)
         if why:
             skipped[name] = why
-            continue
+    compared = [name for name in wanted if name not in skipped]
+    old, new = (table.read_columns(compared, groups) for table in (before, after))
+    plan_together(old, new)
+    for done, name in enumerate(compared):
+        if advance is not None:
+            advance(name, done, len(compared))
         unit = unit_of(name, kinds[name])
         try:
-            pair = [Sample(t.read(name, groups), name, t.name, unit) for t in (before, after)]
+            pair = [
+                Sample(read[name], name, table.name, unit)
+                for read, table in ((old, before), (new, after))
+            ]
             found[name] = compare_samples(*_labelled(pair[0], pair[1]), how)
         except (ValueError, TypeError) as error:
             skipped[name] = str(error)
@@ -313,8 +342,13 @@ def _why_not(
     return ""
 
 
-def open_table(source: Any, name: str) -> Table:
-    """A frame or a file as a table."""
+def open_table(source: Any, name: str, where: Any = None) -> Table:
+    """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
+    if is_engine_table(source):
+        table = open_engine_table(source, name)
+        return table if where is None else table.filtered(where)
+    if where is not None:
+        raise TypeError("where= is an expression of Ibis and goes with tables of an engine")
     if isinstance(source, str | os.PathLike):
         from dkmd.sources.files import open_files
 
@@ -426,32 +460,18 @@ def _test(
         by_group = None if groups[0] is None else groups
         result = dkmd_2samp(current.values, reference.values, groups=by_group, **options)
         return result, (None, None)
-    if any(isinstance(side, Held) and side.groups is not None for side in (reference, current)):
-        raise ValueError("groups need the single values on both sides, not summaries")
-    grid = _common_grid(reference, current)
-    before, after = reference.summary(grid), current.summary(grid)
-    result = dkmd_2samp(after, before, **options)
+    before, after = summaries_of_pair(reference, current)
+    effects = effects_of_pair(current, reference, logs=False)
+    result = dkmd_2samp(after, before, groups=effects, **options)
 
     def on_logs() -> DkmdResult:
-        lowest = min(_lowest(before), _lowest(after))
-        if not lowest > 0.0:
+        if not min(_lowest(before), _lowest(after)) > 0.0:
             raise ValueError("percentages need positive data; there are values of 0 or below")
-        log_grid = Grid.fit(*(np.log(side.preview) for side in (reference, current)))  # type: ignore[union-attr]
-        return dkmd_2samp(
-            current.summary(log_grid, True), reference.summary(log_grid, True), **options
-        )
+        x, y = logarithms(after, before) or log_summaries(current, reference)
+        return dkmd_2samp(x, y, groups=effects_of_pair(current, reference, logs=True), **options)
 
     stored = isinstance(reference, Stored) or isinstance(current, Stored)
     return (result if stored else result.with_logs(on_logs)), (before, after)
-
-
-def _common_grid(reference: Data, current: Data) -> Grid:
-    """The grid of a stored summary, or one that fits both sides."""
-    if isinstance(reference, Stored):
-        return reference.stored.grid
-    if isinstance(current, Stored):
-        return current.stored.grid
-    return Grid.fit(reference.preview, current.preview)
 
 
 def _lowest(summary: Summary) -> float:
@@ -564,7 +584,7 @@ def _is_summary_file(source: Any) -> bool:
 def _is_table(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         return not _is_summary_file(source)
-    return is_frame(source)
+    return is_engine_table(source) or is_frame(source)
 
 
 def _group_pair(groups: Any) -> tuple[Any, Any]:

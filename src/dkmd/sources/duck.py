@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.grid import FIT_SIZE, PER_E_FOLD, SIDE, Grid
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import (
     DURATION,
@@ -28,16 +27,12 @@ from dkmd.sources.columns import (
     not_a_number,
     points_in_time,
 )
-from dkmd.summary import Summary
+from dkmd.sources.engines import gist
 
 Where = tuple[str, object] | None
 
 NULL_WORDS = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """What the sniffer of CSV files takes for a missing value when it guesses types."""
-
-LARGEST_U = 2.0**40
-CLIP = 1e150
-"""As in ``Summary``: one bin a side lies beyond LARGEST_U, and values count as CLIP at most."""
 
 
 class Source(NamedTuple):
@@ -91,8 +86,8 @@ class DuckFile:
             "fetchnumpy",
         )
         values = _filled(found["x"])
-        if self._is_text(column) and np.isnan(values).any():
-            self._refuse_words(column, where)
+        if np.isnan(values).any():
+            self.refuse_words(column, where)
         if groups is None:
             return values, None
         labels = np.ma.asarray(found["g"])
@@ -104,33 +99,21 @@ class DuckFile:
             )
         return values, np.asarray(labels.data).astype(str)
 
-    def preview(self, column: str, where: Where) -> Array:
-        """A random part of a column, to fit a grid to."""
-        inner = f"SELECT {self._number(column)} AS x FROM {self._source.sql}{self._where(where)}"
-        found = self._run(
-            f"SELECT x FROM ({inner}) USING SAMPLE reservoir({FIT_SIZE} ROWS) REPEATABLE (1)",
-            self._at(where),
-            "fetchnumpy",
+    def selection(self, column: str, by: str | None, groups: str | None) -> tuple[str, list[Any]]:
+        """SQL of a column as a double, with a column of levels and one of groups as text."""
+        names = {"sample": by, "measured_on": groups}
+        extra = "".join(
+            f", CAST({self._quoted(name)} AS VARCHAR) AS {alias}"
+            for alias, name in names.items()
+            if name is not None
         )
-        return _filled(found["x"])
+        sql = f"SELECT {self._number(column)} AS x{extra} FROM {self._source.sql}"
+        return sql, list(self._source.parameters)
 
-    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
-        """Counts and sums per bin of a whole column, or of its logarithms: one aggregate."""
-        value = f"ln({self._number(column)})" if logs else self._number(column)
-        rows = self._run(
-            _PER_BIN.format(
-                value=value,
-                source=self._source.sql,
-                where=self._where(where),
-                center=f"CAST({grid.center!r} AS DOUBLE)",
-                unit=f"CAST({grid.unit!r} AS DOUBLE)",
-            ),
-            self._at(where),
-        )
-        summary = _summary(rows, grid)
-        if self._is_text(column) and summary.nan:
+    def refuse_words(self, column: str, where: Where) -> None:
+        """Name the first cell that is neither a number nor a word for a missing value."""
+        if self._is_text(column):
             self._refuse_words(column, where)
-        return summary
 
     def _is_text(self, column: str) -> bool:
         return self._source.is_text or self._source.kinds[column] == TEXT
@@ -156,7 +139,6 @@ class DuckFile:
         return f"CAST({name} AS DOUBLE)"
 
     def _refuse_words(self, column: str, where: Where) -> None:
-        """Name the first cell that is neither a number nor a word for a missing value."""
         name, known = self._quoted(column), ", ".join(f"'{word}'" for word in MISSING)
         by = "" if where is None else f", {self._quoted(where[0])}"
         numbered = f"SELECT row_number() OVER () AS row, {name}{by} FROM {self._source.sql}"
@@ -221,7 +203,7 @@ def _fetch(sql: str, parameters: list[Any], how: str = "fetchall") -> Any:
     try:
         return getattr(cursor.execute(sql, parameters), how)()
     except duckdb.Error as error:
-        raise ValueError(_first_words(str(error))) from None
+        raise ValueError(gist(error)) from None
     except RuntimeError as error:
         if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
             raise KeyboardInterrupt from None
@@ -240,15 +222,28 @@ def _connection() -> Any:
     )
     # Parquet's minima and maxima leave NaN out; an optimiser that trusts them takes NaN for none
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    # a file that is written anew within a moment must not be taken for what it was
+    connection.execute("SET enable_external_file_cache = false")
     return connection
 
 
-def _first_words(message: str) -> str:
-    """The gist of a message of DuckDB: its first line without the kind of error."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
-    gist = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0])
-    return f"{gist} {lines[1]}" if len(lines) > 1 and len(gist) < 60 else gist
+def relation(selections: Sequence[tuple[str, list[Any]]]) -> Any:
+    """Selections of several files, one below the other, on a connection of their own."""
+    sql = " UNION ALL ".join(sql for sql, _ in selections)
+    parameters = [parameter for _, given in selections for parameter in given]
+    return _connection().cursor().sql(sql, params=parameters)
+
+
+def limit_memory(limit: str) -> None:
+    """Keep DuckDB within so much memory ("2GB"); what does not fit goes to temporary files."""
+    import tempfile
+
+    if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", limit.strip(), re.IGNORECASE):
+        raise ValueError(f"memory must be like 500MB or 2GB, got {limit!r}")
+    folder = _text(str(Path(tempfile.gettempdir()) / "dkmd"))
+    _fetch(f"SET GLOBAL memory_limit = {_text(limit.strip())}", [])
+    _fetch(f"SET GLOBAL temp_directory = {folder}", [])
+    _fetch("SET GLOBAL preserve_insertion_order = false", [])
 
 
 def _csv(path: str) -> Source:
@@ -346,44 +341,3 @@ def _is_utf8(path: str) -> bool:
         except UnicodeDecodeError:
             return False
     return True
-
-
-_PER_BIN = f"""
-WITH numbers AS (SELECT {{value}} AS x FROM {{source}}{{where}}),
-offsets AS (SELECT x, (x - {{center}}) / {{unit}} AS u FROM numbers),
-bins AS (
-  SELECT x, greatest(least(u, {CLIP!r}), -{CLIP!r}) AS u,
-    CASE
-      WHEN x IS NULL OR isnan(x) THEN 'nan'
-      WHEN isinf(x) THEN CASE WHEN x > 0 THEN 'plus_inf' ELSE 'minus_inf' END
-      ELSE 'bin'
-    END AS what,
-    CASE
-      WHEN x IS NULL OR isnan(x) OR isinf(x) THEN NULL
-      WHEN abs(u) >= {LARGEST_U!r} THEN {SIDE}
-      ELSE least(floor({PER_E_FOLD} * ln(1 + abs(u))), {SIDE - 1})
-    END AS k
-  FROM offsets
-)
-SELECT what, CAST(CASE WHEN u < 0 THEN -1 - k ELSE k END AS BIGINT) AS bin,
-  count(*), sum(CASE what WHEN 'bin' THEN u END), sum(CASE what WHEN 'bin' THEN u * u END),
-  min(x), max(x)
-FROM bins GROUP BY what, bin ORDER BY what, bin
-"""
-
-
-def _summary(rows: list[tuple[Any, ...]], grid: Grid) -> Summary:
-    """A Summary from what the aggregate found."""
-    summary = Summary(grid)
-    binned = [row for row in rows if row[0] == "bin"]
-    summary.bins = np.array([row[1] for row in binned], dtype=np.int64)
-    summary.counts = np.array([row[2] for row in binned], dtype=np.int64)
-    summary.sums = np.array([row[3] for row in binned], dtype=np.float64)
-    summary.squares = np.array([row[4] for row in binned], dtype=np.float64)
-    for what, _, count, *_ in rows:
-        if what != "bin":
-            setattr(summary, what, int(count))
-    if binned:
-        summary.minimum = float(min(row[5] for row in binned))
-        summary.maximum = float(max(row[6] for row in binned))
-    return summary

@@ -5,7 +5,7 @@ A table, whatever it is kept in, gives columns as such sides. Comparing them is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from dkmd.grid import Grid
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import DURATION, Frame
 from dkmd.summary import Summary
+from dkmd.witness import Witness
 
 UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
 """Endings of column names that tell the unit: latency_ms."""
@@ -44,6 +45,12 @@ class Streamed:
 
     preview: Array
     summarize: Callable[[Grid, bool], Summary] = field(repr=False)
+    grid: Grid | None = None
+    """One that fits all that is read in the same pass, where there is more than a pair."""
+    effect: Callable[[Witness, bool], tuple[float, int]] | None = field(default=None, repr=False)
+    """The design effect of groups at a witness, and their number; None without groups."""
+    scan: Any = field(default=None, repr=False)
+    """What is read in the same pass: it can be told the grids beforehand (``plan``)."""
 
     def summary(self, grid: Grid, logs: bool = False) -> Summary:
         """One pass over the data, or over its logarithms."""
@@ -102,6 +109,31 @@ class Table(Protocol):
     ) -> Data:
         """A column of numbers, with the groups in another one."""
 
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels of another one."""
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns, each read when it is asked for or all at once."""
+
+
+class OneByOne(Mapping[str, Data]):
+    """Samples by name, each read when it is asked for."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Data]) -> None:
+        self._names = names
+        self._read = read
+
+    def __getitem__(self, name: str) -> Data:
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
 
 class FrameTable(Frame):
     """A data frame as a Table."""
@@ -112,6 +144,16 @@ class FrameTable(Frame):
         """A column of numbers, with the groups in another one."""
         labels = None if groups is None else self.labels(groups, where)
         return Held(self.values(column, where), labels)
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels of another one."""
+        return OneByOne(levels, lambda level: self.read(column, groups, (by, level)))
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns."""
+        return OneByOne(columns, lambda column: self.read(column, groups))
 
 
 def unit_of(column: str, kind: str = "") -> str:
