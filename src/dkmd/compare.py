@@ -83,6 +83,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison: ...
 
 
@@ -101,6 +102,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison: ...
 
 
@@ -119,6 +121,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison | Comparisons: ...
 
 
@@ -134,6 +137,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison | Comparisons:
     """Which way did it move, by how much, and is that real?
 
@@ -161,6 +165,8 @@ def compare(
         As in ``dkmd_2samp``.
     nan_policy : {"omit", "propagate", "raise"}
         What to do with NaN and missing values.
+    where : ibis expression, optional
+        The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
 
     Returns
     -------
@@ -186,14 +192,14 @@ def compare(
     """
     how = How(margin, alpha, scale, method, nan_policy)
     if len(samples) == 1 and by is not None:
-        table = open_table(samples[0], "the table")
+        table = open_table(samples[0], "the table", where)
         return compare_levels(table, column, by, reference, current, groups, how)
     if by is not None:
         raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
     given = [*samples, *(s for s in (reference, current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
-    pair = load_pair(given[0], given[1], column, groups)
+    pair = load_pair(given[0], given[1], column, groups, where)
     return compare_samples(*pair, how)
 
 
@@ -359,7 +365,7 @@ def open_table(source: Any, name: str, where: Any = None) -> Table:
 
 
 def load_pair(
-    reference: Any, current: Any, column: str | None, groups: Any
+    reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
 ) -> tuple[Sample, Sample]:
     """Both sides, loaded and labelled."""
     tables = [_is_table(source) for source in (reference, current)]
@@ -369,12 +375,14 @@ def load_pair(
         labels: tuple[Any, Any] = (groups, groups)
     else:
         labels = _group_pair(groups)
-    before = load(reference, "reference", column, labels[0])
-    after = load(current, "current", column, labels[1])
+    before = load(reference, "reference", column, labels[0], where)
+    after = load(current, "current", column, labels[1], where)
     return _labelled(before, after)
 
 
-def load(source: Any, label: str, column: str | None = None, groups: Any = None) -> Sample:
+def load(
+    source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
+) -> Sample:
     """One side, from whatever holds it."""
     if isinstance(source, Summary):
         _no_groups(groups)
@@ -383,7 +391,7 @@ def load(source: Any, label: str, column: str | None = None, groups: Any = None)
         _no_groups(groups)
         return Sample(Stored(Summary.load(source)), column or "value", Path(source).name)
     if _is_table(source):
-        table = open_table(source, label)
+        table = open_table(source, label, where)
         kinds = table.kinds()
         name = column or the_numeric_column(kinds, table.name, (groups,))
         unit = unit_of(name, kinds.get(name, ""))

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
 from engines import servers
 
 KNOWN = ("duckdb", "postgres", "spark")

@@ -174,23 +174,34 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
 
 def _end(summary: Summary, at: int) -> float:
     """The outer end of the first (0) or last (−1) bin, or the value there where it is but one."""
+    center, unit = summary.grid.center, summary.grid.unit
+    if not -SIDE <= summary.bins[at] < SIDE:  # no bin reaches farther: no value of n lies more
+        n, mean = float(summary.counts[at]), float(summary.sums[at] / summary.counts[at])
+        variance = max(0.0, float(summary.squares[at]) / n - mean * mean)
+        reach = math.sqrt(variance * (n - 1.0))  # than √(n − 1) deviations from their mean
+        return center + unit * (mean + (reach if at else -reach))
     moments = summary.moments()
     if moments.variance[at] == 0.0:
-        return summary.grid.center + float(moments.offset[at])
+        return center + float(moments.offset[at])
     return _edges(summary, at)[at]
 
 
-def inner_end(summary: Summary) -> float:
-    """The upper end of the first bin."""
-    return _edges(summary, 0)[1]
+def hides_sign(summary: Summary) -> bool:
+    """Whether the first bin holds several values and 0 lies within: are they all positive?"""
+    if not summary.bins.size or summary.counts[0] == 1:
+        return False
+    low, high = _edges(summary, 0)
+    return low <= 0.0 < high
 
 
 def _edges(summary: Summary, at: int) -> tuple[float, float]:
-    """From where to where the first or last bin reaches; the outermost one has no outer end."""
+    """From where to where the first or last bin reaches."""
     k = int(summary.bins[at])
     side = k if k >= 0 else -1 - k
-    inner = float(EDGES[side])
-    outer = float(EDGES[side + 1]) if side < SIDE else FARTHEST
+    inner = float(EDGES[min(side, SIDE)])
+    outer = float(EDGES[side + 1]) if side < SIDE else math.inf
     low, high = (inner, outer) if k >= 0 else (-outer, -inner)
-    center, unit = summary.grid.center, summary.grid.unit
-    return center + unit * low, center + unit * high
+    return (
+        summary.grid.center + summary.grid.unit * low,
+        summary.grid.center + summary.grid.unit * high,
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
@@ -28,7 +29,7 @@ from dkmd.sources.bins import (
     Columns,
     Coordinates,
     group_moments,
-    inner_end,
+    hides_sign,
     is_missing,
     logarithms,
     per_bin,
@@ -95,21 +96,26 @@ class IbisEngine:
 
     def run(self, expression: Any) -> Columns:
         """Through Arrow, which every backend gives."""
-        try:
-            found = self.backend.to_pyarrow(expression)
-        except KeyboardInterrupt:
-            raise
-        except Exception as error:  # every engine has errors of its own
-            raise EngineError(f"{self.dialect}: {gist(error)}") from error
+        found = self._asked(lambda: self.backend.to_pyarrow(expression))
         return {name: _array(found.column(name)) for name in found.column_names}
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """What the engine answers; each has errors of its own, and they become one kind."""
+        try:
+            with warnings.catch_warnings():  # Ibis uses what DuckDB and pandas will not have
+                warnings.simplefilter("ignore", DeprecationWarning)
+                warnings.simplefilter("ignore", FutureWarning)
+                return ask()
+        except Exception as error:
+            raise EngineError(f"{self.dialect}: {gist(error)}") from error
 
     def sample(self, table: Any, view: View, rows: int) -> Columns:
         """DuckDB has a reservoir, PostgreSQL can look at some pages only; else by random order."""
         import ibis
 
-        if self.dialect == "duckdb":
+        if self.dialect == "duckdb" and not _in_memory(table):
             query = reservoir(ibis.to_sql(view(table), dialect="duckdb"), rows)
-            return self.run(self.backend.sql(query))
+            return _columns(self._asked(lambda: self.backend.raw_sql(query).fetchnumpy()))
         if self.dialect == "postgres" and _is_stored(table):
             pages = view(table.sample(PAGES, method="block"))
             found = self.run(pages.order_by(ibis.random()).limit(rows))
@@ -162,7 +168,7 @@ class RelationEngine:
             if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
                 raise KeyboardInterrupt from None
             raise
-        return {name: _plain(np.ma.asarray(column)) for name, column in found.items()}
+        return _columns(found)
 
 
 RELATION = "dkmd_relation"
@@ -195,8 +201,13 @@ def _array(column: Any) -> Any:
     return items
 
 
+def _columns(found: Mapping[str, Any]) -> Columns:
+    """What DuckDB found, as ``_array`` has it."""
+    return {name: _plain(np.ma.asarray(column)) for name, column in found.items()}
+
+
 def _plain(column: Any) -> Any:
-    """A column of DuckDB, as ``_array`` has it."""
+    """A column of DuckDB, masked where it is NULL."""
     if column.dtype.kind == "f":
         return np.asarray(np.ma.filled(column.astype(np.float64), math.nan))
     items = np.empty(column.size, dtype=object)
@@ -252,14 +263,15 @@ class EngineTable:
         kind = self._level(self._table, by).type()
         texts = {level: _level_text(kind, level) for level in levels}
 
-        def view(table: Any) -> Any:
+        def everything(table: Any) -> Any:
             return self._long(table, column, groups, self._level(table, by))
 
         def at_levels(table: Any) -> Any:
-            long = view(table)
+            long = everything(table)
             wanted = [_literal(kind, text) for text in texts.values() if text is not None]
             return long.filter(long[SAMPLE].isin(wanted))
 
+        view = everything
         found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
         seen = sum(rows[VALUE].size for rows in found.values())
         ours = [found[text][VALUE].size if text in found else 0 for text in texts.values()]
@@ -406,16 +418,12 @@ class Scan:
             for text, name in self._tables[at][1].items():
                 summary = summary_of(rows.get(text, NO_ROWS), grid)
                 if not logs and self._may_be_positive(name, summary):
-                    summary.minimum = max(summary.minimum, self._lowest(name))
+                    summary.minimum = self._lowest(name)
                 self._found[name, grid, logs] = summary
 
     def _may_be_positive(self, name: str, summary: Summary) -> bool:
         """Whether the bins leave open if all values are positive, which much depends on."""
-        return (
-            summary.bins.size > 0
-            and summary.minimum <= 0.0 < inner_end(summary)
-            and not np.any(self._previews[name] <= 0.0)
-        )
+        return hides_sign(summary) and not np.any(self._previews[name] <= 0.0)
 
     def effect(self, name: str, witness: Witness, logs: bool) -> tuple[float, int]:
         """The design effect of a sample's groups, and their number."""
@@ -476,6 +484,13 @@ def _is_stored(table: Any) -> bool:
     from ibis.expr import operations
 
     return isinstance(table.op(), operations.DatabaseTable)
+
+
+def _in_memory(table: Any) -> bool:
+    """Whether data of this process take part, which the engine has to be given first."""
+    from ibis.expr import operations
+
+    return bool(table.op().find(operations.InMemoryTable))
 
 
 def _by_sample(found: Columns) -> dict[str, Columns]:
