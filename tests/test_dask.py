@@ -114,16 +114,22 @@ def test_a_column_of_two_frames_and_levels_of_one() -> None:
         _same(several[level], expected[level])
 
 
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every pass over the blocks for sums."""
+    passes = []
+    real = blocks.BlockScan._reduced
+
+    def counted(self: Any, task: Any) -> Any:
+        passes.append(task)
+        return real(self, task)
+
+    monkeypatch.setattr(blocks.BlockScan, "_reduced", counted)
+    return passes
+
+
 def test_two_levels_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = dd.from_pandas(_frames()[0], npartitions=5)
-    passes = []
-    real = blocks._summarize
-
-    def counted(*arguments: Any) -> Any:
-        passes.append(arguments)
-        return real(*arguments)
-
-    monkeypatch.setattr(blocks, "_summarize", counted)
+    passes = _counted(monkeypatch)
     compare(frame, column="size", by="build", reference=41, current=42)
     assert len(passes) == 1  # the logarithms of values far from 0 follow from the same bins
 
@@ -138,11 +144,32 @@ def test_blocks_without_a_level_or_without_rows_are_no_trouble() -> None:
     _same(compare(emptied, scale=SCALE, **how), compare(frame, scale=SCALE, **how))
 
 
-def test_drift_of_lazy_frames_is_drift_of_frames() -> None:
+def test_groups_are_summed_block_by_block() -> None:
+    rng = np.random.default_rng(9)
+    frames = []
+    for late in (0.0, 0.5):
+        host = rng.integers(0, 30, 2_000)
+        drawn = rng.normal(0.0, 1.0, 30)[host] + rng.normal(10.0 + late, 1.0, 2_000)
+        frames.append(pd.DataFrame({"v": drawn, "host": host, "side": late}))
+    lazy = [dd.from_pandas(f, npartitions=4) for f in frames]
+    how: dict[str, Any] = {"column": "v", "groups": "host", "scale": 1.0}
+    found, expected = compare(*lazy, **how), compare(*frames, **how)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
+    assert found.df == pytest.approx(expected.df, rel=1e-9)
+    assert found.relative_shift_interval == pytest.approx(expected.relative_shift_interval, 1e-3)
+    together = pd.concat(frames, ignore_index=True)
+    how |= {"by": "side", "reference": 0.0, "current": 0.5}
+    by_level = compare(dd.from_pandas(together, npartitions=3), **how)
+    assert by_level.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
+
+
+def test_drift_of_lazy_frames_is_drift_of_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = _frames()
+    passes = _counted(monkeypatch)
     found = drift(*(dd.from_pandas(f, npartitions=3) for f in frames), scale=SCALE)
     expected = drift(*frames, scale=SCALE)
     assert set(found) == set(expected)
+    assert len(passes) == 2  # all columns of a table in one
     assert found.skipped == expected.skipped
     for column in expected:
         assert found[column].shift == pytest.approx(expected[column].shift, abs=1e-9 * SCALE)
@@ -172,4 +199,4 @@ def test_what_cannot_be_compared_is_named() -> None:
     with pytest.raises(ValueError, match="one-dimensional"):
         compare(da.zeros((3, 3)), da.zeros(3))
     with pytest.raises(ValueError, match="groups need the single values"):
-        compare(frame, frame, column="size", groups="build")
+        compare(frame["size"], frame["size"], groups=([1], [1]))

@@ -66,7 +66,8 @@ def test_tables_give_what_arrays_give(
     monkeypatch.setattr(ranges, "CHUNK", chunk)
     pair = samples(kind)
     expected = riemann(*pair, PSI)
-    found = riemann(*_tables(connection, pair), PSI, column=ODD)
+    x, y = _tables(connection, pair)
+    found = riemann(x, y, PSI, column=ODD)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * PSI.bound)
 
 
@@ -106,7 +107,7 @@ def test_tables_that_do_not_fit_are_named(connection: Any) -> None:
         (x, "word", TypeError, "holds string, not numbers"),
         (empty, "a", ValueError, "y is empty"),
         (np.ones(3), "a", TypeError, "both be Ibis tables"),
-        (ibis.memtable({"a": [1.0]}), "a", TypeError, "one connection"),
+        (ibis.memtable(pa.table({"a": [1.0]})), "a", TypeError, "one connection"),
     ]:
         with pytest.raises(error, match=message):
             riemann(x, y, PSI, column=column)

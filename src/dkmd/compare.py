@@ -35,6 +35,8 @@ from dkmd.sources.columns import (
     no_such_column,
     the_numeric_column,
 )
+from dkmd.sources.connections import is_engine_table, open_engine_table
+from dkmd.sources.pairs import effects_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
@@ -72,6 +74,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison: ...
 
 
@@ -90,6 +93,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison: ...
 
 
@@ -108,6 +112,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison | Comparisons: ...
 
 
@@ -123,6 +128,7 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
 ) -> Comparison | Comparisons:
     """Which way did it move, by how much, and is that real?
 
@@ -150,6 +156,8 @@ def compare(
         As in ``dkmd_2samp``.
     nan_policy : {"omit", "propagate", "raise"}
         What to do with NaN and missing values.
+    where : ibis expression, optional
+        The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
 
     Returns
     -------
@@ -175,14 +183,14 @@ def compare(
     """
     how = How(margin, alpha, scale, method, nan_policy)
     if len(samples) == 1 and by is not None:
-        table = open_table(samples[0], "the table")
+        table = open_table(samples[0], "the table", where)
         return compare_levels(table, column, by, reference, current, groups, how)
     if by is not None:
         raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
     given = [*samples, *(s for s in (reference, current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
-    pair = load_pair(given[0], given[1], column, groups)
+    pair = load_pair(given[0], given[1], column, groups, where)
     return compare_samples(*pair, how)
 
 
@@ -200,44 +208,41 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
-    both = reference is not None and current is not None
-    # listing the levels takes a pass of its own: only where they are asked for or one is missing
-    wanted = [str(current)] if both else _other_levels(table, by, reference)
+    base, wanted = _chosen_levels(table, by, reference, current)
     unit = unit_of(column, kinds.get(column, ""))
+    read = table.read_levels(column, by, [base, *wanted], groups)
 
-    def against(level: str) -> Comparison:
-        pair = (str(reference), level)
-        sides = table.read_levels(column, groups, by, pair)
-        samples = [Sample(d, column, at, unit) for d, at in zip(sides, pair, strict=True)]
-        answer = compare_samples(samples[0], samples[1], how)
+    def sample(level: str) -> Sample:
+        return Sample(read[level], column, level, unit)
+
+    first = sample(base)
+    found = {level: compare_samples(first, sample(level), how) for level in wanted}
+    for answer in found.values():
         for facts in (answer.reference, answer.current):
-            if not facts.size + facts.nan:
-                _require_level(table.levels(by), by, facts.label)
-        return answer
-
-    found = {level: against(level) for level in wanted}
+            if not facts.size + facts.nan and facts.label not in table.levels(by):
+                raise _no_such_level(by, facts.label, table.levels(by))
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
 
 
-def _other_levels(table: Table, by: str, reference: Any) -> list[str]:
-    """Every level but the reference, which must be one."""
+def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple[str, list[str]]:
+    """The reference's level and those to compare with it; looked up only where one is not given."""
+    if reference is not None and current is not None:
+        return str(reference), [str(current)]
     levels = table.levels(by)
     if reference is None:
-        raise ValueError(f"say which level of {by!r} is the reference: {_shown(levels)}")
-    _require_level(levels, by, str(reference))
+        shown = ", ".join(repr(level) for level in levels[:20])
+        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
+    if str(reference) not in levels:
+        raise _no_such_level(by, str(reference), levels)
     others = [level for level in levels if level != str(reference)]
     if not others:
         raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
-    return others
+    return str(reference), others
 
 
-def _require_level(levels: Sequence[str], by: str, level: str) -> None:
-    if level not in levels:
-        raise ValueError(f"column {by!r} has no level {level!r}: it has {_shown(levels)}")
-
-
-def _shown(levels: Sequence[str]) -> str:
-    return ", ".join(repr(level) for level in levels[:20])
+def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
+    shown = ", ".join(repr(each) for each in levels[:20])
+    return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
 
 def drift(
@@ -291,16 +296,18 @@ def drift(
     found: dict[str, Comparison] = {}
     reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
     skipped = {name: why for name, why in reasons.items() if why}
-    for table in (before, after):
-        table.expect([name for name, why in reasons.items() if not why])
-    for done, name in enumerate(wanted):
+    compared = [name for name in wanted if name not in skipped]
+    old, new = (table.read_columns(compared, groups) for table in (before, after))
+    plan_together(old, new)
+    for done, name in enumerate(compared):
         if advance is not None:
-            advance(name, done, len(wanted))
-        if name in skipped:
-            continue
+            advance(name, done, len(compared))
         unit = unit_of(name, kinds[name])
         try:
-            pair = [Sample(t.read(name, groups), name, t.name, unit) for t in (before, after)]
+            pair = [
+                Sample(read[name], name, table.name, unit)
+                for read, table in ((old, before), (new, after))
+            ]
             found[name] = compare_samples(*_labelled(pair[0], pair[1]), how)
         except (ValueError, TypeError) as error:
             skipped[name] = str(error)
@@ -330,8 +337,13 @@ def _why_not(
     return ""
 
 
-def open_table(source: Any, name: str) -> Table:
-    """A frame or a file as a table."""
+def open_table(source: Any, name: str, where: Any = None) -> Table:
+    """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
+    if is_engine_table(source):
+        table = open_engine_table(source, name)
+        return table if where is None else table.filtered(where)
+    if where is not None:
+        raise TypeError("where= is an expression of Ibis and goes with tables of an engine")
     if isinstance(source, str | os.PathLike):
         from dkmd.sources.files import open_files
 
@@ -344,7 +356,7 @@ def open_table(source: Any, name: str) -> Table:
 
 
 def load_pair(
-    reference: Any, current: Any, column: str | None, groups: Any
+    reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
 ) -> tuple[Sample, Sample]:
     """Both sides, loaded and labelled."""
     tables = [_is_table(source) for source in (reference, current)]
@@ -354,12 +366,14 @@ def load_pair(
         labels: tuple[Any, Any] = (groups, groups)
     else:
         labels = _group_pair(groups)
-    before = load(reference, "reference", column, labels[0])
-    after = load(current, "current", column, labels[1])
+    before = load(reference, "reference", column, labels[0], where)
+    after = load(current, "current", column, labels[1], where)
     return _labelled(before, after)
 
 
-def load(source: Any, label: str, column: str | None = None, groups: Any = None) -> Sample:
+def load(
+    source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
+) -> Sample:
     """One side, from whatever holds it."""
     if isinstance(source, Summary):
         _no_groups(groups)
@@ -368,7 +382,7 @@ def load(source: Any, label: str, column: str | None = None, groups: Any = None)
         _no_groups(groups)
         return Sample(Stored(Summary.load(source)), column or "value", Path(source).name)
     if _is_table(source):
-        table = open_table(source, label)
+        table = open_table(source, label, where)
         kinds = table.kinds()
         name = column or the_numeric_column(kinds, table.name, (groups,))
         unit = unit_of(name, kinds.get(name, ""))
@@ -454,39 +468,18 @@ def _test(
         by_group = None if groups[0] is None else groups
         result = dkmd_2samp(held[1], held[0], groups=by_group, **options)
         return result, (None, None)
-    if any(isinstance(side, Held) and side.groups is not None for side in (reference, current)):
-        raise ValueError("groups need the single values on both sides, not summaries")
-    before, after = _summaries(reference, current)
-    result = dkmd_2samp(after, before, **options)
+    before, after = summaries_of_pair(reference, current)
+    effects = effects_of_pair(current, reference, logs=False)
+    result = dkmd_2samp(after, before, groups=effects, **options)
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid_of_logs = log_grid(before + after)
         logs = log_summaries((after, before), grid_of_logs, (current.logs, reference.logs))
-        return dkmd_2samp(logs[0], logs[1], **options)
+        effects = effects_of_pair(current, reference, logs=True)
+        return dkmd_2samp(logs[0], logs[1], groups=effects, **options)
 
     return result.with_logs(cache(on_logs)), (before, after)
-
-
-def _summaries(reference: Data, current: Data) -> tuple[Summary, Summary]:
-    """Both sides on one grid; on a second one where the first turns out not to suit the data."""
-    grid = _common_grid(reference, current)
-    before, after = reference.summary(grid), current.summary(grid)
-    if isinstance(reference, Stored) or isinstance(current, Stored):
-        return before, after
-    better = (before + after).better_grid()
-    if better is not None:
-        before, after = reference.summary(better), current.summary(better)
-    return before, after
-
-
-def _common_grid(reference: Data, current: Data) -> Grid:
-    """The grid of a stored summary, or one that fits both sides."""
-    if isinstance(reference, Stored):
-        return reference.stored.grid
-    if isinstance(current, Stored):
-        return current.stored.grid
-    return Grid.fit(reference.preview, current.preview)
 
 
 def _relative(result: DkmdResult, level: float) -> tuple[float | None, ConfidenceInterval | None]:
@@ -533,7 +526,9 @@ def _is_summary_file(source: Any) -> bool:
 def _is_table(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         return not _is_summary_file(source)
-    return is_dask_frame(source) if is_dask(source) else is_frame(source)
+    if is_dask(source):
+        return is_dask_frame(source)
+    return is_engine_table(source) or is_frame(source)
 
 
 def _group_pair(groups: Any) -> tuple[Any, Any]:

@@ -88,6 +88,15 @@ class Grid:
         smallest = max(abs(center) * 2.0**-40, 1e-280)  # values that are all alike have no scale
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
 
+    def rounded(self) -> Grid:
+        """A grid close to this one with round numbers: fits to similar samples become the same.
+
+        The unit is the power of 2 below, the centre a multiple of two units.
+        """
+        unit = 2.0 ** math.floor(math.log2(self.unit))
+        center = 2.0 * unit * round(self.center / (2.0 * unit))
+        return Grid(center, unit)
+
     def bin_of(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The bin of each finite value: k ≥ 0 from the centre up, −1 − k below it."""
         with np.errstate(over="ignore"):

@@ -210,18 +210,6 @@ class Summary:
         at = offset[which] + step[which] * (rank - 0.5 * (copies[which] - 1))
         return Points(self.grid.center + at, (count / copies)[which])
 
-    def better_grid(self) -> Grid | None:
-        """A grid that suits these values where their own does not; None where it does.
-
-        One that was fitted to an odd part of the data may be too coarse, or far away from them.
-        """
-        fitted = Grid.fit_weighted(*self.all_points())
-        # an off-centre grid has wide bins where the data are: a unit is an eighth of the scale
-        off = abs(fitted.center - self.grid.center)
-        if self.grid.unit <= 4.0 * fitted.unit and off <= 64.0 * fitted.unit:
-            return None
-        return None if self.minimum >= self.maximum else fitted
-
     def save(self, path: Any) -> None:
         """Write a file that ``Summary.load`` reads on any machine; replaces it in one step."""
         from dkmd.summary_file import write

@@ -12,9 +12,9 @@ import gzip
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from dkmd.grid import Grid
 from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
+from dkmd.sources.bins import GROUP, SAMPLE, VALUE
 from dkmd.sources.columns import (
     NUMBER,
     Frame,
@@ -33,8 +34,9 @@ from dkmd.sources.columns import (
     not_a_number,
     parse_number,
 )
-from dkmd.sources.duck import DuckFile, Where
-from dkmd.sources.samples import LARGE, Data, Held, Shared, Streamed
+from dkmd.sources.duck import DuckFile, Where, relation
+from dkmd.sources.engines import EngineTable, RelationEngine
+from dkmd.sources.samples import LARGE, Data, Held, OneByOne, Streamed, Summarize
 from dkmd.summary import Summary
 
 BATCH = 1 << 16
@@ -75,27 +77,6 @@ class File(Protocol):
     ) -> tuple[Array, npt.NDArray[Any] | None]:
         """Up to ``limit`` values of a column in order, with the labels of another one."""
 
-    def preview(self, column: str, where: Where) -> Array:
-        """A random part of a column, to fit a grid to."""
-
-    def previews(self, column: str, by: str, levels: Sequence[str]) -> tuple[list[Array], float]:
-        """``preview`` at levels of another column, and the share of rows that they make up."""
-
-    def summary(self, column: str, where: Where, grid: Grid, logs: float | None = None) -> Summary:
-        """Sums per bin of a whole column, or of the logarithms of its values below an edge."""
-
-    def summaries(
-        self,
-        column: str,
-        by: str,
-        levels: Sequence[str],
-        grid: Grid,
-        logs: float | None = None,
-        *,
-        few: bool = False,
-    ) -> list[Summary]:
-        """``summary`` at levels of another column; ``few``: they are a small part of the rows."""
-
 
 class FileTable:
     """Files of one kind as one table: see ``Table``."""
@@ -113,66 +94,119 @@ class FileTable:
         found = {level for file in self.files for level in file.levels(by)}
         return sorted(found, key=level_order)
 
-    def expect(self, columns: Sequence[str]) -> None:
-        """These columns will be read one after the other."""
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column: held up to LARGE values or where it can be read once only, else summed up."""
+        if where is not None:
+            return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
+        return self._held(column, groups, None) or self._streamed(column, None, [ALL], groups)[ALL]
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels: as soon as one is too large to hold, all are streamed."""
+        held: dict[str, Data] = {}
+        for level in levels:
+            data = self._held(column, groups, (by, level))
+            if data is None:
+                return self._streamed(column, by, levels, groups)
+            held[level] = data
+        return held
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns, one by one: files are kept by columns."""
         for file in self.files:
             file.expect(columns)
+        return OneByOne(columns, lambda column: self.read(column, groups))
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
-        """A column: held up to LARGE values or when there are groups, else as a way to sum it."""
-        again = groups is None and all(file.rereadable for file in self.files)
+    def _held(self, column: str, groups: str | None, where: Where) -> Held | None:
+        """The values, or None if there are more than LARGE and they can be read again."""
+        again = all(file.rereadable for file in self.files)
+        again = again and (groups is None or self._all_duck)
         parts, labels, left = [], [], LARGE
         for file in self.files:
             values, marks = file.part(column, groups, where, left + 1 if again else None)
             left -= values.size
             if again and left < 0:
-                return self._streamed(column, where)
+                return None
             parts.append(values)
             labels.append(marks)
         if groups is None:
             return Held(np.concatenate(parts))
         return Held(np.concatenate(parts), np.concatenate([m for m in labels if m is not None]))
 
-    def read_levels(
-        self, column: str, groups: str | None, by: str, levels: Sequence[str]
-    ) -> list[Data]:
-        """A column at each of several levels; large ones are summed in one pass for all."""
-        sides = [self.read(column, groups, (by, level)) for level in levels]
-        if not all(isinstance(side, Streamed) for side in sides):
-            return sides
-        shared = self._shared(column, by, levels)
-        return [shared.side(position) for position in range(len(levels))]
+    @property
+    def _all_duck(self) -> bool:
+        return all(isinstance(file, DuckFile) for file in self.files)
 
-    def _shared(self, column: str, by: str, levels: Sequence[str]) -> Shared:
-        @cache
-        def looks() -> list[tuple[list[Array], float]]:
-            return [file.previews(column, by, levels) for file in self.files]
+    def _streamed(
+        self, column: str, by: str | None, levels: Sequence[str], groups: str | None
+    ) -> Mapping[str, Data]:
+        """Samples that are summed up file by file; all that DuckDB reads in one pass."""
+        duck = [file for file in self.files if isinstance(file, DuckFile)]
+        rest = [file for file in self.files if isinstance(file, BatchFile)]
+        in_duck = _in_duck(duck, column, by, levels, groups) if duck else {}
+        if not rest:
+            return in_duck
+        found: dict[str, Data] = {}
+        for level in levels:
+            where = None if by is None else (by, level)
+            parts = [file.streamed(column, where) for file in rest]
+            parts += [in_duck[level]] if duck else []
+            found[level] = _together(parts)
+        return found
 
-        def sample() -> list[Array]:
-            parts = zip(*(found for found, _ in looks()), strict=True)
-            return [np.concatenate(several) for several in parts]
 
-        def summarize(grid: Grid, logs: float | None) -> list[Summary]:
-            totals = [Summary(grid) for _ in levels]
-            for file, (_, share) in zip(self.files, looks(), strict=True):
-                found = file.summaries(column, by, levels, grid, logs, few=share < 0.5)
-                for total, part in zip(totals, found, strict=True):
-                    total.merge(part)
-            return totals
+ALL = ""
+"""The name of the one sample of a column without levels."""
 
-        return Shared(sample, summarize)
 
-    def _streamed(self, column: str, where: Where) -> Streamed:
-        def summarize(grid: Grid, logs: float | None) -> Summary:
-            total = Summary(grid)
-            for file in self.files:
-                total.merge(file.summary(column, where, grid, logs))
-            return total
+def _in_duck(
+    files: Sequence[DuckFile],
+    column: str,
+    by: str | None,
+    levels: Sequence[str],
+    groups: str | None,
+) -> dict[str, Streamed]:
+    """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
+    engine = RelationEngine(relation([file.selection(column, by, groups) for file in files]))
+    table = EngineTable(engine.table, files[0].path, engine)
+    group = None if groups is None else GROUP
+    read = (
+        {ALL: table.read(VALUE, group)}
+        if by is None
+        else table.read_levels(VALUE, SAMPLE, levels, group)
+    )
+    checked = {}
+    for level, data in read.items():
+        assert isinstance(data, Streamed)
+        where = None if by is None else (by, level)
+        checked[level] = replace(data, summarize=_refusing(data.summarize, files, column, where))
+    return checked
 
-        def preview() -> Array:
-            return np.concatenate([file.preview(column, where) for file in self.files])
 
-        return Streamed(preview, summarize)
+def _refusing(
+    summarize: Summarize, files: Sequence[DuckFile], column: str, where: Where
+) -> Summarize:
+    def checked(grid: Grid, logs: float | None) -> Summary:
+        summary = summarize(grid, logs)
+        if summary.nan:
+            for file in files:
+                file.refuse_words(column, where)
+        return summary
+
+    return checked
+
+
+def _together(parts: Sequence[Streamed]) -> Streamed:
+    """Several parts of one sample."""
+
+    def summarize(grid: Grid, logs: float | None) -> Summary:
+        total = Summary(grid)
+        for part in parts:
+            total.merge(part.summarize(grid, logs))
+        return total
+
+    return Streamed(np.concatenate([part.preview for part in parts]), summarize)
 
 
 def open_files(path: str) -> FileTable:
@@ -264,34 +298,18 @@ class BatchFile:
         together = np.concatenate([m for m in labels if m is not None]) if groups else None
         return np.concatenate(values), together
 
-    def preview(self, column: str, where: Where) -> Array:
-        """Every 61st value."""
+    def streamed(self, column: str, where: Where) -> Streamed:
+        """Every 61st value, and a way to sum up all of them batch by batch."""
         batches = self._checked(column, None, where)
-        return np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
+        preview = np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
 
-    def summary(self, column: str, where: Where, grid: Grid, logs: float | None = None) -> Summary:
-        """Batch by batch."""
-        total = Summary(grid)
-        for batch, _ in self._checked(column, None, where):
-            total.update(batch if logs is None else logs_below(batch, logs))
-        return total
+        def summarize(grid: Grid, logs: float | None) -> Summary:
+            total = Summary(grid)
+            for batch, _ in self._checked(column, None, where):
+                total.update(batch if logs is None else logs_below(batch, logs))
+            return total
 
-    def previews(self, column: str, by: str, levels: Sequence[str]) -> tuple[list[Array], float]:
-        """One level after the other."""
-        return [self.preview(column, (by, level)) for level in levels], 1.0
-
-    def summaries(
-        self,
-        column: str,
-        by: str,
-        levels: Sequence[str],
-        grid: Grid,
-        logs: float | None = None,
-        *,
-        few: bool = False,
-    ) -> list[Summary]:
-        """One level after the other."""
-        return [self.summary(column, (by, level), grid, logs) for level in levels]
+        return Streamed(preview, summarize)
 
     def _checked(
         self, column: str, groups: str | None, where: Where

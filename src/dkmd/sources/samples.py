@@ -6,9 +6,9 @@ A table, whatever it is kept in, gives columns as such sides. Comparing them is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache, partial
+from functools import partial
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -18,12 +18,17 @@ from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import DURATION, Frame
 from dkmd.summary import Summary
+from dkmd.witness import Witness
 
 LARGE = 2_000_000
 """Values of one side from which on answers come from sums per bin; files hold no more: 16 MB."""
 
 UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
 """Endings of column names that tell the unit: latency_ms."""
+
+
+Summarize = Callable[[Grid, float | None], Summary]
+"""All values on a grid; given an edge, the logarithms of the values below it."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,14 @@ class Held:
 class Streamed:
     """Data too large to hold: a random part of it, and a way to summarise all of it."""
 
-    sample: Callable[[], Array] = field(repr=False)
-    """A part of the values that a grid can be fitted to."""
-    summarize: Callable[[Grid, float | None], Summary] = field(repr=False)
-    """All values on a grid; given an edge, the logarithms of the values below it."""
-
-    @cached_property
-    def preview(self) -> Array:
-        """What a grid is fitted to."""
-        return self.sample()
+    preview: Array
+    summarize: Summarize = field(repr=False)
+    grid: Grid | None = None
+    """One that fits all that is read in the same pass, where there is more than a pair."""
+    effect: Callable[[Witness, bool], tuple[float, int]] | None = field(default=None, repr=False)
+    """The design effect of groups at a witness, and their number; None without groups."""
+    scan: Any = field(default=None, repr=False)
+    """What is read in the same pass: it can be told the grids beforehand (``plan``)."""
 
     @property
     def summed(self) -> bool:
@@ -80,33 +84,6 @@ class Streamed:
     def logs(self, grid: Grid, below: float = math.inf) -> Summary:
         """The logarithms of the values below an edge."""
         return self.summarize(grid, below)
-
-
-class Shared:
-    """Several sides that lie in one table: the first that asks has a pass made for all.
-
-    Parameters
-    ----------
-    sample : callable
-        A part of the values of every side.
-    summarize : callable
-        As of ``Streamed``, for every side.
-    """
-
-    def __init__(
-        self,
-        sample: Callable[[], Sequence[Array]],
-        summarize: Callable[[Grid, float | None], Sequence[Summary]],
-    ) -> None:
-        self._sample = cache(sample)
-        self._summarize = lru_cache(maxsize=1)(summarize)
-
-    def side(self, position: int) -> Streamed:
-        """One of the sides."""
-        return Streamed(
-            lambda: self._sample()[position],
-            lambda grid, logs: self._summarize(grid, logs)[position],
-        )
 
 
 @dataclass(frozen=True)
@@ -163,25 +140,39 @@ class Table(Protocol):
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
 
-    def expect(self, columns: Sequence[str]) -> None:
-        """These columns will be read one after the other."""
-
     def read(
         self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
     ) -> Data:
         """A column of numbers, with the groups in another one."""
 
     def read_levels(
-        self, column: str, groups: str | None, by: str, levels: Sequence[str]
-    ) -> list[Data]:
-        """The column at each of several levels of another one."""
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels of another one."""
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns, each read when it is asked for or all at once."""
+
+
+class OneByOne(Mapping[str, Data]):
+    """Samples by name, each read when it is asked for."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Data]) -> None:
+        self._names = names
+        self._read = read
+
+    def __getitem__(self, name: str) -> Data:
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class FrameTable(Frame):
     """A data frame as a Table."""
-
-    def expect(self, columns: Sequence[str]) -> None:
-        """They are at hand already."""
 
     def read(
         self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
@@ -191,10 +182,14 @@ class FrameTable(Frame):
         return Held(self.values(column, where), labels)
 
     def read_levels(
-        self, column: str, groups: str | None, by: str, levels: Sequence[str]
-    ) -> list[Data]:
-        """The column at each of several levels of another one."""
-        return [self.read(column, groups, (by, level)) for level in levels]
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels of another one."""
+        return OneByOne(levels, lambda level: self.read(column, groups, (by, level)))
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns."""
+        return OneByOne(columns, lambda column: self.read(column, groups))
 
 
 def unit_of(column: str, kind: str = "") -> str:

@@ -1,0 +1,166 @@
+"""One fixture, ``engine``: DuckDB always, PostgreSQL and Spark where DKMD_ENGINES asks for them.
+
+``make test`` takes DuckDB only; ``make test-engines`` all of them. An engine that is missing is an
+error; DKMD_SKIP_ENGINES (postgres,spark) leaves some out by name.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from engines import servers
+
+KNOWN = ("duckdb", "postgres", "spark")
+
+
+class Engine:
+    """An engine to test on: its Ibis backend, and how data get into it."""
+
+    name: str
+    backend: Any
+
+    def load(self, frame: pd.DataFrame, name: str = "t") -> Any:
+        """A frame as a table of the engine; NaN stays NaN and None becomes NULL."""
+        raise NotImplementedError
+
+    def durations(self, table: Any, column: str) -> Any:
+        """A table with seconds of a column as durations, in a column ``duration``."""
+        raise NotImplementedError
+
+
+class DuckDB(Engine):
+    """In memory."""
+
+    name = "duckdb"
+
+    def __init__(self) -> None:
+        import ibis
+
+        self.backend = ibis.duckdb.connect()
+
+    def load(self, frame: pd.DataFrame, name: str = "t") -> Any:
+        """Through Arrow, which knows NaN from NULL."""
+        return self.backend.create_table(name, _arrow(frame), overwrite=True)
+
+    def durations(self, table: Any, column: str) -> Any:
+        """By DuckDB's own function."""
+        sql = f'SELECT *, to_microseconds(CAST("{column}" * 1e6 AS BIGINT)) AS duration'
+        return self.backend.sql(f"{sql} FROM {table.get_name()}")
+
+
+class PostgreSQL(Engine):
+    """A server of our own."""
+
+    name = "postgres"
+
+    def __init__(self, server: servers.Postgres) -> None:
+        import ibis
+
+        self.server = server
+        self.backend = ibis.connect(server.url.replace("postgresql", "postgres"))
+
+    def load(self, frame: pd.DataFrame, name: str = "t") -> Any:
+        """By COPY."""
+        import psycopg
+        from psycopg import sql
+
+        kinds = {"f": "float8", "i": "int8", "b": "bool"}
+        columns = [
+            sql.SQL("{} {}").format(
+                sql.Identifier(c), sql.SQL(kinds.get(frame[c].dtype.kind, "text"))
+            )
+            for c in frame
+        ]
+        with psycopg.connect(self.server.url) as connection, connection.cursor() as cursor:
+            cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))
+            cursor.execute(
+                sql.SQL("CREATE TABLE {} ({})").format(
+                    sql.Identifier(name), sql.SQL(", ").join(columns)
+                )
+            )
+            with cursor.copy(sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(name))) as copy:
+                for row in _rows(frame):
+                    copy.write_row(row)
+        return self.backend.table(name)
+
+    def durations(self, table: Any, column: str) -> Any:
+        """By an interval of one second."""
+        sql = f"""SELECT *, "{column}" * interval '1 second' AS duration"""
+        return self.backend.sql(f"{sql} FROM {table.get_name()}")
+
+
+class Spark(Engine):
+    """A session with two executors."""
+
+    name = "spark"
+
+    def __init__(self, session: Any) -> None:
+        import ibis
+
+        self.session = session
+        self.backend = ibis.pyspark.connect(session)
+
+    def load(self, frame: pd.DataFrame, name: str = "t") -> Any:
+        """As a view of a DataFrame."""
+        self.session.createDataFrame(_arrow(frame)).repartition(4).createOrReplaceTempView(name)
+        return self.backend.table(name)
+
+    def durations(self, table: Any, column: str) -> Any:
+        """By Spark's own function."""
+        sql = f"SELECT *, make_dt_interval(0, 0, 0, CAST({column} AS DECIMAL(18, 6))) AS duration"
+        return self.backend.sql(f"{sql} FROM {table.get_name()}")
+
+
+def _arrow(frame: pd.DataFrame) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(list(frame[name])) for name in frame})
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    columns: Mapping[str, list[Any]] = {name: frame[name].tolist() for name in frame}
+    return zip(*columns.values(), strict=True)
+
+
+def asked_for() -> tuple[str, ...]:
+    """The engines to test on."""
+    names = tuple(os.environ.get("DKMD_ENGINES", "duckdb").split(","))
+    unknown = set(names) - set(KNOWN)
+    if unknown:
+        raise ValueError(f"DKMD_ENGINES: {', '.join(unknown)} is none of {', '.join(KNOWN)}")
+    return names
+
+
+def _parameter(name: str) -> Any:
+    if name not in os.environ.get("DKMD_SKIP_ENGINES", "").split(","):
+        return pytest.param(name)
+    reason = f"{name} is left out by DKMD_SKIP_ENGINES"
+    return pytest.param(name, marks=[pytest.mark.skip(reason=reason), pytest.mark.left_out])
+
+
+@pytest.fixture(scope="session", params=[_parameter(name) for name in asked_for()])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Each engine in turn."""
+    # short, and for other users to enter: a server runs as one of them
+    with tempfile.TemporaryDirectory(prefix="dkmd-engine-") as folder:
+        if request.param == "duckdb":
+            yield DuckDB()
+        elif request.param == "postgres":
+            with servers.postgres(Path(folder)) as server:
+                yield PostgreSQL(server)
+        else:
+            with servers.spark(Path(folder)) as session:
+                yield Spark(session)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Seeded."""
+    return np.random.default_rng(20)
