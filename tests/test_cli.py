@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -11,10 +10,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 import jsonschema
@@ -23,10 +21,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from shell import COMMAND, ROOT, Done, here, run
 
 import dkmd
 from dkmd import compare
-from dkmd.cli import main
 from dkmd.cli.compare import compare as compare_command
 from dkmd.cli.drift import drift as drift_command
 from dkmd.cli.gate import gate as gate_command
@@ -35,60 +33,9 @@ from dkmd.cli.summarize import summarize as summarize_command
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
-ROOT = Path(__file__).parent.parent
 DATA = ROOT / "examples" / "data"
-COMMAND = Path(sys.executable).parent / "dkmd"
 SCHEMA = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
 BEFORE, AFTER = str(DATA / "latency_before.csv"), str(DATA / "latency_after.csv")
-
-
-class Done(NamedTuple):
-    """What a run left."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-def run(
-    *words: str, code: int = 0, stdin: str | None = None, cwd: Path = ROOT, **environment: str
-) -> Done:
-    """Run the installed command in a process of its own."""
-    done = subprocess.run(
-        [COMMAND, *words],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | environment,
-        check=False,
-    )
-    return _checked(Done(done.returncode, done.stdout, done.stderr), code)
-
-
-def here(*words: str, code: int = 0, cwd: Path = ROOT) -> Done:
-    """Run the command in this process, which is quicker: for what does not depend on that."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        redirect_stdout(out),
-        redirect_stderr(err),
-        chdir(cwd),
-        patch.object(sys, "argv", ["dkmd", *words]),
-        pytest.raises(SystemExit) as left,
-    ):
-        main()
-    return _checked(Done(int(left.value.code or 0), out.getvalue(), err.getvalue()), code)
-
-
-def _checked(done: Done, code: int) -> Done:
-    """Bad input is one line on stderr, never a traceback."""
-    assert done.code == code, done.stderr
-    assert "Traceback" not in done.stderr
-    if code == 2:
-        assert done.stderr.startswith("dkmd: ")
-        assert len(done.stderr.splitlines()) == 1
-        assert not done.stdout
-    return done
 
 
 def answer(*words: str, by: Callable[..., Done] = here, **options: Any) -> dict[str, Any]:

@@ -5,18 +5,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shlex
-from contextlib import chdir, redirect_stderr, redirect_stdout
-from pathlib import Path
-from unittest.mock import patch
 
 import pytest
+from shell import ROOT, here
 
-from dkmd.cli import main
-
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md"]
 BLOCK = re.compile(r"(?<=^```\n)\$ (dkmd .*)\n((?:.*\n)*?)(?=```$)", re.M)
 
@@ -26,11 +20,7 @@ def printed(command: str) -> str:
     words = shlex.split(command)[1:]
     folders = (ROOT / "examples" / name for name in ("data", "bench"))
     folder = next(f for f in folders if any((f / word).is_file() for word in words))
-    out = io.StringIO()
-    with chdir(folder), redirect_stdout(out), redirect_stderr(io.StringIO()):
-        with patch("sys.argv", ["dkmd", *words]), pytest.raises(SystemExit):
-            main()
-    return out.getvalue()
+    return here(*words, cwd=folder, code=None).stdout
 
 
 def _blocks() -> list[tuple[str, str, str]]:

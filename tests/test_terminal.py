@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from shell import COMMAND, ROOT
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
-ROOT = Path(__file__).parent.parent
-COMMAND = Path(sys.executable).parent / "dkmd"
 BENCH = ROOT / "examples" / "bench"
 GATE = ["gate", str(BENCH / "hyperfine-main.json"), str(BENCH / "hyperfine-branch.json")]
 RED, CLEAR_LINE = "\x1b[31m", "\x1b[2K"
 
 
 def _on_terminal(*words: str, interrupt_at: str = "", **environment: str) -> tuple[str, int]:
-    """What a terminal shows, and the exit code; Ctrl-C is typed when a text appears."""
+    """What a terminal shows, and the exit code; it is interrupted when a text appears."""
     screen, side = pty.openpty()
     known = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "CI")}
     process = subprocess.Popen(
         [str(COMMAND), *words],
-        stdin=side, stdout=side, stderr=side, start_new_session=True,
+        stdin=side, stdout=side, stderr=side,
         env=known | {"TERM": "xterm-256color"} | environment,
-        preexec_fn=_take_terminal,
     )  # fmt: skip
     os.close(side)
     shown = b""
@@ -39,18 +37,10 @@ def _on_terminal(*words: str, interrupt_at: str = "", **environment: str) -> tup
             break
         shown += piece
         if interrupt_at and interrupt_at.encode() in shown:
-            os.write(screen, b"\x03")
+            process.send_signal(signal.SIGINT)
             interrupt_at = ""
     os.close(screen)
     return shown.decode(), process.wait()
-
-
-def _take_terminal() -> None:
-    """Make standard input the terminal that Ctrl-C is typed on."""
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_colour_is_for_terminals_and_no_color_turns_it_off() -> None:
