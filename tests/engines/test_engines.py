@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dkmd import Grid, Summary, compare, drift
-from dkmd.comparison import Comparison
+from dkmd.comparison import Comparison, Comparisons
 from dkmd.sources.connections import open_engine_table
 from dkmd.sources.samples import Streamed
 
@@ -30,7 +30,7 @@ def latencies(rng: np.random.Generator, size: int = 20_000) -> pd.DataFrame:
     return pd.DataFrame({"ms": ms, "build": build, "host": host})
 
 
-LEVELS = {"column": "ms", "by": "build", "reference": "o'ld", "current": 'n"ew'}
+LEVELS: Any = {"column": "ms", "by": "build", "reference": "o'ld", "current": 'n"ew'}
 
 
 def assert_same(found: Comparison, expected: Comparison) -> None:
@@ -117,6 +117,8 @@ def test_more_levels_than_two(engine: Any, rng: np.random.Generator) -> None:
     frame = pd.DataFrame({"v": rng.normal(size=8_000) + place, "k": level})
     expected = compare(frame, column="v", by="k", reference=0, scale=1.0)
     found = compare(engine.load(frame, "four"), column="v", by="k", reference=0, scale=1.0)
+    assert isinstance(found, Comparisons)
+    assert isinstance(expected, Comparisons)
     assert list(found) == list(expected) == ["1", "2", "3"]
     assert_same(found["1"], expected["1"])
     for name in ("2", "3"):

@@ -110,5 +110,19 @@ def _spark_table(frame: Any) -> Any:
     except ImportError as error:
         raise ImportError(f"{gist(error)}: pip install 'dkmd[spark]'") from None
     view = f"dkmd_{id(frame):x}"
-    frame.createOrReplaceTempView(view)
+    _with_seconds(frame).createOrReplaceTempView(view)
     return backend.table(view)
+
+
+def _with_seconds(frame: Any) -> Any:
+    """Durations as seconds: Ibis knows no columns of Spark's intervals."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import DayTimeIntervalType
+
+    start = functions.timestamp_micros(functions.lit(0))
+    for field in frame.schema.fields:
+        if isinstance(field.dataType, DayTimeIntervalType):
+            column = functions.col("`" + field.name.replace("`", "``") + "`")
+            seconds = functions.unix_micros(start + column) / functions.lit(1e6)
+            frame = frame.withColumn(field.name, seconds)
+    return frame

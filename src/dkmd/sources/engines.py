@@ -23,6 +23,7 @@ from dkmd.sources.arrays import Array
 from dkmd.sources.bins import (
     BIN,
     GROUP,
+    ONE_PASS,
     SAMPLE,
     VALUE,
     Columns,
@@ -32,6 +33,7 @@ from dkmd.sources.bins import (
     is_missing,
     logarithms,
     per_bin,
+    per_bin_of_columns,
     summary_of,
 )
 from dkmd.sources.columns import (
@@ -292,8 +294,11 @@ class EngineTable:
         rows = max(1 << 10, min(FIT_ROWS, FIT_VALUES // max(1, len(columns))))
         found = self._engine.sample(self._table, view, rows)
         previews = {name: _doubles(found[f"c{i}"]) for i, name in enumerate(columns)}
-        tables = [(self._long(self._table, name, groups, name), {name: name}) for name in columns]
-        return Scan(self._engine, tables, previews, groups).samples()
+        tables = [
+            (self._long(self._table, name, groups, f"c{i}"), {f"c{i}": name})
+            for i, name in enumerate(columns)
+        ]
+        return Scan(self._engine, tables, previews, groups, view(self._table)).samples()
 
     def _long(self, table: Any, column: str, groups: str | None, sample: Any) -> Any:
         """A column as a long table, with the sample that each value belongs to."""
@@ -345,6 +350,8 @@ class Scan:
         Some values of each sample.
     groups : str or None
         The column of groups, which the long tables then have.
+    wide : table, optional
+        The values of all long tables as columns, each called like its one sample.
     """
 
     def __init__(
@@ -353,8 +360,10 @@ class Scan:
         tables: Sequence[tuple[Any, Mapping[str, str]]],
         previews: Mapping[str, Array],
         groups: str | None,
+        wide: Any = None,
     ) -> None:
         self._engine = engine
+        self._wide = wide
         self._tables = tables
         self._previews = previews
         self._groups = groups
@@ -410,12 +419,18 @@ class Scan:
     def _query(self, batch: Mapping[int, Grid], logs: float | None) -> None:
         import ibis
 
-        parts = []
-        for at, grid in batch.items():
-            table = self._tables[at][0]
-            table = table if logs is None else logarithms(table, logs)
-            parts.append(per_bin(table, Coordinates.of(grid), self._engine.dialect))
-        rows = _by_sample(self._engine.run(ibis.union(*parts) if len(parts) > 1 else parts[0]))
+        dialect = self._engine.dialect
+        if self._wide is not None and len(batch) > 1 and dialect in ONE_PASS:
+            grids = {f"c{at}": Coordinates.of(grid) for at, grid in batch.items()}
+            query = per_bin_of_columns(self._wide, grids, dialect)
+        else:
+            parts = []
+            for at, grid in batch.items():
+                table = self._tables[at][0]
+                table = table if logs is None else logarithms(table, logs)
+                parts.append(per_bin(table, Coordinates.of(grid), dialect))
+            query = ibis.union(*parts) if len(parts) > 1 else parts[0]
+        rows = _by_sample(self._engine.run(query))
         for at, grid in batch.items():
             for text, name in self._tables[at][1].items():
                 summary = summary_of(rows.get(text, NO_ROWS), grid)
