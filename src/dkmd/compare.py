@@ -24,6 +24,7 @@ from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
+from dkmd.sources.by_hand import read_bins
 from dkmd.sources.columns import (
     NUMERIC,
     as_labels,
@@ -33,8 +34,9 @@ from dkmd.sources.columns import (
     no_such_column,
     the_numeric_column,
 )
-from dkmd.sources.connections import is_engine_table, open_engine_table
+from dkmd.sources.connections import is_engine_table, is_url, open_engine_table, open_url
 from dkmd.sources.pairs import (
+    better_grid,
     effects_of_pair,
     log_summaries,
     plan_together,
@@ -84,12 +86,13 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    table: Any,
+    long: Any,
     /,
     *,
     by: str,
@@ -103,12 +106,13 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    table: Any,
+    long: Any,
     /,
     *,
     by: str,
@@ -122,6 +126,7 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison | Comparisons: ...
 
 
@@ -138,6 +143,7 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison | Comparisons:
     """Which way did it move, by how much, and is that real?
 
@@ -167,6 +173,8 @@ def compare(
         What to do with NaN and missing values.
     where : ibis expression, optional
         The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
+    table : str or (str, str), optional
+        With the URL of a database for a sample: its table, or the two to compare.
 
     Returns
     -------
@@ -191,9 +199,11 @@ def compare(
     ('increase', 'current is larger', 3)
     """
     how = How(margin, alpha, scale, method, nan_policy)
+    if table is not None:
+        samples = _tables_of(samples, table)
     if len(samples) == 1 and by is not None:
-        table = open_table(samples[0], "the table", where)
-        return compare_levels(table, column, by, reference, current, groups, how)
+        long = open_table(samples[0], "the table", where)
+        return compare_levels(long, column, by, reference, current, groups, how)
     if by is not None:
         raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
     given = [*samples, *(s for s in (reference, current) if s is not None)]
@@ -201,6 +211,43 @@ def compare(
         raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
     pair = load_pair(given[0], given[1], column, groups, where)
     return compare_samples(*pair, how)
+
+
+def _tables_of(samples: tuple[Any, ...], table: str | Sequence[str]) -> tuple[Any, ...]:
+    """Tables of the database that the only sample names."""
+    if len(samples) != 1 or not is_url(samples[0]):
+        raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
+    return tuple(open_url(samples[0], [table] if isinstance(table, str) else list(table)))
+
+
+def compare_bins(
+    path: str, column: str | None, reference: str | None, current: str | None, how: How
+) -> Comparison | Comparisons:
+    """Samples of a result of ``dkmd sql`` against one of them."""
+    found = read_bins(path)
+    for level in (reference, current):
+        if level is not None and level not in found:
+            raise ValueError(f"{path} has no sample {level!r}: it has {', '.join(found)}")
+    if reference is None:
+        raise ValueError(f"say which sample is the reference: {', '.join(found)}")
+    wanted = [current] if current is not None else [name for name in found if name != reference]
+    if not wanted:
+        raise ValueError(f"{path} has no sample but {reference!r}")
+    name = column or "value"
+
+    def sample(level: str) -> Sample:
+        return Sample(Stored(found[level]), name, level, unit_of(name))
+
+    answers = {}
+    for level in wanted:
+        better = better_grid(found[reference] + found[level])
+        if better is not None:
+            raise ValueError(
+                f"{path}: the sample that the grid was fitted to was odd; ask again with "
+                f"dkmd sql … --grid {better.center!r},{better.unit!r}"
+            )
+        answers[level] = compare_samples(sample(reference), sample(level), how)
+    return answers[wanted[0]] if len(wanted) == 1 else Comparisons(answers, how.alpha)
 
 
 def compare_levels(
@@ -475,11 +522,11 @@ def _test(
     def on_logs() -> DkmdResult:
         if not min(_lowest(before), _lowest(after)) > 0.0:
             raise ValueError("percentages need positive data; there are values of 0 or below")
-        x, y = logarithms(after, before) or log_summaries(current, reference)
+        logs = logarithms(after, before)
+        x, y = logs if logs is not None else log_summaries(current, reference)
         return dkmd_2samp(x, y, groups=effects_of_pair(current, reference, logs=True), **options)
 
-    stored = isinstance(reference, Stored) or isinstance(current, Stored)
-    return (result if stored else result.with_logs(on_logs)), (before, after)
+    return result.with_logs(on_logs), (before, after)
 
 
 def _lowest(summary: Summary) -> float:

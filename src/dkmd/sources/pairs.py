@@ -68,7 +68,7 @@ def better_grid(pooled: Summary) -> Grid | None:
 
 def log_summaries(x: Data, y: Data) -> tuple[Summary, Summary]:
     """The logarithms of positive data, in a pass of their own."""
-    previews = [side.preview for side in (x, y) if not isinstance(side, Stored)]
+    previews = [np.empty(0) if isinstance(side, Stored) else side.preview for side in (x, y)]
     grid = Grid.fit(*(np.log(p[p > 0.0]) for p in previews)).rounded()
     return x.summary(grid, True), y.summary(grid, True)
 
