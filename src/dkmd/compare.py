@@ -26,6 +26,7 @@ from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
 from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
+from dkmd.sources.by_hand import read_bins
 from dkmd.sources.columns import (
     NUMERIC,
     as_labels,
@@ -35,8 +36,8 @@ from dkmd.sources.columns import (
     no_such_column,
     the_numeric_column,
 )
-from dkmd.sources.connections import is_engine_table, open_engine_table
-from dkmd.sources.pairs import effects_of_pair, plan_together, summaries_of_pair
+from dkmd.sources.connections import is_engine_table, is_url, open_engine_table, open_url
+from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
@@ -75,12 +76,13 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    table: Any,
+    long: Any,
     /,
     *,
     by: str,
@@ -94,12 +96,13 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    table: Any,
+    long: Any,
     /,
     *,
     by: str,
@@ -113,6 +116,7 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison | Comparisons: ...
 
 
@@ -129,6 +133,7 @@ def compare(
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison | Comparisons:
     """Which way did it move, by how much, and is that real?
 
@@ -158,6 +163,8 @@ def compare(
         What to do with NaN and missing values.
     where : ibis expression, optional
         The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
+    table : str or (str, str), optional
+        With the URL of a database for a sample: its table, or the two to compare.
 
     Returns
     -------
@@ -182,9 +189,11 @@ def compare(
     ('increase', 'current is larger', 3)
     """
     how = How(margin, alpha, scale, method, nan_policy)
+    if table is not None:
+        samples = _tables_of(samples, table)
     if len(samples) == 1 and by is not None:
-        table = open_table(samples[0], "the table", where)
-        return compare_levels(table, column, by, reference, current, groups, how)
+        long = open_table(samples[0], "the table", where)
+        return compare_levels(long, column, by, reference, current, groups, how)
     if by is not None:
         raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
     given = [*samples, *(s for s in (reference, current) if s is not None)]
@@ -192,6 +201,43 @@ def compare(
         raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
     pair = load_pair(given[0], given[1], column, groups, where)
     return compare_samples(*pair, how)
+
+
+def _tables_of(samples: tuple[Any, ...], table: str | Sequence[str]) -> tuple[Any, ...]:
+    """Tables of the database that the only sample names."""
+    if len(samples) != 1 or not is_url(samples[0]):
+        raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
+    return tuple(open_url(samples[0], [table] if isinstance(table, str) else list(table)))
+
+
+def compare_bins(
+    path: str, column: str | None, reference: str | None, current: str | None, how: How
+) -> Comparison | Comparisons:
+    """Samples of a result of ``dkmd sql`` against one of them."""
+    found = read_bins(path)
+    for level in (reference, current):
+        if level is not None and level not in found:
+            raise ValueError(f"{path} has no sample {level!r}: it has {', '.join(found)}")
+    if reference is None:
+        raise ValueError(f"say which sample is the reference: {', '.join(found)}")
+    wanted = [current] if current is not None else [name for name in found if name != reference]
+    if not wanted:
+        raise ValueError(f"{path} has no sample but {reference!r}")
+    name = column or "value"
+
+    def sample(level: str) -> Sample:
+        return Sample(Stored(found[level]), name, level, unit_of(name))
+
+    answers = {}
+    for level in wanted:
+        better = better_grid(found[reference] + found[level])
+        if better is not None:
+            raise ValueError(
+                f"{path}: the sample that the grid was fitted to was odd; ask again with "
+                f"dkmd sql … --grid {better.center!r},{better.unit!r}"
+            )
+        answers[level] = compare_samples(sample(reference), sample(level), how)
+    return answers[wanted[0]] if len(wanted) == 1 else Comparisons(answers, how.alpha)
 
 
 def compare_levels(

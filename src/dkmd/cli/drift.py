@@ -6,13 +6,26 @@ from typing import Annotated
 
 import typer
 
-from dkmd.cli.options import Alpha, Groups, Json, Margin, Quiet, margin_of
+from dkmd.cli.options import (
+    Alpha,
+    Connect,
+    Groups,
+    Json,
+    Margin,
+    Memory,
+    Quiet,
+    Rows,
+    Tables,
+    limit,
+    margin_of,
+    sources,
+)
 from dkmd.cli.show import progress, show_answer, show_json
 
 
 def drift(
-    reference: Annotated[str, typer.Argument(help="Table to compare with.")],
-    current: Annotated[str, typer.Argument(help="Table to compare.")],
+    reference: Annotated[str | None, typer.Argument(help="Table to compare with.")] = None,
+    current: Annotated[str | None, typer.Argument(help="Table to compare.")] = None,
     column: Annotated[
         list[str] | None,
         typer.Option("--column", "-c", help="Columns, one option each; all by default."),
@@ -20,6 +33,10 @@ def drift(
     margin: Margin = None,
     groups: Groups = None,
     alpha: Alpha = 0.05,
+    connect: Connect = None,
+    table: Tables = None,
+    where: Rows = None,
+    memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -35,6 +52,12 @@ def drift(
     """
     from dkmd.compare import drift as run
 
+    limit(memory)
+    files = [file for file in (reference, current) if file is not None]
+    tables = sources(files, connect, table, where)
+    if len(tables) != 2:
+        raise ValueError(f"give two tables, a reference and a current one; got {len(tables)}")
+
     with progress(quiet) as bars:
         bar = bars.add_task("columns", total=None)
 
@@ -42,8 +65,8 @@ def drift(
             bars.update(bar, description=name[:12], completed=done, total=total)
 
         answer = run(
-            reference,
-            current,
+            tables[0],
+            tables[1],
             column or None,
             margin=margin_of(margin),
             groups=groups,

@@ -17,6 +17,8 @@ SCHEME = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
 
 def is_engine_table(source: Any) -> bool:
     """Whether this is a table of an engine, going by the package that its type comes from."""
+    if isinstance(source, EngineTable):
+        return True
     package, _, rest = type(source).__module__.partition(".")
     if package == "ibis":
         return hasattr(source, "get_backend") and hasattr(type(source), "columns")
@@ -32,6 +34,8 @@ def is_url(source: Any) -> bool:
 
 def open_engine_table(source: Any, name: str) -> EngineTable:
     """A table of an engine, where its data stay."""
+    if isinstance(source, EngineTable):
+        return source
     package = type(source).__module__.partition(".")[0]
     if package == "pyspark":
         return EngineTable(_spark_table(source), name)
@@ -42,10 +46,19 @@ def open_engine_table(source: Any, name: str) -> EngineTable:
     return EngineTable(source, str(known) if isinstance(known, str) else name)
 
 
-def open_url(url: str, tables: Sequence[str]) -> list[EngineTable]:
-    """Tables of a database, by their names: table, schema.table or catalogue.schema.table."""
+def open_url(url: str, tables: Sequence[str], where: str | None = None) -> list[EngineTable]:
+    """Tables of a database, by their names: table, schema.table or catalogue.schema.table.
+
+    ``where`` is a condition in the database's SQL.
+    """
     backend = connect(url)
-    return [EngineTable(_named(backend, table), table, IbisEngine(backend)) for table in tables]
+    engine = IbisEngine(backend)
+    found = []
+    for name in tables:
+        table = _named(backend, name)
+        chosen = table if where is None else _chosen(backend, name, where)
+        found.append(EngineTable(chosen, name, engine))
+    return found
 
 
 def connect(url: str) -> Any:
@@ -90,6 +103,28 @@ def _named(backend: Any, table: str) -> Any:
         return backend.table(parts[-1], database=database)
     except Exception as error:  # every engine has errors of its own
         raise EngineError(f"there is no table {table} ({gist(error)})") from None
+
+
+def _chosen(backend: Any, table: str, where: str) -> Any:
+    """The rows for which a condition holds: one that the parser knows, and no statement."""
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        parsed = [each for each in sqlglot.parse(where, dialect=backend.dialect) if each]
+    except sqlglot.ParseError as error:
+        raise ValueError(f"--where {where!r} is no condition: {gist(error)}") from None
+    statements = (exp.Query, exp.DDL, exp.DML, exp.Command, exp.Alias)
+    if len(parsed) != 1 or isinstance(parsed[0], statements):
+        raise ValueError(f"--where {where!r} is no condition such as \"day = '2026-01-01'\"")
+    *place, name = name_parts(table)
+    where_kept = dict(zip(("db", "catalog"), reversed(place), strict=False))
+    source = exp.table_(name, quoted=True, **where_kept)
+    query = exp.select("*").from_(source).where(parsed[0]).sql(dialect=backend.dialect)
+    try:
+        return backend.sql(query)
+    except Exception as error:  # every engine has errors of its own
+        raise EngineError(f"--where {where!r}: {gist(error)}") from None
 
 
 def name_parts(table: str) -> list[str]:

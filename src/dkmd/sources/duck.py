@@ -39,6 +39,10 @@ READ_AHEAD = 4_000_000
 """Values that are read at a time when many columns of one file will be wanted: 32 MB."""
 
 
+MANY_RUNS = 8
+"""A file is so many times longer than the runs of rows that are taken from it."""
+
+
 class Source(NamedTuple):
     """A table expression of SQL, and what its columns hold."""
 
@@ -126,10 +130,15 @@ class DuckFile:
     @cached_property
     def _together(self) -> int:
         """How many columns of this file are read at a time."""
-        rows = int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
-        return READ_AHEAD // max(1, rows)
+        return READ_AHEAD // max(1, self._rows)
 
-    def selection(self, column: str, by: str | None, groups: str | None) -> str:
+    @cached_property
+    def _rows(self) -> int:
+        return int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
+
+    def selection(
+        self, column: str, by: str | None, groups: str | None, source: str | None = None
+    ) -> str:
         """SQL of a column as a double, with a column of levels and one of groups as text."""
         names = {"sample": by, "measured_on": groups}
         extra = "".join(
@@ -137,7 +146,21 @@ class DuckFile:
             for alias, name in names.items()
             if name is not None
         )
-        return f"SELECT {self._number(column)} AS x{extra} FROM {self._source.sql}"
+        return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
+
+    def runs(self, count: int, rows: int) -> list[str]:
+        """Sources of ``count`` runs of rows all over a large Parquet file; none for others.
+
+        DuckDB reads no more than the row groups that they lie in.
+        """
+        if self.form != "parquet" or self._rows < MANY_RUNS * count * rows:
+            return []
+        starts = np.linspace(0, self._rows - rows, count).astype(np.int64)
+        numbered = f"read_parquet({_text(self.path)}, file_row_number = true)"
+        return [
+            f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
+            for start in starts
+        ]
 
     def refuse_words(self, column: str, where: Where) -> None:
         """Name the first cell that is neither a number nor a word for a missing value."""

@@ -21,6 +21,7 @@ from dkmd.groups import design_effect_of
 from dkmd.inference import Side, side_sums
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import (
+    BELOW,
     BIN,
     GROUP,
     ONE_PASS,
@@ -130,8 +131,10 @@ class RelationEngine:
 
     dialect = "duckdb"
 
-    def __init__(self, relation: Any) -> None:
+    def __init__(self, relation: Any, part: Any = None) -> None:
         self._relation = relation
+        self._part = part
+        """Some rows of it from all over, which are quicker to read than a sample is to draw."""
 
     @cached_property
     def table(self) -> Any:
@@ -153,16 +156,22 @@ class RelationEngine:
         return self._fetch(ibis.to_sql(expression, dialect="duckdb"))
 
     def sample(self, table: Any, view: View, rows: int) -> Columns:
-        """DuckDB's reservoir."""
+        """The part that is known, or DuckDB's reservoir where that has too few rows."""
         import ibis
 
-        return self._fetch(reservoir(ibis.to_sql(view(table), dialect="duckdb"), rows))
+        sql = ibis.to_sql(view(table), dialect="duckdb")
+        if self._part is not None:
+            found = self._fetch(sql, self._part)
+            if next(iter(found.values())).size >= ENOUGH:
+                return found
+        return self._fetch(reservoir(sql, rows))
 
-    def _fetch(self, sql: str) -> Columns:
+    def _fetch(self, sql: str, relation: Any = None) -> Columns:
         import duckdb
 
         try:
-            found = self._relation.query(RELATION, sql).fetchnumpy()
+            source = self._relation if relation is None else relation
+            found = source.query(RELATION, sql).fetchnumpy()
         except duckdb.Error as error:
             raise EngineError(gist(error)) from None
         except RuntimeError as error:
@@ -485,7 +494,7 @@ class Scan:
 
 
 NO_ROWS: Columns = {
-    name: np.empty(0) for name in (BIN, "count", "sum", "squares")
+    name: np.empty(0) for name in (BELOW, BIN, "count", "sum", "squares")
 }  # fmt: skip
 
 

@@ -35,12 +35,15 @@ from dkmd.sources.columns import (
     parse_number,
 )
 from dkmd.sources.duck import DuckFile, Where, relation
-from dkmd.sources.engines import EngineTable, RelationEngine
+from dkmd.sources.engines import FIT_ROWS, EngineTable, RelationEngine
 from dkmd.sources.samples import LARGE, Data, Held, OneByOne, Streamed, Summarize
 from dkmd.summary import Summary
 
 BATCH = 1 << 16
 """Lines of text that are read at a time."""
+
+RUNS = 16
+"""Places in files that a part of them is taken from."""
 
 STDIN = "-"
 TEXT_COLUMN = "value"
@@ -168,7 +171,8 @@ def _in_duck(
     groups: str | None,
 ) -> dict[str, Streamed]:
     """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
-    engine = RelationEngine(relation([file.selection(column, by, groups) for file in files]))
+    whole = relation([file.selection(column, by, groups) for file in files])
+    engine = RelationEngine(whole, _runs(files, column, by, groups))
     table = EngineTable(engine.table, files[0].path, engine)
     group = None if groups is None else GROUP
     read = (
@@ -182,6 +186,18 @@ def _in_duck(
         where = None if by is None else (by, level)
         checked[level] = replace(data, summarize=_refusing(data.summarize, files, column, where))
     return checked
+
+
+def _runs(files: Sequence[DuckFile], column: str, by: str | None, groups: str | None) -> Any:
+    """Some rows from all over the files, where all are large and of a kind that allows it."""
+    few = [files[at] for at in np.linspace(0, len(files) - 1, min(RUNS, len(files))).astype(int)]
+    count = max(1, RUNS // len(few))
+    sources = [(file, file.runs(count, FIT_ROWS // RUNS)) for file in few]
+    if not all(found for _, found in sources):
+        return None
+    return relation(
+        [file.selection(column, by, groups, each) for file, found in sources for each in found]
+    )
 
 
 def _refusing(
