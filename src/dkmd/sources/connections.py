@@ -114,8 +114,7 @@ def _chosen(backend: Any, table: str, where: str) -> Any:
         parsed = [each for each in sqlglot.parse(where, dialect=backend.dialect) if each]
     except sqlglot.ParseError as error:
         raise ValueError(f"--where {where!r} is no condition: {gist(error)}") from None
-    statements = (exp.Query, exp.DDL, exp.DML, exp.Command, exp.Alias)
-    if len(parsed) != 1 or isinstance(parsed[0], statements):
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
         raise ValueError(f"--where {where!r} is no condition such as \"day = '2026-01-01'\"")
     *place, name = name_parts(table)
     where_kept = dict(zip(("db", "catalog"), reversed(place), strict=False))
