@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test check lint types imports test-nojit bench bench-scale study clean
+.PHONY: help demo paper test test-engines check lint types imports test-nojit bench bench-scale study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -24,6 +24,11 @@ paper: $(READY)  ## every table and figure of the paper, into build/paper (under
 
 test: $(READY)  ## the tests and doctests
 	$(BIN)/python -m pytest -q
+
+test-engines: $(READY)  ## the tests of engines on PostgreSQL, Spark and a dask cluster (scripts/install-engines)
+	scripts/install-engines
+	@$(BIN)/python -c 'import pyspark' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres,spark]'
+	DKMD_ENGINES=postgres,spark,dask $(BIN)/python -m pytest -q tests/engines
 
 lint: $(READY)
 	$(BIN)/ruff check .

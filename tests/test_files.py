@@ -22,6 +22,7 @@ from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare, drift
 from dkmd.sources import duck, files
+from dkmd.sources.duck import limit_memory
 from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held
 
@@ -310,3 +311,33 @@ def test_any_bytes_give_an_answer_or_a_clear_error(
     path.write_bytes(content)
     with suppress(ValueError, TypeError):
         compare(path, [1.0, 2.0, 3.0])
+
+
+def test_large_tables_compare_levels_and_groups_as_small_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files of one pattern, in two passes and one more for the groups; in little memory."""
+    rng = np.random.default_rng(4)
+    arm, user = rng.integers(0, 2, 40_000), rng.integers(0, 300, 40_000)
+    lag = rng.gamma(4.0, 5.0, 40_000) + 50.0 + arm + rng.normal(0.0, 2.0, 300)[user]
+    frame = pd.DataFrame({"lag": lag, "arm": arm, "user": user})
+    for part, name in ((frame[:25_000], "a.parquet"), (frame[25_000:], "b.parquet")):
+        part.to_parquet(tmp_path / name)
+    options: Any = {"column": "lag", "by": "arm", "reference": 0, "current": 1, "scale": 10.0}
+    pattern = str(tmp_path / "*.parquet")
+    expected = [compare(pattern, **options, groups=g) for g in (None, "user")]
+    monkeypatch.setattr(files, "LARGE", 1_000)
+    limit_memory("200MB")
+    try:
+        for g, in_memory in zip((None, "user"), expected, strict=True):
+            found = compare(pattern, **options, groups=g)
+            assert found.values is None
+            assert found.shift == pytest.approx(in_memory.shift, abs=1e-8)
+            assert found.pvalue == pytest.approx(in_memory.pvalue, rel=1e-5)
+            assert found.relative_shift == pytest.approx(in_memory.relative_shift, rel=1e-6)
+        with pytest.raises(ValueError, match="has no level '7'"):
+            compare(pattern, **(options | {"current": 7}))
+    finally:
+        limit_memory("8GB")
+    with pytest.raises(ValueError, match="memory must be like 500MB"):
+        limit_memory("1GB; DROP TABLE x")

@@ -386,8 +386,7 @@ def _why_not(
 def open_table(source: Any, name: str, where: Any = None) -> Table:
     """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
     if is_engine_table(source):
-        table = open_engine_table(source, name)
-        return table if where is None else table.filtered(where)
+        return open_engine_table(source, name, where)
     if where is not None:
         raise TypeError("where= is an expression of Ibis and goes with tables of an engine")
     if isinstance(source, str | os.PathLike):

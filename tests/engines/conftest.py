@@ -1,13 +1,15 @@
 """One fixture, ``engine``: DuckDB always, PostgreSQL and Spark where DKMD_ENGINES asks for them.
 
-``make test`` takes DuckDB only; ``make test-engines`` all of them. An engine that is missing is an
-error; DKMD_SKIP_ENGINES (postgres,spark) leaves some out by name.
+``make test`` takes DuckDB only; ``make test-engines`` all of them, and clusters of dask. An engine
+that is missing is an error; DKMD_SKIP_ENGINES (postgres,spark,dask) leaves some out by name.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import pandas as pd
 import pytest
 from engines import servers
 
-KNOWN = ("duckdb", "postgres", "spark")
+KNOWN = ("duckdb", "postgres", "spark", "dask")
 
 
 class Engine:
@@ -32,6 +34,14 @@ class Engine:
 
     def durations(self, table: Any, column: str) -> Any:
         """A table with seconds of a column as durations, in a column ``duration``."""
+        raise NotImplementedError
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """What a statement finds, as a client shows it."""
+        raise NotImplementedError
+
+    def disturb(self) -> None:
+        """Something that happens to engines: it may cost an answer, but never make it wrong."""
         raise NotImplementedError
 
 
@@ -53,6 +63,14 @@ class DuckDB(Engine):
         """By DuckDB's own function."""
         sql = f'SELECT *, to_microseconds(CAST("{column}" * 1e6 AS BIGINT)) AS duration'
         return self.backend.sql(f"{sql} FROM {table.get_name()}")
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """On the same connection."""
+        return pd.DataFrame(self.backend.raw_sql(sql).fetchnumpy())
+
+    def disturb(self) -> None:
+        """The table is gone."""
+        self.backend.raw_sql("DROP TABLE disturbed")
 
 
 class PostgreSQL(Engine):
@@ -95,11 +113,25 @@ class PostgreSQL(Engine):
         sql = f"""SELECT *, "{column}" * interval '1 second' AS duration"""
         return self.backend.sql(f"{sql} FROM {table.get_name()}")
 
+    def query(self, sql: str) -> pd.DataFrame:
+        """By psycopg."""
+        import psycopg
+
+        with psycopg.connect(self.server.url) as connection:
+            cursor = connection.execute(sql)
+            names = [column.name for column in cursor.description or ()]
+            return pd.DataFrame(cursor.fetchall(), columns=names)
+
+    def disturb(self) -> None:
+        """The server is restarted, and every connection lost."""
+        self.server.restart()
+
 
 class Spark(Engine):
     """A session with two executors."""
 
     name = "spark"
+    killed = 0
 
     def __init__(self, session: Any) -> None:
         import ibis
@@ -118,6 +150,29 @@ class Spark(Engine):
         sql = f"SELECT *, {then} AS then, timestamp_micros(0L) AS start FROM {table.get_name()}"
         both = self.backend.sql(sql)
         return both.mutate(duration=both.then - both.start).drop("then", "start")
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """By the session."""
+        found: pd.DataFrame = self.session.sql(sql.rstrip(";")).toPandas()
+        return found
+
+    def disturb(self) -> None:
+        """An executor is killed while it works."""
+        tracker = self.session.sparkContext.statusTracker()
+        threading.Thread(target=self._kill_when, args=(tracker,), daemon=True).start()
+
+    def _kill_when(self, tracker: Any) -> None:
+        servers.wait_until(tracker.getActiveStageIds, 60.0)
+        application = self.session.sparkContext.applicationId
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if "CoarseGrainedExecutorBackend" in words and application in words:
+                os.kill(int(process.name), signal.SIGKILL)
+                self.killed = int(process.name)
+                return
 
 
 def _arrow(frame: pd.DataFrame) -> Any:
@@ -147,7 +202,15 @@ def _parameter(name: str) -> Any:
     return pytest.param(name, marks=[pytest.mark.skip(reason=reason), pytest.mark.left_out])
 
 
-@pytest.fixture(scope="session", params=[_parameter(name) for name in asked_for()])
+SQL = [name for name in asked_for() if name != "dask"]
+
+left_out = os.environ.get("DKMD_SKIP_ENGINES", "").split(",")
+collect_ignore = (
+    [] if "dask" in asked_for() and "dask" not in left_out else ["test_dask_cluster.py"]
+)
+
+
+@pytest.fixture(scope="session", params=[_parameter(name) for name in SQL])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Each engine in turn."""
     # short, and for other users to enter: a server runs as one of them
@@ -163,9 +226,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """PySpark leaves the sockets of its results to the garbage collector."""
-    if "spark" in asked_for():
-        for item in items:
+    """All need compiled code; PySpark leaves its sockets to the garbage collector."""
+    for item in (each for each in items if Path(__file__).parent in each.path.parents):
+        item.add_marker(pytest.mark.slow)
+        if "spark" in asked_for():
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             unraisable = "ignore::pytest.PytestUnraisableExceptionWarning"
             item.add_marker(pytest.mark.filterwarnings(unraisable))

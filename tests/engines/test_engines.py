@@ -218,3 +218,59 @@ def test_a_grid_from_an_odd_sample_is_mended(
     whole = engines._preview
     monkeypatch.setattr(engines, "_preview", lambda rows: np.sort(whole(rows))[:50])
     assert_same(compare(remote, **LEVELS, scale=SCALE), compare(frame, **LEVELS, scale=SCALE))
+
+
+def test_other_doors_lead_to_the_same_table(table: tuple[pd.DataFrame, Any], engine: Any) -> None:
+    """A relation of DuckDB, a DataFrame of Spark with a duration, the URL of a database."""
+    frame, _ = table
+    expected = compare(frame, **LEVELS, scale=SCALE)
+    if engine.name == "duckdb":
+        import duckdb
+
+        assert_same(compare(duckdb.sql("FROM frame"), **LEVELS, scale=SCALE), expected)
+    elif engine.name == "postgres":
+        url = engine.server.url.replace("postgresql://", "postgresql+psycopg://")
+        assert_same(compare(url, table="public.requests", **LEVELS, scale=SCALE), expected)
+    else:
+        spark = engine.session.sql(
+            "SELECT *, make_dt_interval(0, 0, 0, CAST(host AS DECIMAL(18, 6))) AS d FROM requests"
+        )
+        assert_same(compare(spark, **LEVELS, scale=SCALE), expected)
+        options: Any = LEVELS | {"scale": SCALE}
+        found = compare(spark, **(options | {"column": "d"}))
+        assert_same(found, compare(frame, **(options | {"column": "host"})))
+
+
+def test_frames_of_polars_come_through_ibis_too(table: tuple[pd.DataFrame, Any]) -> None:
+    import polars as pl
+
+    frame, _ = table
+    remote = ibis.polars.connect({"t": pl.from_pandas(frame)}).table("t")
+    found = compare(remote, **LEVELS, scale=SCALE, where=ibis._.host < 20)
+    assert_same(found, compare(frame[frame["host"] < 20], **LEVELS, scale=SCALE))
+
+
+def test_few_queries_are_made(
+    table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sample and an aggregate, for two levels as for many; one more for groups."""
+    from dkmd.sources import engines
+
+    _, remote = table
+    queries: list[str] = []
+    for name in ("sample", "run"):
+        inner = getattr(engines.IbisEngine, name)
+
+        def counted(engine: Any, *words: Any, name: str = name, inner: Any = inner) -> Any:
+            queries.append(name)
+            return inner(engine, *words)
+
+        monkeypatch.setattr(engines.IbisEngine, name, counted)
+    compare(remote, **LEVELS)
+    sampling = [*queries]
+    assert sampling.count("sample") == 1
+    assert sampling[-1] == "run"
+    assert len(sampling) <= 4  # some engines sample by running queries
+    queries.clear()
+    compare(remote, **LEVELS, groups="host")
+    assert len(queries) == len(sampling) + 2  # at ψ of the values, and of their logarithms

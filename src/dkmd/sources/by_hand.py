@@ -250,7 +250,7 @@ def _check_bins(where: str, rows: Mapping[str, Any]) -> None:
     inside = (np.abs(mean) >= EDGES[k] * (1.0 - 1e-9) - 1e-9) & (
         np.abs(mean) <= EDGES[k + 1] * (1.0 + 1e-9) + 1e-9
     )
-    if not np.all(inside & ((mean < 0.0) == below | (np.abs(mean) < 1e-9))):
+    if not np.all(inside & (((mean < 0.0) == below) | (np.abs(mean) < 1e-9))):
         raise ValueError(f"{where}: sums do not belong to their bins; was the file changed?")
     squares = rows["squares"][regular]
     if np.any(squares < count[regular] * mean**2 * (1.0 - 1e-9) - 1e-300):

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dkmd.sources.engines import EngineError, EngineTable, IbisEngine, RelationEngine, gist
+from dkmd.sources.samples import FrameTable, Table
 
 EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "duckdb": "ibis"}
 """What to install for a URL that begins like this."""
@@ -32,8 +33,19 @@ def is_url(source: Any) -> bool:
     return isinstance(source, str) and SCHEME.match(source) is not None
 
 
-def open_engine_table(source: Any, name: str) -> EngineTable:
-    """A table of an engine, where its data stay."""
+def open_engine_table(source: Any, name: str, where: Any = None) -> Table:
+    """A table of an engine, where its data stay, or those of its rows for which ``where`` holds."""
+    if _is_polars(source):  # in this process anyway, and it knows no SQL
+        return FrameTable((source if where is None else source.filter(where)).to_polars(), name)
+    table = _engine_table(source, name)
+    return table if where is None else table.filtered(where)
+
+
+def _is_polars(source: Any) -> bool:
+    return hasattr(source, "get_backend") and str(source.get_backend().name) == "polars"
+
+
+def _engine_table(source: Any, name: str) -> EngineTable:
     if isinstance(source, EngineTable):
         return source
     package = type(source).__module__.partition(".")[0]
@@ -114,8 +126,7 @@ def _chosen(backend: Any, table: str, where: str) -> Any:
         parsed = [each for each in sqlglot.parse(where, dialect=backend.dialect) if each]
     except sqlglot.ParseError as error:
         raise ValueError(f"--where {where!r} is no condition: {gist(error)}") from None
-    statements = (exp.Query, exp.DDL, exp.DML, exp.Command, exp.Alias)
-    if len(parsed) != 1 or isinstance(parsed[0], statements):
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
         raise ValueError(f"--where {where!r} is no condition such as \"day = '2026-01-01'\"")
     *place, name = name_parts(table)
     where_kept = dict(zip(("db", "catalog"), reversed(place), strict=False))
