@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,7 @@ def spark(folder: Path, executors: int = 2) -> Iterator[Any]:
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         raise RuntimeError(MISSING.format("Java", "spark"))
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # dkmd is installed there
     from pyspark.sql import SparkSession
 
     settings = {

@@ -154,7 +154,7 @@ def _ibis_extent(table: Any) -> Extent:
     query = table.aggregate(
         rows=table.count(),
         known=value.count(),
-        nan=value.isnan().cast("int64").sum(),
+        nan=value.isnan().sum(),
         low=value.min(),
         high=value.max(),
     )
@@ -185,7 +185,13 @@ def _of_spark(x: Any, y: Any, witness: Witness, column: str | None) -> float:
     # equal values never lie in two ranges
     ranged = parts[0].union(parts[1]).repartitionByRange(VALUE).sortWithinPartitions(VALUE)
     schema = ", ".join([*(f"{name} double" for name in RiemannBlock.__slots__), "rows long"])
-    found = ranged.mapInArrow(_partition_block(witness), schema).collect()
+    try:
+        found = ranged.mapInArrow(_partition_block(witness), schema).collect()
+    except Exception as error:
+        if "No module named 'dkmd'" in str(error):
+            where = "the Python of Spark's executors has no dkmd: install it there (PYSPARK_PYTHON)"
+            raise RuntimeError(where) from None
+        raise
     runs = [Run(RiemannBlock(*row[:-1]), row[-1]) for row in found]
     return _total(sorted(runs, key=lambda run: run.block.first), n + m)
 
