@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -31,6 +32,7 @@ from timing import best_seconds, extra_mebibytes, machine, peak_of_command
 from dkmd import compare, drift
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "tests"))  # where servers of engines are started
 OUTPUT = HERE / "scale.json"
 PAGE = HERE.parent / "docs" / "scale.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -218,10 +220,65 @@ def write_variants(path: Path, rows: int) -> None:
             writer.write_table(pa.table([variant, values], schema=schema), row_group_size=ROW_GROUP)
 
 
+ENGINE_ROWS = 5_000_000
+
+
+def postgres(_: argparse.Namespace) -> Iterator[Measured]:
+    """compare of a table against PostgreSQL's own avg and var, warm."""
+    import ibis
+    import psycopg
+    from engines import servers
+
+    folder = Path(tempfile.mkdtemp(prefix="dkmd-scale-"))
+    with servers.postgres(folder) as server, psycopg.connect(server.url) as connection:
+        cursor = connection.cursor()
+        cursor.execute("CREATE TABLE requests (variant text, v float8)")
+        with cursor.copy("COPY requests FROM STDIN") as copy:
+            for variant, value in _requests():
+                copy.write_row((variant, value))
+        connection.commit()
+        cursor.execute("ANALYZE requests")
+        query = AVG_AND_VAR.format(table="requests")
+        table = ibis.connect(server.url.replace("postgresql", "postgres")).table("requests")
+        yield _engine("postgres", table, lambda: cursor.execute(query).fetchall())
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def spark(_: argparse.Namespace) -> Iterator[Measured]:
+    """compare of a cached dataframe against Spark's own avg and var, warm."""
+    from engines import servers
+
+    path = BUILD / "spark.parquet"
+    write_variants(path, ENGINE_ROWS)
+    folder = Path(tempfile.mkdtemp(prefix="dkmd-scale-"))
+    with servers.spark(folder) as session:
+        frame = session.read.parquet(str(path)).repartition(2).cache()
+        frame.createOrReplaceTempView("requests")
+        query = AVG_AND_VAR.format(table="requests")
+        yield _engine("spark", frame, lambda: session.sql(query).collect())
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _engine(name: str, table: Any, own: Callable[[], object]) -> Measured:
+    options: dict[str, Any] = {"by": "variant", "reference": "A", "current": "B"}
+    a, b = best_seconds(lambda: compare(table, column="v", **options), own, budget=30.0)
+    return _ratio(name, f"compare, {ENGINE_ROWS:.0e} rows", "its avg and var", a, b, 5.0)
+
+
+def _requests() -> Iterator[tuple[str, float]]:
+    rng = np.random.default_rng(0)
+    for _ in range(ENGINE_ROWS // ROW_GROUP):
+        code = rng.integers(0, 2, ROW_GROUP)
+        values = 80.0 + 5.0 * rng.standard_gamma(4.0, ROW_GROUP) + 0.01 * code
+        yield from zip(np.where(code == 1, "B", "A").tolist(), values.tolist(), strict=True)
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Measured]]] = {
     "memory": in_memory,
     "drift": many_columns,
     "duckdb": duck,
+    "postgres": postgres,
+    "spark": spark,
 }
 
 

@@ -99,6 +99,22 @@ def test_large_arrays_are_compared_by_bins_with_the_same_answer(
     assert [o.value for o in many.peers().rows[1:4]] == [o.value for o in few.peers().rows[1:4]]
 
 
+@pytest.mark.parametrize("family", ["latency", "exponential", "counts"])
+def test_a_width_that_data_choose_depends_on_the_grid_no_more_than_documented(family: str) -> None:
+    """The median of distances is known to a bin: a thousandth of the scale."""
+    x, y = _pair(family)
+    fitted = Grid.fit(x, y)
+    results = []
+    for offset, factor in ((0.0, 1.0), (0.7, 1.3), (-1.9, 0.6)):
+        grid = Grid(fitted.center + offset * fitted.unit, factor * fitted.unit)
+        results.append(dkmd_2samp(Summary.of(x, grid), Summary.of(y, grid)))
+    scales = [result.outcome().robust_scale for result in results]
+    assert scales == pytest.approx([scales[0]] * 3, rel=2e-3)
+    statistics = [result.statistic for result in results]
+    assert statistics == pytest.approx([statistics[0]] * 3, abs=2e-5 * scales[0])
+    assert np.ptp(statistics) < 0.01 * results[0].standard_error
+
+
 def test_neighbours_of_a_long_sample_are_judged_by_stretches_of_it() -> None:
     rng = np.random.default_rng(2)
     noise = rng.normal(size=2_000_000)
