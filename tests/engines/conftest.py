@@ -153,8 +153,8 @@ class Spark(Engine):
 
     def query(self, sql: str) -> pd.DataFrame:
         """By the session."""
-        found: pd.DataFrame = self.session.sql(sql.rstrip(";")).toPandas()
-        return found
+        found = self.session.sql(sql.strip().rstrip(";"))
+        return pd.DataFrame([tuple(row) for row in found.collect()], columns=found.columns)
 
     def disturb(self) -> None:
         """An executor is killed while it works."""

@@ -99,7 +99,7 @@ class DuckFile:
             )
         return values, np.asarray(labels.data).astype(str)
 
-    def selection(self, column: str, by: str | None, groups: str | None) -> tuple[str, list[Any]]:
+    def selection(self, column: str, by: str | None, groups: str | None) -> str:
         """SQL of a column as a double, with a column of levels and one of groups as text."""
         names = {"sample": by, "measured_on": groups}
         extra = "".join(
@@ -107,8 +107,9 @@ class DuckFile:
             for alias, name in names.items()
             if name is not None
         )
-        sql = f"SELECT {self._number(column)} AS x{extra} FROM {self._source.sql}"
-        return sql, list(self._source.parameters)
+        # DuckDB holds the whole result of a relation with parameters: the path goes in as text
+        source = self._source.sql.replace("?", _text(self.path), 1)
+        return f"SELECT {self._number(column)} AS x{extra} FROM {source}"
 
     def refuse_words(self, column: str, where: Where) -> None:
         """Name the first cell that is neither a number nor a word for a missing value."""
@@ -227,11 +228,9 @@ def _connection() -> Any:
     return connection
 
 
-def relation(selections: Sequence[tuple[str, list[Any]]]) -> Any:
+def relation(selections: Sequence[str]) -> Any:
     """Selections of several files, one below the other, on a connection of their own."""
-    sql = " UNION ALL ".join(sql for sql, _ in selections)
-    parameters = [parameter for _, given in selections for parameter in given]
-    return _connection().cursor().sql(sql, params=parameters)
+    return _connection().cursor().sql(" UNION ALL ".join(selections))
 
 
 def limit_memory(limit: str) -> None:
