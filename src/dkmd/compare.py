@@ -16,6 +16,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from dkmd.calls import recorded
 from dkmd.comparison import QUANTILES, Comparison, Comparisons, Drift, SampleFacts
 from dkmd.grid import Grid
 from dkmd.inference import Side
@@ -114,6 +115,7 @@ def compare(
 ) -> Comparison | Comparisons: ...
 
 
+@recorded
 def compare(
     *samples: Any,
     reference: Any = None,
@@ -224,6 +226,7 @@ def compare_levels(
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
 
 
+@recorded
 def drift(
     reference: Any,
     current: Any,
@@ -384,7 +387,7 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     grouped = isinstance(reference.data, Held) and reference.data.groups is not None
     psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
     facts = [
-        _facts(look, side.label, center, psi)
+        sample_facts(look, side.label, center, psi)
         for look, side, center in zip(looks, (reference, current), _centers(outcome), strict=True)
     ]
     notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
@@ -488,7 +491,7 @@ def _centers(outcome: Any) -> tuple[float, float]:
     return outcome.pair.origin + before, outcome.pair.origin + after
 
 
-def _facts(
+def sample_facts(
     look: Array | Summary | None, label: str, center: float, psi: Witness | None
 ) -> SampleFacts:
     """Counts and quantiles of one side, exact where the values are held."""

@@ -8,8 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from dkmd.cli import NO_ANSWER
-from dkmd.cli.options import Alpha, Column, Groups, Json, Margin, Quiet, margin_of
-from dkmd.cli.show import show_answer, show_json, working
+from dkmd.cli.options import (
+    Alpha,
+    Column,
+    Groups,
+    Json,
+    Margin,
+    Quiet,
+    Report,
+    margin_of,
+    require_folder,
+)
+from dkmd.cli.show import show_answer, show_json, working, write_report
 
 
 def compare(
@@ -33,6 +43,7 @@ def compare(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also show what other statistics would say.")
     ] = False,
+    report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -46,12 +57,13 @@ def compare(
       dkmd compare examples/data/before.txt examples/data/after.txt --margin 2%
       dkmd compare examples/data/latency_before.csv examples/data/latency_after.csv
       dkmd compare examples/data/flights.parquet -c dep_delay --by origin
-          --reference JFK --current EWR
+          --reference JFK --current EWR --report delays.html
     """
     from dkmd.compare import compare as run
     from dkmd.comparison import Comparison
 
     _check(files, by, reference, current)
+    require_folder(report)
     options: dict[str, Any] = {
         "column": column,
         "groups": groups,
@@ -70,6 +82,7 @@ def compare(
         show_answer(answer.headline(), rows, () if quiet else notes)
         if peers and isinstance(answer, Comparison):
             print(f"\n{answer.peers()}")
+    write_report(answer, report, quiet)
     several = [answer] if isinstance(answer, Comparison) else list(answer.values())
     return NO_ANSWER if all(math.isnan(each.pvalue) for each in several) else 0
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dkmd.cli.options import Alpha, Groups, Json, Margin, Quiet, margin_of
-from dkmd.cli.show import progress, show_answer, show_json
+from dkmd.cli.options import Alpha, Groups, Json, Margin, Quiet, Report, margin_of, require_folder
+from dkmd.cli.show import progress, show_answer, show_json, write_report
 
 
 def drift(
@@ -20,6 +20,7 @@ def drift(
     margin: Margin = None,
     groups: Groups = None,
     alpha: Alpha = 0.05,
+    report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -31,10 +32,11 @@ def drift(
     \b
     Example:
       dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet
-          --margin 0.1sd
+          --margin 0.1sd --report drift.html
     """
     from dkmd.compare import drift as run
 
+    require_folder(report)
     with progress(quiet) as bars:
         bar = bars.add_task("columns", total=None)
 
@@ -54,4 +56,5 @@ def drift(
         show_json(answer.to_json(), answer.notes())
     else:
         show_answer(answer.headline(), [] if quiet else answer.table(), answer.notes())
+    write_report(answer, report, quiet)
     return 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +24,10 @@ Alpha = Annotated[
     float, typer.Option(help="Level: intervals have confidence 1 - alpha, p-values count below it.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Report = Annotated[
+    Path | None,
+    typer.Option(help="Also write a page with figures to this file: HTML that needs no network."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, in one line.")]
 
 
@@ -30,3 +37,23 @@ def margin_of(text: str | None) -> float | str | None:
         return None if text is None else float(text)
     except ValueError:
         return text
+
+
+def require_folder(path: Path | None) -> None:
+    """A page that could not be written is an error before the work, not after it."""
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"there is no folder {path.parent}")
+    if path is not None and path.is_dir():
+        raise ValueError(f"{path} is a folder: give the name of a file")
+
+
+def command_line() -> str:
+    """What was typed, fit for a shell, without the options that only say where a page goes."""
+    words = iter(sys.argv[1:])
+    kept = ["dkmd"]
+    for word in words:
+        if word == "--report":
+            next(words, None)
+        elif word != "--debug" and not word.startswith("--report="):
+            kept.append(word)
+    return shlex.join(kept)
