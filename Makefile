@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## compare, drift and gate on the shipped data, and what other statistics say
+demo: $(READY)  ## compare, drift and gate on the shipped data, with pages in build/demo
 	@$(BIN)/python examples/demo.py
 
 paper: $(READY)  ## every table and figure of the paper, into build/paper (under 3 minutes)
