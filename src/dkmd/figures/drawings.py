@@ -154,7 +154,7 @@ def interval_bar(
 def interval_scale(extent: float, percent: bool, paint: Paint) -> str:
     """The axis that all interval bars of a page share."""
     across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)
-    shown = max((t for t in ticks(0.0, extent, 3) if t > 0.0), default=extent)
+    shown = max((t for t in ticks(0.0, 0.75 * extent, 3) if t > 0.0), default=0.5 * extent)
     texts = tick_words([shown, 2.0 * shown])
     sign = " %" if percent else ""
     labels = ((-shown, MINUS + texts[0] + sign), (0.0, "0"), (shown, f"+{texts[0]}{sign}"))

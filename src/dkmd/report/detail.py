@@ -24,15 +24,12 @@ def detail(row: Row, contents: Contents, command: str | None) -> str:
     parts = [
         f'<p class="said">{escape(row.headline)}</p>' if several else "",
         f'<ul class="watch">{warnings}</ul>' if warnings else "",
-        '<div class="grid"><div><div class="figures">',
-        "".join(_figures(row)),
-        "</div>",
+        f'<div class="grid"><div class="figures">{"".join(_figures(row))}</div>',
+        f'<div class="tables">{_block("Numbers", _numbers(row))}',
+        f"{_block('What others say', _others(row))}</div>",
         _block("Settings", _settings(row), "settings"),
         _block("Reproduce", asked(row.call, _own(row, contents, command)), "again"),
-        '</div><div class="tables">',
-        _block("Numbers", _numbers(row)),
-        _block("What others say", _others(row)),
-        "</div></div>",
+        "</div>",
     ]
     return "".join(parts)
 

@@ -22,7 +22,7 @@ from dkmd.gate import NOT_WORSE, WORSE, Gate, GateRow
 from dkmd.margins import Margin, parse_margin
 from dkmd.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.result import ExactOutcome
-from dkmd.wording import count, level_of, percent, plain, short_p
+from dkmd.wording import amount, count, level_of, percent, plain, short_p
 
 Interval = tuple[float, float]
 NOTHING: Interval = (math.nan, math.nan)
@@ -307,7 +307,7 @@ def _benchmark(gate: Gate, row: GateRow) -> Row:
         else "flat",
         mark={"△": "▲", "▽": "▼"}.get(sign, sign) if clear else sign,
         word=row.verdict if outcome is not None else "no answer",
-        headline=_said(row, gate),
+        headline=_said(row, gate, relative if row.relative else shift),
         shift=shift,
         percent=relative,
         scale=outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan,
@@ -339,14 +339,19 @@ def _relative(gate: Gate, row: GateRow) -> Measured:
     return Measured(middle, (low, high))
 
 
-def _said(row: GateRow, gate: Gate) -> str:
+def _said(row: GateRow, gate: Gate, change: Measured) -> str:
     """A benchmark in one sentence."""
     margin = plain_margin(gate.margin, row.unit)
     verdict = {
         WORSE: f"is WORSE by more than {margin}",
         NOT_WORSE: f"is not worse by more than {margin}",
     }.get(row.verdict, f"cannot be told from a margin of {margin} (INCONCLUSIVE)")
-    return f"{row.name} {verdict}."
+    if math.isnan(change.middle):
+        return f"{row.name} {verdict}."
+    unit = "%" if row.relative else row.unit
+    shown, high = (amount(v, unit) for v in (change.middle, change.interval[1]))
+    interval = f"{level_of(1.0 - GATE_CONFIDENCE)} interval {amount(change.interval[0])} to {high}"
+    return f"{row.name} {verdict}: {shown} ({interval}), p (worse) = {short_p(row.pvalue)}."
 
 
 def _is_percent(margin: Margin | None) -> bool:
