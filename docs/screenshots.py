@@ -57,7 +57,9 @@ def _save(page: Page, name: str) -> None:
     small = image.quantize(COLOURS, dither=Image.Dither.NONE)
     target = OUT / f"{name}.png"
     small.save(target, optimize=True)
-    print(f"{target.relative_to(ROOT)}: {image.width} × {image.height}, {target.stat().st_size} bytes")
+    print(
+        f"{target.relative_to(ROOT)}: {image.width} × {image.height}, {target.stat().st_size} bytes"
+    )
 
 
 if __name__ == "__main__":

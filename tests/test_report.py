@@ -9,8 +9,6 @@ import math
 import os
 import re
 import shlex
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from shell import ROOT, run
 
 import dkmd
 from dkmd import Comparison, Comparisons, Drift, Grid, Summary, compare, drift
@@ -31,9 +30,7 @@ from dkmd.sources.benchmarks import Measurements
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
-ROOT = Path(__file__).parent.parent
 DATA, BENCH = ROOT / "examples" / "data", ROOT / "examples" / "bench"
-COMMAND = Path(sys.executable).parent / "dkmd"
 
 ATTACKS = (
     "<img src=x onerror=alert(1)>",
@@ -375,9 +372,7 @@ def test_the_command_of_a_row_gives_its_numbers_again() -> None:
     assert call is not None
     command = call.command()
     assert command is not None
-    done = subprocess.run(
-        [COMMAND, *shlex.split(command)[1:], "--json"], capture_output=True, text=True, check=True
-    )
+    done = run(*shlex.split(command)[1:], "--json")
     assert json.loads(done.stdout)["shift"] == levels["LGA"].shift
 
 
@@ -421,19 +416,13 @@ def test_options_without_a_flag_leave_no_command() -> None:
     )
 
 
-def _run(*words: str, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([COMMAND, *words], capture_output=True, text=True, cwd=cwd, check=False)
-    assert done.returncode == code, done.stderr
-    return done
-
-
 def test_compare_writes_a_page_and_says_where(tmp_path: Path) -> None:
     name = "it's <b>before.csv"
     (tmp_path / name).write_bytes((DATA / "latency_before.csv").read_bytes())
     words = ["compare", name, str(DATA / "latency_after.csv"), "--margin", "2%"]
-    done = _run(*words, "--report", "out.html", cwd=tmp_path)
+    done = run(*words, "--report", "out.html", cwd=tmp_path)
     assert done.stderr == "dkmd: the report is in out.html\n"
-    assert done.stdout == _run(*words, cwd=tmp_path).stdout
+    assert done.stdout == run(*words, cwd=tmp_path).stdout
     code = "".join(Parsed((tmp_path / "out.html").read_text()).texts["code"])
     assert code.startswith(shlex.join(["dkmd", *words]))
     assert f"dkmd.compare({name!r}, " in code
@@ -441,7 +430,7 @@ def test_compare_writes_a_page_and_says_where(tmp_path: Path) -> None:
 
 def test_drift_writes_a_page_beside_its_json(tmp_path: Path) -> None:
     files = [str(DATA / f"flights_{month}.parquet") for month in ("january", "july")]
-    done = _run("drift", *files, "--json", f"--report={tmp_path / 'd.html'}", cwd=tmp_path)
+    done = run("drift", *files, "--json", f"--report={tmp_path / 'd.html'}", cwd=tmp_path)
     assert json.loads(done.stdout)["format"] == "dkmd-drift"
     codes = Parsed((tmp_path / "d.html").read_text()).texts["code"]
     assert shlex.join(["dkmd", "drift", *files, "--json"]) in codes
@@ -450,16 +439,16 @@ def test_drift_writes_a_page_beside_its_json(tmp_path: Path) -> None:
 
 def test_a_gate_keeps_its_exit_code_beside_a_page(tmp_path: Path) -> None:
     files = [str(BENCH / f"pyperf-{build}.json") for build in ("main", "branch")]
-    _run("gate", *files, "--margin", "3%", "-q", "--report", "g.html", cwd=tmp_path, code=1)
+    run("gate", *files, "--margin", "3%", "-q", "--report", "g.html", cwd=tmp_path, code=1)
     seen = Parsed((tmp_path / "g.html").read_text())
     assert "Gate: failed" in seen.text()
     assert any("load_benchmarks(" in code and "margin='3%'" in code for code in seen.texts["code"])
 
 
 def test_a_page_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
-    done = _run("compare", "a", "b", "--report", "no/where.html", cwd=tmp_path, code=2)
+    done = run("compare", "a", "b", "--report", "no/where.html", cwd=tmp_path, code=2)
     assert done.stderr == "dkmd: there is no folder no\n"
-    done = _run("drift", "a", "b", "--report", ".", cwd=tmp_path, code=2)
+    done = run("drift", "a", "b", "--report", ".", cwd=tmp_path, code=2)
     assert "is a folder" in done.stderr
 
 

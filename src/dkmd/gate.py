@@ -118,12 +118,13 @@ class Gate:
         return f"PASSED: none of {total} benchmarks is worse by more than {margin}."
 
     def table(self) -> list[tuple[str, ...]]:
-        """A row per benchmark under a head, and the geometric mean of all of them."""
+        """A row per benchmark under a head, and the geometric mean of all that have a factor."""
         head = ("", "reference", "current", "change", "95 % interval", "p (worse)", "n", "verdict")
         rows = [_table_row(row) for row in self.rows]
-        factor = self.geometric_mean
-        mean = "" if math.isnan(factor) else percent(100.0 * (factor - 1.0))
-        return [head, *rows, ("geometric mean", "", "", mean, "", "", "", "")]
+        if not math.isnan(self.geometric_mean):
+            mean = percent(100.0 * (self.geometric_mean - 1.0))
+            rows.append(("geometric mean", "", "", mean, "", "", "", ""))
+        return [head, *rows]
 
     def notes(self) -> list[str]:
         """What a table does not show: reasons, and benchmarks that are on one side only."""

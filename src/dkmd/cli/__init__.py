@@ -55,6 +55,8 @@ def _run(arguments: list[str], debug: bool) -> int:
         if debug:
             raise
         return _fail(str(error) or type(error).__name__, BAD_INPUT)
+    if code == INTERRUPTED:  # Typer's answer to Ctrl-C
+        return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 

@@ -55,6 +55,7 @@ def drift(
     if json:
         show_json(answer.to_json(), answer.notes())
     else:
-        show_answer(answer.headline(), [] if quiet else answer.table(), answer.notes())
+        rows = [] if quiet else answer.table()
+        show_answer(answer.headline(), rows, () if quiet else answer.notes())
     write_report(answer, report, quiet)
     return 0

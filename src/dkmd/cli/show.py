@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -11,8 +12,25 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.status import Status
+from rich.text import Text
 
 from dkmd.cli.options import command_line
+
+STYLES = {
+    "HIGHER": "dark_orange",
+    "LOWER": "dodger_blue1",
+    "EQUIVALENT": "green",
+    "INCONCLUSIVE": "yellow",
+    "PASSED": "green",
+    "FAILED": "red",
+    "increase": "dark_orange",
+    "decrease": "dodger_blue1",
+    "equivalent": "green",
+    "inconclusive": "yellow",
+    "not worse": "green",
+    "worse": "red",
+}
+"""Words that a reader looks for. A direction is neither good nor bad: only the gate has red."""
 
 
 def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[str]) -> None:
@@ -20,16 +38,36 @@ def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[st
     from dkmd.wording import text_table
 
     console = Console(highlight=False, markup=False, emoji=False)
-    _line(console, headline, "bold")
+    _say(console, _emphasized(headline))
     if rows:
         print()
-        for at, line in enumerate(text_table(rows).splitlines()):
-            _line(console, line, "" if at else "dim")
+        for row, line in zip(rows, text_table(rows).splitlines(), strict=True):
+            styled = Text(line, "dim") if row is rows[0] else _with_verdict(row, line)
+            console.print(styled, soft_wrap=True)
     notes = list(notes)
     if notes:
         print()
     for note in notes:
-        _line(console, f"Watch out: {note}.", "yellow")
+        _say(console, Text(f"Watch out: {note}.", "yellow"))
+
+
+def _emphasized(headline: str) -> Text:
+    """The answer in bold, the word that matters in its colour."""
+    text = Text(headline, "bold")
+    found = re.search(rf"\b({'|'.join(filter(str.isupper, STYLES))})\b", headline)
+    if found:
+        text.stylize(STYLES[found[0]], *found.span())
+    return text
+
+
+def _with_verdict(row: Sequence[str], line: str) -> Text:
+    """A line of a table with its verdict, one cell of it, in colour."""
+    text = Text(line)
+    for cell in row[1:]:
+        if cell in STYLES:
+            at = line.rindex(cell)
+            text.stylize(STYLES[cell], at, at + len(cell))
+    return text
 
 
 def show_json(text: str, notes: Iterable[str] = ()) -> None:
@@ -55,9 +93,9 @@ def write_report(answer: Reported, path: Path | None, quiet: bool) -> None:
         print(f"dkmd: the report is in {path}", file=sys.stderr)
 
 
-def _line(console: Console, text: str, style: str) -> None:
-    """One line, never folded: a pipe has no width."""
-    console.print(text, style=style or None, soft_wrap=True)
+def _say(console: Console, text: Text) -> None:
+    """A sentence: folded between words on a terminal only, since a pipe has no width."""
+    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def working(words: str, quiet: bool = False) -> AbstractContextManager[object]:

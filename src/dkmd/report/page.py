@@ -188,7 +188,8 @@ def _cells(row: Row, contents: Contents, extent: float) -> Iterator[str]:
         f"{row.mark}</i>{escape(row.word)}</td>"
     )
     yield _number_cell("shift", amount(row.shift.middle, row.unit), row.shift.middle)
-    yield f'<td data-h="interval" data-v="{_sortable(measured.middle)}">{bar}</td>'
+    value = _sortable(measured.middle)
+    yield f'<td data-h="interval" data-v="{value}" title="{escape(label)}">{bar}</td>'
     yield _number_cell("percent", _percent(row.percent.middle), row.percent.middle)
     yield _number_cell(contents.p_is, short_p(row.pvalue) or "–", row.pvalue)
     yield (

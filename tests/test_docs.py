@@ -1,0 +1,43 @@
+"""The pages show what the commands really print: every ``$ dkmd …`` block is run again.
+
+``python tests/test_docs.py`` writes what they print now into the pages.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from shell import ROOT, here
+
+PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md"]
+BLOCK = re.compile(r"(?<=^```\n)\$ (dkmd .*)\n((?:.*\n)*?)(?=```$)", re.M)
+
+
+def printed(command: str) -> str:
+    """What a command prints, run beside the shipped file that it names."""
+    words = shlex.split(command)[1:]
+    folders = (ROOT / "examples" / name for name in ("data", "bench"))
+    folder = next(f for f in folders if any((f / word).is_file() for word in words))
+    return here(*words, cwd=folder, code=None).stdout
+
+
+def _blocks() -> list[tuple[str, str, str]]:
+    found = [(page, match) for page in PAGES for match in BLOCK.finditer(page.read_text())]
+    return [(page.name, match[1], match[2]) for page, match in found]
+
+
+def test_the_pages_show_commands() -> None:
+    assert len(_blocks()) >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "command", "shown"), _blocks())
+def test_a_page_shows_what_a_command_prints(page: str, command: str, shown: str) -> None:
+    assert shown == printed(command)
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        path.write_text(BLOCK.sub(lambda m: f"$ {m[1]}\n{printed(m[1])}", path.read_text()))
