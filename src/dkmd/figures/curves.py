@@ -145,7 +145,7 @@ def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[flo
         low, high = low - scale, high + scale
     # a density of few values is wide, and should end inside
     blur = max(_silverman(side, scale) for side in (y, x) if side.finite)
-    room = min(max(0.06 * (high - low), 2.5 * blur), 0.5 * (high - low))
+    room = min(max(0.06 * (high - low), 2.5 * blur), high - low)
     return low - room, high + room
 
 

@@ -88,7 +88,8 @@ def quantile_shifts(
             parts.append(_dot(across(difference), y, 3.5, paint("pt")))
     choices = (ticks(across.low, across.high, most) for most in (4, 5, 6, 8))
     at = next((some for some in choices if len(some) > 2), [0.0])
-    parts += _scale(across, at, FLOOR, paint, signs=True)
+    labels = [f"+{t}" if v > 0.0 else t for v, t in zip(at, tick_words(at), strict=True)]
+    parts += _scale(across, at, labels, paint)
     return drawing(WIDTH, HEIGHT, parts, "How far each quantile moved")
 
 
@@ -104,10 +105,7 @@ def differences(curves: Curves, paint: Paint) -> str:
         part = sign * np.maximum(sign * curves.difference, 0.0)
         heights = up.all(part)
         for run in _runs(part):
-            # from and to the line of zero, at the ends of the window too
-            at = np.pad(x[run], 1, mode="edge")
-            height = np.pad(heights[run], 1, constant_values=middle)
-            parts.append(stroke(path(at, height), paint(role)))
+            parts.append(stroke(_area(x[run], heights[run], middle), paint(role)))
     parts.append(line(LEFT, middle, RIGHT, middle, paint("ax")))
     leaning = float(curves.difference @ (curves.x - curves.x.mean()))
     sides = ((LEFT, "tx"), (RIGHT, "te"))  # each label where its own area is not
@@ -192,11 +190,16 @@ def _shapes(
     for shape, who, side in sides:
         if peak > 0.0:
             heights = up.all(shape.density[::every])
-            parts.append(stroke(path(x, heights), paint(f"{who}a")))
+            parts.append(stroke(_area(x, heights, floor), paint(f"{who}a")))
         bars = _bars(shape, across, Axis(0.0, most or 1.0, floor, top), side * (1 if small else 2))
         if bars:
             parts.append(stroke(bars, paint(f"{who}s" if small else f"{who}b")))
     return parts
+
+
+def _area(x: Array, y: Array, ground: float) -> str:
+    """A curve from the ground and back to it, at the ends of the window too."""
+    return path(np.pad(x, 1, mode="edge"), np.pad(y, 1, constant_values=ground))
 
 
 def _bars(shape: Shape, across: Axis, up: Axis, aside: float) -> str:
@@ -238,26 +241,34 @@ def _moved(curves: Curves, unit: str) -> str:
 def _bottom(curves: Curves, across: Axis, paint: Paint) -> list[str]:
     """The axis of values below a figure."""
     low, high = (curves.origin + v for v in (curves.low, curves.high))
-    for most in (6, 4, 3, 2):
-        at = ticks(low, high, most)
-        if sum(6.2 * len(t) + 14.0 for t in tick_words(at)) < across.end - across.start:
-            break
     shifted = Axis(low, high, across.start, across.end)
-    return _scale(shifted, at, FLOOR, paint)
+    for most in (6, 4, 3):
+        at = ticks(low, high, most)
+        labels = tick_words(at)
+        if len(at) > 1 and _fits(labels, across):
+            return _scale(shifted, at, labels, paint)
+    # numbers too long to stand side by side: one of them, and the others as distances from it
+    at = ticks(low, high, 4)
+    middle = len(at) // 2
+    if at:
+        labels = [signed_number(v - at[middle]) for v in at]
+        labels[middle] = tick_words([at[middle], at[middle] + 1.0])[0]
+    return _scale(shifted, at, labels, paint)
 
 
-def _scale(
-    across: Axis, at: Sequence[float], floor: float, paint: Paint, signs: bool = False
-) -> list[str]:
-    """A line with ticks and their numbers; those at the ends stay inside."""
-    marks = "".join(f"M{number(across(v))} {number(floor)}v4" for v in at)
-    ground = f"M{number(across.start)} {number(floor)}H{number(across.end)}"
+def _fits(labels: Sequence[str], across: Axis) -> bool:
+    return sum(6.2 * len(text) + 14.0 for text in labels) < across.end - across.start
+
+
+def _scale(across: Axis, at: Sequence[float], labels: Sequence[str], paint: Paint) -> list[str]:
+    """A line with ticks and their labels; those at the ends stay inside."""
+    marks = "".join(f"M{number(across(v))} {number(FLOOR)}v4" for v in at)
+    ground = f"M{number(across.start)} {number(FLOOR)}H{number(across.end)}"
     parts = [stroke(ground + marks, paint("ax"))]
-    for value, text in zip(at, tick_words(at), strict=True):
-        shown = f"+{text}" if signs and value > 0.0 else text
-        half = 3.2 * len(shown)
+    for value, text in zip(at, labels, strict=True):
+        half = 3.2 * len(text)
         place = min(max(across(value), half), WIDTH - half)
-        parts.append(words(place, floor + 17.0, shown, paint("tm")))
+        parts.append(words(place, FLOOR + 17.0, text, paint("tm")))
     return parts
 
 

@@ -151,16 +151,24 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def tick_words(values: Sequence[float]) -> list[str]:
-    """Labels with as many decimals as their distance asks for."""
+    """Labels with as many digits as their distance asks for."""
     if not values:
         return []
     step = values[1] - values[0] if len(values) > 1 else abs(values[0]) or 1.0
     largest = max(abs(v) for v in values)
-    if (largest >= 1e7 and step >= 1e-7 * largest) or 0.0 < largest < 1e-4:
-        digits = max(0, math.ceil(math.log10(largest / step) - 1e-9)) if step > 0.0 else 3
-        texts = [f"{v:.{min(digits, 12)}e}".replace("e+0", "e").replace("e+", "e") for v in values]
+    if (largest >= 1e7 and step >= 1e-3 * largest) or 0.0 < largest < 1e-4:
+        texts = _with_exponents(values, step)
     else:
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
         texts = [f"{v:,.{decimals}f}" for v in values]
     texts = ["0" if v == 0.0 else t for t, v in zip(texts, values, strict=True)]
     return [t.replace("-", MINUS, 1) if t.startswith("-") else t for t in texts]
+
+
+def _with_exponents(values: Sequence[float], step: float) -> list[str]:
+    """2e-9 rather than 2.0e-09: no more digits than tell the labels apart."""
+    for digits in range(16):
+        texts = [f"{v:.{digits}e}" for v in values]
+        if all(abs(float(t) - v) < 0.01 * step for t, v in zip(texts, values, strict=True)):
+            break
+    return [t.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-") for t in texts]

@@ -23,36 +23,43 @@ def _differences(
     own: Opinion, others: list[Opinion], alpha: float, infinite: bool
 ) -> Iterator[str]:
     mean, welch, ranks, shape, _ = others
-    sure = own.pvalue < alpha
     if infinite:
         yield (
             "Infinite values leave no mean and no MMD². ψ is bounded: for dkmd they are very large "
             "or very small, and no more."
         )
-    elif _opposed(own, mean) and (sure or welch.pvalue < alpha):
+    elif _opposed(own, mean) and min(own.pvalue, welch.pvalue) < alpha:
         yield (
             "The mean points the other way: a few far values carry it. ψ is bounded, so each of "
             "them counts no more than any other large value."
         )
-    elif sure and not welch.pvalue < alpha:
+    elif _surer(own, welch, alpha):
         yield "Welch’s test is less sure: far values widen its error, which ψ keeps in bounds."
-    elif welch.pvalue < alpha and not sure:
+    elif _surer(welch, own, alpha):
         yield (
             "Welch’s test sees a change of the mean that dkmd does not see in the bulk of the "
             "values: it lies in the tails."
         )
-    if ranks.pvalue < alpha and not sure:
+    if _surer(ranks, own, alpha):
         yield (
             "Mann–Whitney is sure where dkmd is not. Its p-value supposes equal shapes, and a "
             "change of spread alone can make it small."
         )
-    elif _opposed(own, ranks) and sure:
+    elif _opposed(own, ranks) and own.pvalue < alpha:
         yield "Mann–Whitney counts pairs, whatever their distance, and they lean the other way."
-    if shape.pvalue < alpha and not sure:
+    if _surer(shape, own, alpha):
         yield (
             "Kolmogorov–Smirnov answers to any change of shape: the spread or the tails differ, "
             "but there is no clear shift."
         )
+
+
+MUCH = 5.0
+
+
+def _surer(one: Opinion, other: Opinion, alpha: float) -> bool:
+    """Sure where the other is not, by more than two p-values differ anyway."""
+    return one.pvalue < alpha <= other.pvalue and other.pvalue > MUCH * one.pvalue
 
 
 def _opposed(one: Opinion, other: Opinion) -> bool:
@@ -65,4 +72,6 @@ def _agreement(own: Opinion, others: list[Opinion], alpha: float) -> str:
         return "They agree: the change is clear to all of them."
     if not own.pvalue < alpha and not any(o.pvalue < alpha for o in tested):
         return "They agree: none of them sees a clear change."
-    return "They agree on the direction; some are surer than others."
+    if any(_opposed(own, other) for other in tested):
+        return "They point different ways, and none of them clearly."
+    return "They agree on the direction; some are a little surer than others."
