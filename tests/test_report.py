@@ -204,6 +204,30 @@ def test_a_page_keeps_to_its_size() -> None:
     assert len(_html(one).encode()) <= 75_000
 
 
+def test_a_billion_values_make_no_larger_page() -> None:
+    rng = np.random.default_rng(10)
+    y, x = rng.normal(size=1000), rng.normal(0.3, 1, 1000)
+    grid = Grid.fit(y, x)
+    few = [Summary.of(values, grid) for values in (y, x)]
+    many = [Summary.of(values, grid) for values in (y, x)]
+    for summary in many:
+        summary.counts, summary.sums, summary.squares = (
+            a * 1_000_000 for a in (summary.counts, summary.sums, summary.squares)
+        )
+    small, large = (len(_html(compare(*pair))) for pair in (few, many))
+    assert large < 1.1 * small
+
+
+def test_the_pictures_of_the_documentation_are_small_and_there() -> None:
+    shown = set()
+    for file in (ROOT / "README.md", ROOT / "docs" / "report.md"):
+        for name in re.findall(r'(?:\]\(|src=")([^)"]*\.png)', file.read_text()):
+            picture = file.parent / name
+            assert picture.stat().st_size <= 80_000
+            shown.add(picture.resolve())
+    assert shown == set((ROOT / "docs" / "report").glob("*.png"))
+
+
 def test_the_same_answer_makes_the_same_page(answers: dict[str, Any]) -> None:
     assert _html(answers["gate"]) == _html(answers["gate"])
 
