@@ -211,9 +211,9 @@ def test_a_billion_values_make_no_larger_page() -> None:
     few = [Summary.of(values, grid) for values in (y, x)]
     many = [Summary.of(values, grid) for values in (y, x)]
     for summary in many:
-        summary.counts, summary.sums, summary.squares = (
-            a * 1_000_000 for a in (summary.counts, summary.sums, summary.squares)
-        )
+        summary.counts = summary.counts * 1_000_000
+        summary.sums = summary.sums * 1e6
+        summary.squares = summary.squares * 1e6
     small, large = (len(_html(compare(*pair))) for pair in (few, many))
     assert large < 1.1 * small
 

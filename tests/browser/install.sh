@@ -22,4 +22,4 @@ fi
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
 mkdir -p build/browser
 cp tests/browser/package.json build/browser/
-npm install --prefix build/browser --no-package-lock --no-audit --no-fund --silent
+npm install --prefix build/browser --no-package-lock --no-audit --no-fund --loglevel=error
