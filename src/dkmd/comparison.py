@@ -188,12 +188,12 @@ class Comparison:
 
         ``kind`` is "density" or "cdf".
         """
-        from dkmd.plot import plot_pair
+        from dkmd.plot import entitle, plot_pair
 
         labels = (self.reference.label, self.current.label)
         axes = plot_pair(self.result, labels, self.verdict, self.unit, ax, kind)
         axes.set_xlabel(f"{self.name} ({self.unit})" if self.unit else self.name)
-        axes.set_title(self.headline(), fontsize="small", loc="left", wrap=True)
+        entitle(axes, self.headline())
         return axes
 
     def headline(self) -> str:

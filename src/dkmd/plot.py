@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,10 +43,11 @@ def plot_pair(
     colours = (LIGHT["reference"], LIGHT[kind_of(verdict)])
     draw = _densities if kind == "density" else _shares
     draw(axes, curves, colours, labels)
+    top = 1.04 if kind == "density" else 1.0
     for shape, colour in zip((curves.reference, curves.current), colours, strict=True):
         if math.isfinite(shape.center):
             at = curves.origin + shape.center
-            axes.axvline(at, color=colour, linestyle=":", linewidth=1.25)
+            axes.plot([at, at], [0.0, top], color=colour, linestyle=":", linewidth=1.25)
     if kind == "density":
         _arrow(axes, curves, colours[1], unit)
     _dress(axes, curves)
@@ -117,6 +119,17 @@ def _arrow(axes: Any, curves: Curves, colour: str, unit: str) -> None:
         fontweight="bold",
         ha="center",
     )
+
+
+def entitle(axes: Any, text: str) -> None:
+    """A title of as many lines as it takes: matplotlib's own wrapping looks at the figure only."""
+    width = axes.get_position().width * axes.figure.get_figwidth()  # inches
+    lines = textwrap.wrap(text, max(20, round(LETTERS_PER_INCH * width)))
+    axes.set_title("\n".join(lines), fontsize="small", loc="left")
+
+
+LETTERS_PER_INCH = 15.0
+"""Of a small title."""
 
 
 def _dress(axes: Any, curves: Curves) -> None:
