@@ -281,21 +281,30 @@ def test_a_served_page_asks_its_server_for_nothing_else(browser: Browser, pages:
     assert asked == ["/drift.html"]
 
 
-def test_500_columns_open_in_two_seconds(opened: Open, pages: Path) -> None:
-    """From the start of loading to the frame that shows it; the best of five, as CI is noisy."""
+def test_500_columns_open_in_two_seconds(browser: Browser, pages: Path) -> None:
+    """From the start of loading to the frame that shows it, in processor time of the page.
+
+    Other work on the machine does not stretch it; an idle machine's clock shows less, as a page is
+    drawn by several threads.
+    """
     assert (pages / "wide.html").stat().st_size <= 60_000 + 500 * 15_000
     seconds = []
-    for _ in range(5):
-        watch = opened("wide")
-        seconds.append(
-            watch.page.evaluate(
-                """new Promise(done => requestAnimationFrame(() => setTimeout(() =>
-                done(performance.now() / 1000))))"""
-            )
-        )
-        watch.page.goto("about:blank")
-        watch.requests[1:] = []
+    for _ in range(4):
+        context = browser.new_context(viewport={"width": 1360, "height": 900})
+        page = context.new_page()
+        session = context.new_cdp_session(page)
+        session.send("Performance.enable")
+        before = _process_time(session)
+        page.goto((pages / "wide.html").as_uri())
+        page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+        seconds.append(_process_time(session) - before)
+        context.close()
     assert min(seconds) < 2.0, seconds
+
+
+def _process_time(session: Any) -> float:
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return next(float(m["value"]) for m in metrics if m["name"] == "ProcessTime")
 
 
 def test_500_columns_sort_and_filter_at_once(opened: Open) -> None:

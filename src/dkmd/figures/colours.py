@@ -71,6 +71,7 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "ci": {"fill": "now", "fill-opacity": ".12"},
     "iv": {"fill": "none", "stroke": "now", "stroke-width": "2"},  # interval, its middle, ψ
     "pt": {"fill": "now"},
+    "do": {"stroke": "now", "stroke-width": "7", "stroke-linecap": "round"},
     "wi": {"fill": "none", "stroke": "muted", "stroke-width": "1.5"},
     # words: small, at the end and in the middle, and the amount
     "tx": {"fill": "muted", "font-size": "11"},

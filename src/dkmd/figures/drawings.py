@@ -78,14 +78,16 @@ def quantile_shifts(
     parts.append(line(across(0.0), top, across(0.0), FLOOR, paint("ze")))
     if math.isfinite(shift):
         parts.append(line(across(shift), top, across(shift), FLOOR, paint("cc")))
+    lines = dots = ""  # one element for all of them: a page has many
     for row, (q, difference) in enumerate(differences.items()):
         y = top + (row + 0.5) * height
         parts.append(words(LEFT + 26.0, y + 4.0, f"{q:.0%}", paint("te")))
         shown = signed_number(difference) if math.isfinite(difference) else _jump(*moved[q])
         parts.append(words(RIGHT, y + 4.0, shown, paint("te")))
         if math.isfinite(difference):
-            parts.append(line(across(0.0), y, across(difference), y, paint("iv")))
-            parts.append(_dot(across(difference), y, 3.5, paint("pt")))
+            lines += f"M{number(across(0.0))} {number(y)}H{number(across(difference))}"
+            dots += f"M{number(across(difference))} {number(y)}h0"
+    parts += [stroke(lines, paint("iv")), stroke(dots, paint("do"))] if lines else []
     choices = (ticks(across.low, across.high, most) for most in (4, 5, 6, 8))
     at = next((some for some in choices if len(some) > 2), [0.0])
     labels = [f"+{t}" if v > 0.0 else t for v, t in zip(at, tick_words(at), strict=True)]
@@ -141,11 +143,7 @@ def interval_bar(
         )
     parts.append(line(across(0.0), 0.0, across(0.0), BAR_HEIGHT, paint("ze")))
     if not math.isnan(middle):
-        low, high = (v if not math.isnan(v) else middle for v in interval)
-        parts.append(line(across(low), y, max(across(high), across(low) + 1.0), y, paint("iv")))
-        parts += [_end(across, v, y, paint) for v in (low, high)]
-        if middle in across:
-            parts.append(_dot(across(middle), y, 3.5, paint("pt")))
+        parts += _interval(middle, interval, across, y, paint)
     return drawing(BAR_WIDTH, BAR_HEIGHT, parts, label)
 
 
@@ -282,13 +280,26 @@ def _runs(values: Array) -> list[slice]:
     ]
 
 
-def _end(across: Axis, value: float, y: float, paint: Paint) -> str:
-    """A short stroke at the end of an interval, an arrow where it goes on outside."""
-    x = across(value)
-    if value in across:
-        return line(x, y - 4.0, x, y + 4.0, paint("iv"))
-    out = 5.0 if value > 0.0 else -5.0
-    return stroke(f"M{number(x + out)} {number(y)}l{number(-out)}-4v8z", paint("pt"))
+def _interval(
+    middle: float, interval: tuple[float, float], across: Axis, y: float, paint: Paint
+) -> list[str]:
+    """A bar with short strokes at its ends, arrows where it goes on outside, and its middle."""
+    low, high = (v if not math.isnan(v) else middle for v in interval)
+    left, right = across(low), max(across(high), across(low) + 1.0)
+    bar = f"M{number(left)} {number(y)}H{number(right)}"
+    arrows = ""
+    for end, x in ((low, left), (high, right)):
+        if end in across:
+            bar += f"M{number(x)} {number(y - 4.0)}v8"
+        else:
+            out = 5.0 if end > 0.0 else -5.0
+            arrows += f"M{number(x + out)} {number(y)}l{number(-out)}-4v8z"
+    parts = [stroke(bar, paint("iv"))]
+    if arrows:
+        parts.append(stroke(arrows, paint("pt")))
+    if middle in across:
+        parts.append(_dot(across(middle), y, 3.5, paint("pt")))
+    return parts
 
 
 def _dot(x: float, y: float, radius: float, paint: str) -> str:

@@ -192,7 +192,7 @@ def _why(row: Row, said: Opinions) -> str:
 
 def _settings(row: Row) -> str:
     terms = (
-        f"<div><dt>{escape(what)}<dd{_cell(text, math.nan if value is None else value)}</div>"
+        f"<dt>{escape(what)}<dd{_cell(text, math.nan if value is None else value)}"
         for what, text, value in row.settings()
     )
     return f"<dl>{''.join(terms)}</dl>"

@@ -108,7 +108,7 @@ class Row:
 
     def _test(self, outcome: ExactOutcome) -> Iterator[tuple[str, str, float | None]]:
         witness = outcome.witness
-        yield "ψ", f"{witness.kernel} kernel, {witness.weight} weight", None
+        yield "kernel, weight of ψ", f"{witness.kernel}, {witness.weight}", None
         yield "σ of ψ", plain(witness.sigma), witness.sigma
         yield "τ of ψ", plain(witness.tau), witness.tau
         yield "centre of ψ", plain(witness.center), witness.center
