@@ -187,6 +187,14 @@ def test_names_stand_apart_from_the_words_around_them() -> None:
     """A name that is written from right to left must not turn the sentence around it."""
     seen = Parsed(_html(drift(*_frames(2))))
     assert {"c0", "c1", "reference", "current"} <= set(seen.texts["bdi"])
+    backwards = "\u202eemit"
+    answer = compare(pd.Series([1.0, 2.0, 4.0], name=backwards), [5.0, 6.0, 9.0])
+    text = _html(answer)
+    isolated = f"<bdi>{backwards}</bdi>"
+    assert f"<h1>{isolated}</h1>" in text
+    assert f'<p class="lead">{isolated} is HIGHER' in text
+    outside = text.replace(isolated, "").split("<body")[1]
+    assert backwards not in re.sub(r"<code>.*?</code>", "", outside, flags=re.DOTALL)
 
 
 def test_a_page_keeps_to_its_size() -> None:

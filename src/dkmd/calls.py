@@ -20,7 +20,16 @@ FLAGS = ("column", "by", "reference", "current", "margin", "groups", "worse", "a
 
 @dataclass(frozen=True)
 class Call:
-    """A function of the package, the paths it was given (None: data in memory) and its options."""
+    """A function of the package, the paths it was given (None: data in memory) and its options.
+
+    Examples
+    --------
+    >>> call = Call("compare", ("before.csv", "after today.csv"), {"margin": "2%"})
+    >>> print(call.python())
+    dkmd.compare('before.csv', 'after today.csv', margin='2%')
+    >>> print(call.command())
+    dkmd compare before.csv 'after today.csv' --margin 2%
+    """
 
     function: str
     sources: tuple[str | None, ...]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
+from unicodedata import bidirectional
 
 from dkmd.calls import Call
 from dkmd.comparison import QUANTILES, SampleFacts
@@ -22,7 +24,7 @@ def detail(row: Row, contents: Contents, command: str | None) -> str:
     warnings = "".join(f"<li>{escape(w)}.</li>" for w in row.warnings)
     several = len(contents.rows) > 1
     parts = [
-        f'<p class="said">{escape(row.headline)}</p>' if several else "",
+        f'<p class="said">{sentence(row.headline, [row])}</p>' if several else "",
         f'<ul class="watch">{warnings}</ul>' if warnings else "",
         f'<div class="grid"><div class="figures">{"".join(_figures(row))}</div>',
         f'<div class="tables">{_block("Numbers", _numbers(row))}',
@@ -61,6 +63,21 @@ def _cell(text: str, value: float = math.nan) -> str:
 def name(text: str) -> str:
     """A name from data, kept apart from the words around it whichever way it is written."""
     return f"<bdi>{escape(text)}</bdi>"
+
+
+def sentence(text: str, rows: Iterable[Row]) -> str:
+    """Words around names from data: one that is written from right to left turns nothing else."""
+    names = {n for row in rows for n in (row.name, row.reference.label, row.current.label)}
+    turning = sorted((n for n in names if _turns(n)), key=len, reverse=True)
+    if not turning:
+        return escape(text)
+    parts = re.split(f"({'|'.join(map(re.escape, turning))})", text)
+    return "".join(name(part) if part in turning else escape(part) for part in parts)
+
+
+def _turns(text: str) -> bool:
+    """Whether some character is written, or makes others be written, from right to left."""
+    return any(bidirectional(c) in ("R", "AL", "RLE", "RLO", "RLI", "LRO", "FSI") for c in text)
 
 
 def legend(row: Row) -> str:

@@ -22,7 +22,7 @@ from dkmd.figures import drawings
 from dkmd.figures.colours import on_page, page_css
 from dkmd.figures.svg import escape
 from dkmd.gate import Gate
-from dkmd.report.detail import asked, detail, exact, full, name
+from dkmd.report.detail import asked, detail, exact, full, name, sentence
 from dkmd.report.rows import Contents, Row, contents_of
 from dkmd.summary_file import replace_file
 from dkmd.wording import amount, count, level_of, percent, short_p, signed_number
@@ -50,8 +50,8 @@ def page(contents: Contents, command: str | None = None) -> str:
     several = len(contents.rows) > 1
     body = [
         '<p class="brand">dkmd report</p>',
-        f"<h1>{escape(contents.title)}</h1>",
-        f'<p class="lead">{escape(contents.headline)}</p>',
+        f"<h1>{sentence(contents.title, contents.rows)}</h1>",
+        f'<p class="lead">{sentence(contents.headline, contents.rows)}</p>',
         _tools(contents) if several else "",
         _overview(contents, command),
         *(f'<p class="note">{text}</p>' for text in _notes(contents)),
