@@ -19,6 +19,8 @@ from dkmd.figures.svg import Axis, clean, escape, path, tick_words, ticks
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
 
+MANY = pytest.param(200_000, marks=pytest.mark.slow)
+
 FAMILIES: dict[str, Draw] = {
     "normal": lambda rng, n: rng.normal(100.0, 10.0, n),
     "exponential": lambda rng, n: rng.exponential(1.0, n),
@@ -37,7 +39,7 @@ def _pair(draw: Draw, n: int) -> tuple[Array, Array]:
     return draw(rng, n), draw(rng, n)
 
 
-@pytest.mark.parametrize("n", [8, 500, 200_000])
+@pytest.mark.parametrize("n", [8, 500, MANY])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_density_holds_the_share_of_values_in_its_window(family: str, n: int) -> None:
     y, x = _pair(FAMILIES[family], n)
@@ -48,6 +50,7 @@ def test_a_density_holds_the_share_of_values_in_its_window(family: str, n: int) 
         assert np.trapezoid(shape.density, curves.x) == pytest.approx(inside, abs=0.06)
 
 
+@pytest.mark.slow
 def test_a_density_of_many_values_is_the_true_one() -> None:
     y, x = _pair(FAMILIES["normal"], 400_000)
     curves = _curves(y, x)
@@ -56,7 +59,7 @@ def test_a_density_of_many_values_is_the_true_one() -> None:
     assert np.abs(curves.reference.density - truth).max() < 0.02 * truth.max()
 
 
-@pytest.mark.parametrize("n", [500, 200_000])
+@pytest.mark.parametrize("n", [500, MANY])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_cdf_is_the_share_of_values_up_to_there(family: str, n: int) -> None:
     y, x = _pair(FAMILIES[family], n)
