@@ -65,6 +65,11 @@ def name(text: str) -> str:
     return f"<bdi>{escape(text)}</bdi>"
 
 
+def _narrow(text: str) -> str:
+    """A name for a small space: it may break where its words end."""
+    return f"<bdi>{re.sub(r'(?<=[_./-])(?=.)', '<wbr>', escape(text))}</bdi>"
+
+
 def sentence(text: str, rows: Iterable[Row]) -> str:
     """Words around names from data: one that is written from right to left turns nothing else."""
     names = {n for row in rows for n in (row.name, row.reference.label, row.current.label)}
@@ -160,7 +165,7 @@ def _numbers(row: Row) -> str:
         moved = _cell(signed(new - old, old, new), new - old)
         lines.append((f"{q:.0%}", _plain(old), _plain(new), moved))
     lines += _missing(before, after)
-    return _table(("", name(before.label), name(after.label), "difference"), lines)
+    return _table(("", _narrow(before.label), _narrow(after.label), "difference"), lines)
 
 
 def _missing(before: SampleFacts, after: SampleFacts) -> Iterator[tuple[str, str, str, str]]:
