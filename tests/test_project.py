@@ -60,7 +60,7 @@ def test_a_missing_browser_is_asked_for_by_name(tmp_path: Path) -> None:
         script, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "install the package 'chromium'" in done.stderr
+    assert "install the packages 'chromium npm'" in done.stderr
 
 
 def test_the_changelog_knows_this_version() -> None:
