@@ -10,12 +10,14 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
+from dkmd.calls import recorded
 from dkmd.comparison import QUANTILES, Comparison, Comparisons, Drift, SampleFacts
 from dkmd.grid import Grid
 from dkmd.inference import Side
@@ -34,7 +36,7 @@ from dkmd.sources.columns import (
     no_such_column,
     the_numeric_column,
 )
-from dkmd.sources.connections import is_engine_table, is_url, open_engine_table, open_url
+from dkmd.sources.connections import is_engine_table, is_url, open_engine_table, tables_of
 from dkmd.sources.pairs import (
     better_grid,
     effects_of_pair,
@@ -130,6 +132,7 @@ def compare(
 ) -> Comparison | Comparisons: ...
 
 
+@recorded
 def compare(
     *samples: Any,
     reference: Any = None,
@@ -200,7 +203,14 @@ def compare(
     """
     how = How(margin, alpha, scale, method, nan_policy)
     if table is not None:
-        samples = _tables_of(samples, table)
+        with _tables_of(samples, table) as found:
+            options: Any = {
+                "reference": reference, "current": current, "column": column, "by": by,
+                "margin": margin, "groups": groups, "alpha": alpha, "scale": scale,
+                "method": method, "nan_policy": nan_policy, "where": where,
+            }  # fmt: skip
+            answer: Comparison | Comparisons = compare(*found, **options)
+            return answer
     if len(samples) == 1 and by is not None:
         long = open_table(samples[0], "the table", where)
         return compare_levels(long, column, by, reference, current, groups, how)
@@ -213,11 +223,13 @@ def compare(
     return compare_samples(*pair, how)
 
 
-def _tables_of(samples: tuple[Any, ...], table: str | Sequence[str]) -> tuple[Any, ...]:
+def _tables_of(
+    samples: tuple[Any, ...], table: str | Sequence[str]
+) -> AbstractContextManager[Sequence[Table]]:
     """Tables of the database that the only sample names."""
     if len(samples) != 1 or not is_url(samples[0]):
         raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
-    return tuple(open_url(samples[0], [table] if isinstance(table, str) else list(table)))
+    return tables_of(samples[0], [table] if isinstance(table, str) else list(table))
 
 
 def compare_bins(
@@ -300,6 +312,7 @@ def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
     return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
 
+@recorded
 def drift(
     reference: Any,
     current: Any,
@@ -472,7 +485,7 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     grouped = isinstance(reference.data, Held) and reference.data.groups is not None
     psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
     facts = [
-        _facts(look, side.label, center, psi)
+        sample_facts(look, side.label, center, psi)
         for look, side, center in zip(looks, (reference, current), _centers(outcome), strict=True)
     ]
     notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
@@ -562,7 +575,7 @@ def _centers(outcome: Any) -> tuple[float, float]:
     return outcome.pair.origin + before, outcome.pair.origin + after
 
 
-def _facts(
+def sample_facts(
     look: Array | Summary | None, label: str, center: float, psi: Witness | None
 ) -> SampleFacts:
     """Counts and quantiles of one side, exact where the values are held."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -58,19 +59,26 @@ def _engine_table(source: Any, name: str) -> EngineTable:
     return EngineTable(source, str(known) if isinstance(known, str) else name)
 
 
-def open_url(url: str, tables: Sequence[str], where: str | None = None) -> list[EngineTable]:
+@contextmanager
+def tables_of(
+    url: str, tables: Sequence[str], where: str | None = None
+) -> Iterator[list[EngineTable]]:
     """Tables of a database, by their names: table, schema.table or catalogue.schema.table.
 
-    ``where`` is a condition in the database's SQL.
+    ``where`` is a condition in the database's SQL. The connection is closed in the end.
     """
     backend = connect(url)
     engine = IbisEngine(backend)
-    found = []
-    for name in tables:
-        table = _named(backend, name)
-        chosen = table if where is None else _chosen(backend, name, where)
-        found.append(EngineTable(chosen, name, engine))
-    return found
+    try:
+        found = []
+        for name in tables:
+            table = _named(backend, name)
+            chosen = table if where is None else _chosen(backend, name, where)
+            found.append(EngineTable(chosen, name, engine))
+        yield found
+    finally:
+        with suppress(Exception):  # a connection that was lost cannot be closed
+            backend.disconnect()
 
 
 def connect(url: str) -> Any:
