@@ -172,7 +172,7 @@ def _path(source: Any) -> str | None:
 
 def without_password(text: str) -> str:
     """A URL, or what holds one, that can be shown to others."""
-    return re.sub(r"(://[^:/@\s]+):[^/\s]*@", r"\1@", text)
+    return re.sub(r"(://[^:/@\s]+):\S*@", r"\1@", text)
 
 
 def _is_default(value: Any, default: Any) -> bool:
