@@ -26,17 +26,17 @@ from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
-from dkmd.sources.by_hand import read_bins
 from dkmd.sources.columns import (
     NUMERIC,
     as_labels,
     as_numbers,
+    is_engine_table,
     is_frame,
+    is_url,
     kind_of,
     no_such_column,
     the_numeric_column,
 )
-from dkmd.sources.connections import is_engine_table, is_url, open_engine_table, tables_of
 from dkmd.sources.pairs import (
     better_grid,
     effects_of_pair,
@@ -229,6 +229,8 @@ def _tables_of(
     """Tables of the database that the only sample names."""
     if len(samples) != 1 or not is_url(samples[0]):
         raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
+    from dkmd.sources.connections import tables_of
+
     return tables_of(samples[0], [table] if isinstance(table, str) else list(table))
 
 
@@ -236,6 +238,8 @@ def compare_bins(
     path: str, column: str | None, reference: str | None, current: str | None, how: How
 ) -> Comparison | Comparisons:
     """Samples of a result of ``dkmd sql`` against one of them."""
+    from dkmd.sources.by_hand import read_bins
+
     found = read_bins(path)
     for level in (reference, current):
         if level is not None and level not in found:
@@ -411,6 +415,8 @@ def _why_not(
 def open_table(source: Any, name: str, where: Any = None) -> Table:
     """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
     if is_engine_table(source):
+        from dkmd.sources.connections import open_engine_table
+
         return open_engine_table(source, name, where)
     if where is not None:
         raise TypeError("where= is an expression of Ibis and goes with tables of an engine")

@@ -218,10 +218,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All need compiled code; PySpark leaves its sockets to the garbage collector."""
+    """All need compiled code; clients leave their sockets to the garbage collector."""
     for item in (each for each in items if Path(__file__).parent in each.path.parents):
         item.add_marker(pytest.mark.slow)
-        if "spark" in asked_for():
+        if asked_for() != ("duckdb",):
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             unraisable = "ignore::pytest.PytestUnraisableExceptionWarning"
             item.add_marker(pytest.mark.filterwarnings(unraisable))

@@ -12,7 +12,7 @@ import pytest
 from dkmd import compare
 from dkmd.comparison import Comparison
 from dkmd.sources import engines
-from dkmd.sources.engines import EngineError
+from dkmd.sources.messages import EngineError
 
 SIZE = 200_000
 OPTIONS: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 500.0}

@@ -34,7 +34,6 @@ from dkmd.sources.columns import (
     parse_number,
 )
 from dkmd.sources.duck import DuckFile, Where, relation
-from dkmd.sources.engines import EngineTable, RelationEngine
 from dkmd.sources.samples import Data, Held, OneByOne, Streamed
 from dkmd.summary import Summary
 
@@ -165,6 +164,8 @@ def _in_duck(
     groups: str | None,
 ) -> dict[str, Streamed]:
     """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
+    from dkmd.sources.engines import EngineTable, RelationEngine
+
     engine = RelationEngine(relation([file.selection(column, by, groups) for file in files]))
     table = EngineTable(engine.table, files[0].path, engine)
     group = None if groups is None else GROUP
