@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+BROWSER_READY := .venv/browser-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines check lint types imports test-nojit bench bench-scale study clean
+.PHONY: help demo paper test test-engines check lint types imports test-browser test-nojit bench bench-scale study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -16,7 +17,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## compare, drift and gate on the shipped data, and what other statistics say
+demo: $(READY)  ## compare, drift and gate on the shipped data, with pages in build/demo
 	@$(BIN)/python examples/demo.py
 
 paper: $(READY)  ## every table and figure of the paper, into build/paper (under 3 minutes)
@@ -41,6 +42,13 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 check: lint types imports test  ## lint, types, import rules, tests and doctests
+
+$(BROWSER_READY): $(READY) tests/browser/install.sh tests/browser/package.json
+	@tests/browser/install.sh
+	@touch $@
+
+test-browser: $(BROWSER_READY)  ## the report in a real browser (installs Chromium, Playwright, axe-core)
+	$(BIN)/python -m pytest -q tests/browser
 
 test-nojit: $(READY)  ## the suite once more as plain Python, without its slow cases
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow"

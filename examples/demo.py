@@ -1,63 +1,97 @@
-"""What ``make demo`` shows: two comparisons, a drift and a gate, then what every peer says."""
+"""What ``make demo`` shows: two comparisons, a drift and a gate, then what every peer says.
+
+Each of the first four is written as a page too, into build/demo.
+"""
 
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
 
 import dkmd
 from dkmd import peers
+from dkmd.comparison import Comparison, Comparisons
 from dkmd.gate import gate, load_benchmarks
 from dkmd.peers import direction_in_words
 from dkmd.wording import text_table
 
 DATA = Path(__file__).parent / "data"
 BENCH = Path(__file__).parent / "bench"
+PAGES = Path(__file__).parent.parent.resolve() / "build" / "demo"
 
 
 def main() -> None:
     """Each answer below the command that gives it, with a word on what it shows."""
-    before, after = DATA / "latency_before.csv", DATA / "latency_after.csv"
-    _say("dkmd compare latency_before.csv latency_after.csv --margin 2%")
-    print(dkmd.compare(before, after, margin="2%"))
+    PAGES.mkdir(parents=True, exist_ok=True)
+    with chdir(DATA):
+        _show_latency()
+        _show_flights()
+    with chdir(BENCH):
+        _show_gate()
+    _show_peers()
+    print(f"\nPages to look at, each one file that needs no network, are in {PAGES}:")
+    print(", ".join(sorted(page.name for page in PAGES.glob("*.html"))))
+
+
+def _show_latency() -> None:
+    """Requests before and after a change, with time-outs."""
+    command = _say("dkmd compare latency_before.csv latency_after.csv --margin 2%")
+    answer = dkmd.compare("latency_before.csv", "latency_after.csv", margin="2%")
+    _show(answer, command, "compare")
     print(
         "\nThe requests were made 5 % slower. A time-out is +inf and counts as very slow: there is"
     )
     print("no mean any more, but there is a shift.")
 
-    flights = DATA / "flights.parquet"
-    _say("dkmd compare flights.parquet -c dep_delay --by origin --reference JFK --groups date")
-    print(dkmd.compare(flights, column="dep_delay", by="origin", reference="JFK", groups="date"))
+
+def _show_flights() -> None:
+    """Airports against one of them, and July against January."""
+    command = _say(
+        "dkmd compare flights.parquet -c dep_delay --by origin --reference JFK --groups date"
+    )
+    answer = dkmd.compare(
+        "flights.parquet", column="dep_delay", by="origin", reference="JFK", groups="date"
+    )
+    _show(answer, command, "origins")
     print(
         "\nMinutes of delay against JFK. Flights of one day share its weather, so the days are the"
     )
     print("groups. Without them the intervals would be a third as wide, and wrong.")
 
-    january, july = DATA / "flights_january.parquet", DATA / "flights_july.parquet"
-    _say("dkmd drift flights_january.parquet flights_july.parquet --groups date --margin 0.1sd")
-    print(dkmd.drift(january, july, groups="date", margin="0.1sd"))
+    january, july = "flights_january.parquet", "flights_july.parquet"
+    command = _say(f"dkmd drift {january} {july} --groups date --margin 0.1sd")
+    _show(dkmd.drift(january, july, groups="date", margin="0.1sd"), command, "drift")
     print("\nJuly against January: flights left later and flew for less time, though not less far;")
     print("more values are missing (flights that were cancelled).\n")
-    _show_gate()
-    _show_peers()
 
 
 def _show_gate() -> None:
     """A build that does 20 % more work in one of two benchmarks."""
-    main_build, branch = (str(BENCH / f"hyperfine-{build}.json") for build in ("main", "branch"))
-    _say("dkmd gate hyperfine-main.json hyperfine-branch.json --margin 3%")
+    main_build, branch = "hyperfine-main.json", "hyperfine-branch.json"
+    command = _say(f"dkmd gate {main_build} {branch} --margin 3%")
     judged = gate(load_benchmarks(main_build), load_benchmarks(branch), margin="3%")
     print(judged.headline(), text_table(judged.table()), sep="\n\n")
+    assert judged.call is not None
+    judged = judged.with_call(judged.call.read_from((main_build, branch)))
+    judged.report(PAGES / "gate.html", command=command)
     print(
         "\nThe branch does 20 % more work in count-words; part of its time is Python starting up."
     )
     print("A CI job would stop here with exit code 1.\n")
 
 
-def _say(command: str) -> None:
-    """The command that gives the answer below, run in examples/data."""
+def _show(answer: Comparison | Comparisons, command: str, name: str) -> None:
+    """An answer in words, and as a page."""
+    print(answer)
+    answer.report(PAGES / f"{name}.html", command=command)
+
+
+def _say(command: str) -> str:
+    """The command that gives the answer below, run in examples/data or examples/bench."""
     print(f"\n$ {command}")
+    return command
 
 
 def _show_peers() -> None:

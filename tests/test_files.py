@@ -335,6 +335,11 @@ def test_large_tables_compare_levels_and_groups_as_small_ones(
             assert found.shift == pytest.approx(in_memory.shift, abs=1e-8)
             assert found.pvalue == pytest.approx(in_memory.pvalue, rel=1e-5)
             assert found.relative_shift == pytest.approx(in_memory.relative_shift, rel=1e-6)
+        small = frame[:900]
+        grouped: Any = {"column": "lag", "groups": "user", "scale": 10.0}
+        found = compare(pattern, small, **grouped)  # one side is held, the other is not
+        in_memory_too = compare(frame, small, **grouped)
+        assert found.pvalue == pytest.approx(in_memory_too.pvalue, rel=1e-5)
         with pytest.raises(ValueError, match="has no level '7'"):
             compare(pattern, **(options | {"current": 7}))
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,20 @@ def test_importing_dkmd_costs_no_more_than_numpy_and_numba() -> None:
     pairs = [(_seconds_to_import("dkmd"), _seconds_to_import("numpy, numba")) for _ in range(10)]
     ours, theirs = (min(times) for times in zip(*pairs, strict=True))
     assert ours <= theirs + 0.1
+
+
+def test_a_missing_browser_is_asked_for_by_name(tmp_path: Path) -> None:
+    """Without root nothing is installed: the script says what to install."""
+    for tool in ("bash", "dirname"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
+    (tmp_path / "id").chmod(0o755)
+    script = [tmp_path / "bash", ROOT / "tests" / "browser" / "install.sh"]
+    done = subprocess.run(
+        script, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "install the packages 'chromium npm'" in done.stderr
 
 
 def test_the_changelog_knows_this_version() -> None:

@@ -10,6 +10,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from dkmd.calls import recorded
 from dkmd.comparison import Comparison, Comparisons, Drift
 from dkmd.facts import facts_of, notes_of
 from dkmd.grid import Grid
@@ -26,17 +28,17 @@ from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
 from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
-from dkmd.sources.by_hand import read_bins
 from dkmd.sources.columns import (
     NUMERIC,
     as_labels,
     as_numbers,
+    is_engine_table,
     is_frame,
+    is_url,
     kind_of,
     no_such_column,
     the_numeric_column,
 )
-from dkmd.sources.connections import is_engine_table, is_url, open_engine_table, open_url
 from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
@@ -120,6 +122,7 @@ def compare(
 ) -> Comparison | Comparisons: ...
 
 
+@recorded
 def compare(
     *samples: Any,
     reference: Any = None,
@@ -190,7 +193,14 @@ def compare(
     """
     how = How(margin, alpha, scale, method, nan_policy)
     if table is not None:
-        samples = _tables_of(samples, table)
+        with _tables_of(samples, table) as found:
+            options: Any = {
+                "reference": reference, "current": current, "column": column, "by": by,
+                "margin": margin, "groups": groups, "alpha": alpha, "scale": scale,
+                "method": method, "nan_policy": nan_policy, "where": where,
+            }  # fmt: skip
+            answer: Comparison | Comparisons = compare(*found, **options)
+            return answer
     if len(samples) == 1 and by is not None:
         long = open_table(samples[0], "the table", where)
         return compare_levels(long, column, by, reference, current, groups, how)
@@ -203,17 +213,23 @@ def compare(
     return compare_samples(*pair, how)
 
 
-def _tables_of(samples: tuple[Any, ...], table: str | Sequence[str]) -> tuple[Any, ...]:
+def _tables_of(
+    samples: tuple[Any, ...], table: str | Sequence[str]
+) -> AbstractContextManager[Sequence[Table]]:
     """Tables of the database that the only sample names."""
     if len(samples) != 1 or not is_url(samples[0]):
         raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
-    return tuple(open_url(samples[0], [table] if isinstance(table, str) else list(table)))
+    from dkmd.sources.connections import tables_of
+
+    return tables_of(samples[0], [table] if isinstance(table, str) else list(table))
 
 
 def compare_bins(
     path: str, column: str | None, reference: str | None, current: str | None, how: How
 ) -> Comparison | Comparisons:
     """Samples of a result of ``dkmd sql`` against one of them."""
+    from dkmd.sources.by_hand import read_bins
+
     found = read_bins(path)
     for level in (reference, current):
         if level is not None and level not in found:
@@ -291,6 +307,7 @@ def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
     return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
 
+@recorded
 def drift(
     reference: Any,
     current: Any,
@@ -386,6 +403,8 @@ def _why_not(
 def open_table(source: Any, name: str, where: Any = None) -> Table:
     """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
     if is_engine_table(source):
+        from dkmd.sources.connections import open_engine_table
+
         return open_engine_table(source, name, where)
     if where is not None:
         raise TypeError("where= is an expression of Ibis and goes with tables of an engine")

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
+from dkmd.calls import Call
 from dkmd.opinions import Opinion, Opinions, opinions
 from dkmd.result import ConfidenceInterval, DkmdResult
 from dkmd.sources.arrays import Array
@@ -124,6 +127,8 @@ class Comparison:
     result: DkmdResult = field(repr=False)
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """Reference and current, where they are held."""
+    call: Call | None = field(default=None, repr=False, compare=False)
+    """How it was asked for, where that is known."""
 
     @property
     def shift_in_scales(self) -> float:
@@ -167,13 +172,30 @@ class Comparison:
         """``to_dict`` as JSON: NaN is null, infinities are "inf" and "-inf"."""
         return to_json(self.to_dict(), indent)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Both distributions, their centres and the shift; needs matplotlib (dkmd[plot])."""
-        from dkmd.plot import plot_shares
+    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+        """Write a page that shows all of this: one HTML file that needs nothing else.
 
-        axes = plot_shares(self.result, (self.reference.label, self.current.label), ax)
+        ``command`` is what to type at a shell for the same, where that is known better.
+        """
+        from dkmd.report.page import write_page
+
+        write_page(self, path, command)
+
+    def with_call(self, call: Call) -> Self:
+        """The same answer, knowing how it was asked for."""
+        return replace(self, call=call)
+
+    def plot(self, ax: Any = None, kind: str = "density") -> Any:
+        """Both distributions, their centres and the shift; needs matplotlib (dkmd[plot]).
+
+        ``kind`` is "density" or "cdf".
+        """
+        from dkmd.plot import entitle, plot_pair
+
+        labels = (self.reference.label, self.current.label)
+        axes = plot_pair(self.result, labels, self.verdict, self.unit, ax, kind)
         axes.set_xlabel(f"{self.name} ({self.unit})" if self.unit else self.name)
-        axes.set_title(self.headline(), fontsize="small", loc="left", wrap=True)
+        entitle(axes, self.headline())
         return axes
 
     def headline(self) -> str:
@@ -205,7 +227,12 @@ class Comparison:
         return text_page(self.headline(), self.table(), self.warnings)
 
     def _repr_html_(self) -> str:
-        return html_page(self.headline(), self.table(), self.warnings)
+        from dkmd.figures.notebook import pictures
+
+        outcome = self.result.outcome()
+        labels = (self.reference.label, self.current.label)
+        drawn = pictures(outcome, self.verdict, labels, self.unit)
+        return html_page(self.headline(), self.table(), self.warnings, drawn)
 
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` below their heading."""
@@ -254,10 +281,12 @@ class Comparisons(Mapping[str, Comparison]):
     """
 
     FORMAT = "dkmd-comparisons"
+    ROWS = ""
 
     def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
         self._comparisons = dict(comparisons)
         self.alpha = alpha
+        self.call: Call | None = None
 
     def __getitem__(self, name: str) -> Comparison:
         return self._comparisons[name]
@@ -283,6 +312,22 @@ class Comparisons(Mapping[str, Comparison]):
         """Those whose adjusted p-value is below alpha."""
         return [name for name in self if self.adjusted_pvalues[name] < self.alpha]
 
+    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+        """Write a page with a row for each: one HTML file that needs nothing else.
+
+        ``command`` is what to type at a shell for the same, where that is known better.
+        """
+        from dkmd.report.page import write_page
+
+        write_page(self, path, command)
+
+    def with_call(self, call: Call) -> Self:
+        """The same answers, knowing how they were asked for."""
+        known = copy(self)
+        known.call = call
+        known._comparisons = {n: c.with_call(call.of_row(n)) for n, c in self.items()}
+        return known
+
     def rows(self) -> list[tuple[str, ...]]:
         """One line each: name, shift, interval, scales, p, adjusted p, verdict."""
         return [self._row(name, comparison) for name, comparison in self.items()]
@@ -295,11 +340,13 @@ class Comparisons(Mapping[str, Comparison]):
 
     def headline(self) -> str:
         """How many changed, by name."""
-        changed = self.changed
-        names = f": {', '.join(changed)}" if changed else ""
-        return (
-            f"{len(changed)} of {len(self)} changed (false-discovery rate {self.alpha:g}){names}."
-        )
+        names = f": {', '.join(self.changed)}" if self.changed else ""
+        return f"{self.tally()}{names}."
+
+    def tally(self) -> str:
+        """How many changed."""
+        what = f"{len(self.changed)} of {len(self)} {self.ROWS}".strip()
+        return f"{what} changed (false-discovery rate {self.alpha:g})"
 
     def to_dict(self) -> dict[str, Any]:
         """Every comparison with its adjusted p-value, in order."""
@@ -358,6 +405,7 @@ class Drift(Comparisons):
     """
 
     FORMAT = "dkmd-drift"
+    ROWS = "columns"
     HEAD = ("column", *Comparisons.HEAD[1:], "NaN")
 
     def __init__(
@@ -379,10 +427,6 @@ class Drift(Comparisons):
     def to_dict(self) -> dict[str, Any]:
         """Every column in order, with the change of its NaN share, and what was skipped."""
         return super().to_dict() | {"skipped": dict(self.skipped)}
-
-    def headline(self) -> str:
-        """How many columns changed, by name."""
-        return super().headline().replace(" changed", " columns changed", 1)
 
     def _entry(self, name: str) -> dict[str, Any]:
         return super()._entry(name) | {"nan_change": self.nan_change(name)}

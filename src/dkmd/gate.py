@@ -7,17 +7,19 @@ that vanished or appeared are listed; no common benchmark is an error.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from dkmd.calls import Call, recorded
 from dkmd.compare import open_table
 from dkmd.comparison import FORMAT_VERSION, plain_margin
 from dkmd.margins import Margin, parse_margin, region_of
-from dkmd.result import ExactOutcome
+from dkmd.result import DkmdResult, ExactOutcome
 from dkmd.sources.benchmarks import (
     BenchmarkFileError,
     Benchmarks,
@@ -56,6 +58,14 @@ class GateRow:
     pvalue: float
 
 
+class Evidence(NamedTuple):
+    """What a row was judged by: the measurements as they were read, and the test of them."""
+
+    reference: Measurements
+    current: Measurements
+    result: DkmdResult | None = None  # with x = current; None where there is none
+
+
 @dataclass(frozen=True)
 class Gate:
     """All benchmarks of two builds."""
@@ -66,6 +76,22 @@ class Gate:
     margin: Margin
     worse: str
     geometric_mean: float  # of the factors by which benchmarks changed; NaN if none could be told
+    alpha: float = 0.05
+    evidence: Mapping[str, Evidence] = field(default_factory=dict, repr=False, compare=False)
+    call: Call | None = field(default=None, repr=False, compare=False)
+
+    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+        """Write a page with a row for each benchmark: one HTML file that needs nothing else.
+
+        ``command`` is what to type at a shell for the same, where that is known better.
+        """
+        from dkmd.report.page import write_page
+
+        write_page(self, path, command)
+
+    def with_call(self, call: Call) -> Self:
+        """The same gate, knowing how it was asked for."""
+        return replace(self, call=call)
 
     @property
     def outcome(self) -> str:
@@ -140,8 +166,10 @@ class _Judged:
     worse: float  # p-value of "worse than the margin"
     fine: float  # p-value of "not worse than the margin"
     log_change: float
+    evidence: Evidence
 
 
+@recorded
 def gate(
     reference: Benchmarks,
     current: Benchmarks,
@@ -189,6 +217,8 @@ def gate(
         margin=margin,
         worse=worse,
         geometric_mean=math.exp(math.fsum(changes) / len(changes)) if changes else math.nan,
+        alpha=alpha,
+        evidence={j.row.name: j.evidence for j in judged},
     )
 
 
@@ -254,8 +284,9 @@ def _judge(
     y, x = (_clean(m) for m in (reference, current))
     sizes = (len(y.values), len(x.values))
     reason = _obstacle(y, x, reference, current)
+    evidence = Evidence(reference, current)
     if reason:
-        return _undecided(name, reference.unit, sizes, reason)
+        return _undecided(name, sizes, reason, evidence)
     groups = (x.groups, y.groups) if x.repeated or y.repeated else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -263,10 +294,10 @@ def _judge(
             result = dkmd_2samp(x.values, y.values, groups=groups)
             region = region_of(result, margin)
         except ValueError as error:
-            return _undecided(name, reference.unit, sizes, str(error))
+            return _undecided(name, sizes, str(error), evidence)
     outcome, judged = result.outcome(), region.result.outcome()
     if not isinstance(outcome, ExactOutcome) or not isinstance(judged, ExactOutcome):
-        return _undecided(name, reference.unit, sizes, _told(caught) or "nothing varies")
+        return _undecided(name, sizes, _told(caught) or "nothing varies", evidence)
     relative = region.result is not result
     limit, sign = (region.high, 1.0) if worse == "increase" else (region.low, -1.0)
     beyond, within = ("greater", "less") if sign > 0.0 else ("less", "greater")
@@ -289,7 +320,11 @@ def _judge(
     if not relative and positive:
         log_change = float(result.on_logs().shift)
     return _Judged(
-        row, judged.pvalue_beyond(limit, beyond), judged.pvalue_beyond(limit, within), log_change
+        row,
+        judged.pvalue_beyond(limit, beyond),
+        judged.pvalue_beyond(limit, within),
+        log_change,
+        evidence._replace(result=result),
     )
 
 
@@ -321,10 +356,10 @@ def _told(caught: list[warnings.WarningMessage]) -> str:
     return "; ".join(dict.fromkeys(str(w.message) for w in caught))
 
 
-def _undecided(name: str, unit: str, sizes: tuple[int, int], reason: str) -> _Judged:
-    nothing = (math.nan, math.nan)
+def _undecided(name: str, sizes: tuple[int, int], reason: str, evidence: Evidence) -> _Judged:
+    nothing, unit = (math.nan, math.nan), evidence.reference.unit
     row = GateRow(name, unit, UNDECIDED, reason, sizes, nothing, math.nan, nothing, False, math.nan)
-    return _Judged(row, math.nan, math.nan, math.nan)
+    return _Judged(row, math.nan, math.nan, math.nan, evidence)
 
 
 def _decided(judged: _Judged, corrected: float, alpha: float) -> GateRow:

@@ -83,7 +83,7 @@ def _mann_whitney(reference: Array, current: Array) -> tuple[Opinion, ...]:
 
 
 def _kolmogorov_smirnov(reference: Array, current: Array) -> tuple[Opinion, ...]:
-    test = peers.ks(current, reference)
+    test = _quietly(lambda: peers.ks(current, reference))
     signed = test.x_larger - test.y_larger
     return (Opinion("Kolmogorov-Smirnov", test.statistic, test.pvalue, direction_of(signed)),)
 

@@ -99,11 +99,14 @@ def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]
     return "\n\n".join(block for block in blocks if block)
 
 
-def html_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
-    """The same as HTML, for notebooks."""
+def html_page(
+    headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str], picture: str = ""
+) -> str:
+    """The same as HTML, for notebooks; ``picture`` is HTML already."""
     head, *body = ([html.escape(text) for text in row] for row in rows)
     lines = ["".join(f"<th>{text}</th>" for text in head)]
     lines += ["".join(f"<td>{text}</td>" for text in row) for row in body]
     table = "".join(f"<tr>{line}</tr>" for line in lines)
     items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-    return f"<p>{html.escape(headline)}</p><table>{table}</table>{items and f'<ul>{items}</ul>'}"
+    words = f"<p>{html.escape(headline)}</p>{picture}"
+    return f"{words}<table>{table}</table>{items and f'<ul>{items}</ul>'}"

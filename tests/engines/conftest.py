@@ -153,8 +153,8 @@ class Spark(Engine):
 
     def query(self, sql: str) -> pd.DataFrame:
         """By the session."""
-        found: pd.DataFrame = self.session.sql(sql.rstrip(";")).toPandas()
-        return found
+        found = self.session.sql(sql.strip().rstrip(";"))
+        return pd.DataFrame([tuple(row) for row in found.collect()], columns=found.columns)
 
     def disturb(self) -> None:
         """An executor is killed while it works."""
@@ -226,10 +226,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All need compiled code; PySpark leaves its sockets to the garbage collector."""
+    """All need compiled code; clients leave their sockets to the garbage collector."""
     for item in (each for each in items if Path(__file__).parent in each.path.parents):
         item.add_marker(pytest.mark.slow)
-        if "spark" in asked_for():
+        if asked_for() != ("duckdb",):
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             unraisable = "ignore::pytest.PytestUnraisableExceptionWarning"
             item.add_marker(pytest.mark.filterwarnings(unraisable))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,8 @@ import sqlglot
 from shell import here
 
 from dkmd import Grid, compare
+from dkmd.calls import Call, without_password
+from dkmd.cli.options import command_line
 from dkmd.compare import How, compare_bins
 from dkmd.comparison import Comparison
 from dkmd.sources.by_hand import DIALECTS, read_bins, statement
@@ -225,3 +229,13 @@ def test_errors_of_connecting_do_not_show_the_password(engine: Any) -> None:
     error = here(*words, code=2).stderr
     assert "cannot connect to postgresql://127.0.0.1:1/nothing" in error
     assert "s3cret" not in error
+
+
+def test_a_page_and_its_calls_do_not_show_the_password() -> None:
+    call = Call("compare", ("postgresql://me@host/db",), {"table": ("a", "b"), "column": "x"})
+    given = "dkmd compare --connect postgresql://me@host/db --table a --table b --column x"
+    assert call.command() == given
+    assert without_password("x postgresql://me:s3/c@ret@host/db") == "x postgresql://me@host/db"
+    words = ["dkmd", "compare", "--connect", "postgresql://me:s3cret@host/db", "--report", "x.html"]
+    with patch.object(sys, "argv", words):
+        assert command_line() == "dkmd compare --connect postgresql://me@host/db"

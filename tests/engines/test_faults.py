@@ -12,7 +12,7 @@ import pytest
 from dkmd import compare
 from dkmd.comparison import Comparison
 from dkmd.sources import engines
-from dkmd.sources.engines import EngineError
+from dkmd.sources.messages import EngineError
 
 SIZE = 200_000
 OPTIONS: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 500.0}
@@ -29,9 +29,9 @@ def remote(engine: Any) -> tuple[Any, pd.DataFrame]:
     if engine.name != "spark":
         frame = numbers(SIZE)
         return engine.load(frame, "disturbed"), frame
-    size = 10 * SIZE
+    size = 2 * SIZE
     rows = engine.session.range(0, size, 1, 16)
-    slow = "aggregate(sequence(1, 200), 0D, (a, i) -> a + sin(i * id)) * 0D"
+    slow = "aggregate(sequence(1, 100), 0D, (a, i) -> a + sin(i * id)) * 0D"
     rows.selectExpr(
         f"CAST(id * 7919 % 10007 + 30 * (id % 2) AS DOUBLE) + {slow} AS v", "id % 2 AS k"
     ).createOrReplaceTempView("disturbed")

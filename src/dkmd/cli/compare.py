@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -17,13 +18,15 @@ from dkmd.cli.options import (
     Margin,
     Memory,
     Quiet,
+    Report,
     Rows,
     Tables,
     limit,
     margin_of,
+    require_folder,
     sources,
 )
-from dkmd.cli.show import show_answer, show_json, working
+from dkmd.cli.show import show_answer, show_json, working, write_report
 
 
 def compare(
@@ -55,6 +58,7 @@ def compare(
         typer.Option(metavar="FILE", help="The result of a query that dkmd sql printed."),
     ] = None,
     memory: Memory = None,
+    report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -68,15 +72,17 @@ def compare(
       dkmd compare examples/data/before.txt examples/data/after.txt --margin 2%
       dkmd compare examples/data/latency_before.csv examples/data/latency_after.csv
       dkmd compare examples/data/flights.parquet -c dep_delay --by origin
-          --reference JFK --current EWR
+          --reference JFK --current EWR --report delays.html
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms
           --by build --reference 41 --current 42
-      dkmd compare --from-bins bins.csv --reference 41 --current 42   (see dkmd sql)
+      dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay
+          --reference JFK --current EWR
     """
     from dkmd.compare import How, compare_bins
     from dkmd.compare import compare as run
     from dkmd.comparison import Comparison
 
+    require_folder(report)
     options: dict[str, Any] = {
         "column": column,
         "groups": groups,
@@ -93,9 +99,9 @@ def compare(
             answer = compare_bins(from_bins, column, reference, current, how)
         else:
             limit(memory)
-            given = sources(files or [], connect, table, where)
-            _check(given, by, reference, current)
-            answer = run(*given, **options)
+            with sources(files or [], connect, table, where) as given:
+                _check(given, by, reference, current)
+                answer = run(*given, **options)
     notes = answer.warnings if isinstance(answer, Comparison) else answer.notes()
     if json:
         show_json(answer.to_json(), notes)
@@ -104,11 +110,14 @@ def compare(
         show_answer(answer.headline(), rows, () if quiet else notes)
         if peers and isinstance(answer, Comparison):
             print(f"\n{answer.peers()}")
+    write_report(answer, report, quiet)
     several = [answer] if isinstance(answer, Comparison) else list(answer.values())
     return NO_ANSWER if all(math.isnan(each.pvalue) for each in several) else 0
 
 
-def _check(files: list[Any], by: str | None, reference: str | None, current: str | None) -> None:
+def _check(
+    files: Sequence[Any], by: str | None, reference: str | None, current: str | None
+) -> None:
     """The number of files must fit the options."""
     if by is None and (reference is not None or current is not None):
         raise ValueError("--reference and --current are levels of a column: say which with --by")

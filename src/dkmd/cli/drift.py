@@ -14,13 +14,15 @@ from dkmd.cli.options import (
     Margin,
     Memory,
     Quiet,
+    Report,
     Rows,
     Tables,
     limit,
     margin_of,
+    require_folder,
     sources,
 )
-from dkmd.cli.show import progress, show_answer, show_json
+from dkmd.cli.show import progress, show_answer, show_json, write_report
 
 
 def drift(
@@ -37,6 +39,7 @@ def drift(
     table: Tables = None,
     where: Rows = None,
     memory: Memory = None,
+    report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -48,17 +51,16 @@ def drift(
     \b
     Example:
       dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet
-          --margin 0.1sd
+          --margin 0.1sd --report drift.html
     """
     from dkmd.compare import drift as run
 
+    require_folder(report)
     limit(memory)
     files = [file for file in (reference, current) if file is not None]
-    tables = sources(files, connect, table, where)
-    if len(tables) != 2:
-        raise ValueError(f"give two tables, a reference and a current one; got {len(tables)}")
-
-    with progress(quiet) as bars:
+    with progress(quiet) as bars, sources(files, connect, table, where) as tables:
+        if len(tables) != 2:
+            raise ValueError(f"give two tables, a reference and a current one; got {len(tables)}")
         bar = bars.add_task("columns", total=None)
 
         def advance(name: str, done: int, total: int) -> None:
@@ -78,4 +80,5 @@ def drift(
     else:
         rows = [] if quiet else answer.table()
         show_answer(answer.headline(), rows, () if quiet else answer.notes())
+    write_report(answer, report, quiet)
     return 0

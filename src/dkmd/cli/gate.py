@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from dkmd.cli import NO_ANSWER
-from dkmd.cli.options import Json, Quiet, margin_of
-from dkmd.cli.show import show_answer, show_json, working
+from dkmd.cli.options import Json, Quiet, Report, margin_of, require_folder
+from dkmd.cli.show import show_answer, show_json, working, write_report
 
 
 class Worse(StrEnum):
@@ -53,6 +53,7 @@ def gate(
     markdown: Annotated[
         Path | None, typer.Option(help="Also write a summary for a pull request to this file.")
     ] = None,
+    report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -78,6 +79,7 @@ def gate(
 
     limit = margin_of(margin)
     assert limit is not None
+    require_folder(report)
     with working("reading …", quiet):
         before = load_benchmarks(reference, column, by, groups)
         after = load_benchmarks(current, column, by, groups)
@@ -89,6 +91,9 @@ def gate(
     else:
         rows = [] if quiet else answer.table()
         show_answer(answer.headline(), rows, () if quiet else answer.notes())
+    assert answer.call is not None
+    call = answer.call.read_from((reference, current), column=column, by=by, groups=groups)
+    write_report(answer.with_call(call), report, quiet)
     if answer.outcome == INCONCLUSIVE:
         return {Inconclusive.PASS: 0, Inconclusive.FAIL: 1}.get(inconclusive, NO_ANSWER)
     return int(answer.outcome == FAILED)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +26,10 @@ Alpha = Annotated[
     float, typer.Option(help="Level: intervals have confidence 1 - alpha, p-values count below it.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Report = Annotated[
+    Path | None,
+    typer.Option(help="Also write a page with figures to this file: HTML that needs no network."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, in one line.")]
 
 Connect = Annotated[
@@ -46,19 +54,19 @@ Memory = Annotated[
 
 def sources(
     files: Sequence[str], connect: str | None, tables: Sequence[str] | None, where: str | None
-) -> list[Any]:
+) -> AbstractContextManager[Sequence[Any]]:
     """What to compare: files, or tables of a database."""
     if connect is None:
         if tables or where:
             raise ValueError("--table and --where go with --connect")
-        return list(files)
+        return nullcontext(files)
     if files:
         raise ValueError("give files, or --connect with --table, not both")
     if not tables:
         raise ValueError("--connect needs a --table")
-    from dkmd.sources.connections import open_url
+    from dkmd.sources.connections import tables_of
 
-    return [*open_url(connect, tables, where)]
+    return tables_of(connect, tables, where)
 
 
 def limit(memory: str | None) -> None:
@@ -75,3 +83,25 @@ def margin_of(text: str | None) -> float | str | None:
         return None if text is None else float(text)
     except ValueError:
         return text
+
+
+def require_folder(path: Path | None) -> None:
+    """A page that could not be written is an error before the work, not after it."""
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"there is no folder {path.parent}")
+    if path is not None and path.is_dir():
+        raise ValueError(f"{path} is a folder: give the name of a file")
+
+
+def command_line() -> str:
+    """What was typed, fit for a shell, without passwords and without where the page goes."""
+    from dkmd.calls import without_password
+
+    words = iter(sys.argv[1:])
+    kept = ["dkmd"]
+    for word in words:
+        if word == "--report":
+            next(words, None)
+        elif word != "--debug" and not word.startswith("--report="):
+            kept.append(word)
+    return shlex.join(without_password(word) for word in kept)

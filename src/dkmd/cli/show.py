@@ -6,11 +6,15 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.status import Status
 from rich.text import Text
+
+from dkmd.cli.options import command_line
 
 STYLES = {
     "HIGHER": "dark_orange",
@@ -71,6 +75,22 @@ def show_json(text: str, notes: Iterable[str] = ()) -> None:
     print(text)
     for note in notes:
         print(f"dkmd: watch out: {note}", file=sys.stderr)
+
+
+class Reported(Protocol):
+    """An answer that can be written as a page."""
+
+    def report(self, path: Path, *, command: str | None = None) -> None:
+        """Write the page."""
+
+
+def write_report(answer: Reported, path: Path | None, quiet: bool) -> None:
+    """Write the page where one was asked for, and say where it is."""
+    if path is None:
+        return
+    answer.report(path, command=command_line())
+    if not quiet:
+        print(f"dkmd: the report is in {path}", file=sys.stderr)
 
 
 def _say(console: Console, text: Text) -> None:

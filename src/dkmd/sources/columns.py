@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ NUMBER, DURATION, TEXT, TIME, OTHER = "numbers", "durations", "text", "points in
 """What a column can hold. The first two are compared as they are; text where it spells numbers."""
 
 NUMERIC = (NUMBER, DURATION)
+
+URL = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
+"""A database: its kind and, in SQLAlchemy's spelling, a driver."""
 
 
 def as_numbers(values: Any, name: str) -> Array:
@@ -101,6 +105,21 @@ def points_in_time(where: str) -> TypeError:
 def is_frame(source: Any) -> bool:
     """Whether this is a table with named columns."""
     return hasattr(type(source), "columns")  # a lazy frame warns when its own are asked for
+
+
+def is_engine_table(source: Any) -> bool:
+    """Whether this is a table of an engine, going by the package that its type comes from."""
+    package, _, rest = type(source).__module__.partition(".")
+    if package in ("ibis", "dkmd"):
+        return hasattr(source, "get_backend") or type(source).__name__ == "EngineTable"
+    if package == "pyspark":
+        return "dataframe" in rest and hasattr(type(source), "sparkSession")
+    return package in ("duckdb", "_duckdb") and type(source).__name__ == "DuckDBPyRelation"
+
+
+def is_url(source: Any) -> bool:
+    """Whether this is the URL of a database."""
+    return isinstance(source, str) and URL.match(source) is not None
 
 
 class Frame:

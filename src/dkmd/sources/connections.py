@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from dkmd.sources.engines import EngineError, EngineTable, IbisEngine, RelationEngine, gist
+from dkmd.sources.columns import URL
+from dkmd.sources.engines import EngineTable, IbisEngine, RelationEngine
+from dkmd.sources.messages import EngineError, gist
 from dkmd.sources.samples import FrameTable, Table
 
 EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "duckdb": "ibis"}
 """What to install for a URL that begins like this."""
-
-SCHEME = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
-
-
-def is_engine_table(source: Any) -> bool:
-    """Whether this is a table of an engine, going by the package that its type comes from."""
-    if isinstance(source, EngineTable):
-        return True
-    package, _, rest = type(source).__module__.partition(".")
-    if package == "ibis":
-        return hasattr(source, "get_backend") and hasattr(type(source), "columns")
-    if package == "pyspark":
-        return "dataframe" in rest and hasattr(type(source), "sparkSession")
-    return package in ("duckdb", "_duckdb") and type(source).__name__ == "DuckDBPyRelation"
-
-
-def is_url(source: Any) -> bool:
-    """Whether this is the URL of a database."""
-    return isinstance(source, str) and SCHEME.match(source) is not None
 
 
 def open_engine_table(source: Any, name: str, where: Any = None) -> Table:
@@ -58,29 +42,36 @@ def _engine_table(source: Any, name: str) -> EngineTable:
     return EngineTable(source, str(known) if isinstance(known, str) else name)
 
 
-def open_url(url: str, tables: Sequence[str], where: str | None = None) -> list[EngineTable]:
+@contextmanager
+def tables_of(
+    url: str, tables: Sequence[str], where: str | None = None
+) -> Iterator[list[EngineTable]]:
     """Tables of a database, by their names: table, schema.table or catalogue.schema.table.
 
-    ``where`` is a condition in the database's SQL.
+    ``where`` is a condition in the database's SQL. The connection is closed in the end.
     """
     backend = connect(url)
     engine = IbisEngine(backend)
-    found = []
-    for name in tables:
-        table = _named(backend, name)
-        chosen = table if where is None else _chosen(backend, name, where)
-        found.append(EngineTable(chosen, name, engine))
-    return found
+    try:
+        found = []
+        for name in tables:
+            table = _named(backend, name)
+            chosen = table if where is None else _chosen(backend, name, where)
+            found.append(EngineTable(chosen, name, engine))
+        yield found
+    finally:
+        with suppress(Exception):  # a connection that was lost cannot be closed
+            backend.disconnect()
 
 
 def connect(url: str) -> Any:
     """An Ibis backend for a URL, SQLAlchemy's spelling included; errors never show the password."""
-    found = SCHEME.match(url)
+    found = URL.match(url)
     if found is None:
         raise ValueError("a database is named by a URL such as postgresql://user@host/database")
     scheme = found.group(1).lower()
     # SQLAlchemy names a driver too, as in postgresql+psycopg://
-    plain = SCHEME.sub({"postgresql": "postgres"}.get(scheme, scheme) + "://", url)
+    plain = URL.sub({"postgresql": "postgres"}.get(scheme, scheme) + "://", url)
     try:
         import ibis
 

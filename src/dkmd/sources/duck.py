@@ -27,7 +27,7 @@ from dkmd.sources.columns import (
     not_a_number,
     points_in_time,
 )
-from dkmd.sources.engines import gist
+from dkmd.sources.messages import gist
 
 Where = tuple[str, object] | None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -48,6 +47,7 @@ from dkmd.sources.columns import (
     parse_number,
     points_in_time,
 )
+from dkmd.sources.messages import EngineError, gist
 from dkmd.sources.samples import Data, Streamed
 from dkmd.summary import Summary
 from dkmd.witness import Witness
@@ -71,10 +71,6 @@ FEW = 256
 
 View = Callable[[Any], Any]
 """What is wanted of a table."""
-
-
-class EngineError(ValueError):
-    """An engine did not answer; the message is its own, in one line."""
 
 
 class Engine(Protocol):
@@ -187,15 +183,6 @@ RELATION = "dkmd_relation"
 def reservoir(sql: str, rows: int) -> str:
     """DuckDB's sample of a query: the same rows every time."""
     return f"SELECT * FROM ({sql}) USING SAMPLE reservoir({rows:d} ROWS) REPEATABLE (1)"
-
-
-def gist(error: BaseException) -> str:
-    """The first line of an engine's message, without the kind of error and without passwords."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
-    words = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0]) if lines else type(error).__name__
-    words = f"{words} {lines[1]}" if len(lines) > 1 and len(words) < 60 else words
-    return re.sub(r"://[^@/\s]*@", "://…@", words)
 
 
 def _array(column: Any) -> Any:

@@ -35,7 +35,6 @@ from dkmd.sources.columns import (
     parse_number,
 )
 from dkmd.sources.duck import DuckFile, Where, relation
-from dkmd.sources.engines import FIT_ROWS, EngineTable, RelationEngine
 from dkmd.sources.samples import LARGE, Data, Held, OneByOne, Streamed, Summarize
 from dkmd.summary import Summary
 
@@ -171,8 +170,10 @@ def _in_duck(
     groups: str | None,
 ) -> dict[str, Streamed]:
     """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
+    from dkmd.sources.engines import FIT_ROWS, EngineTable, RelationEngine
+
     whole = relation([file.selection(column, by, groups) for file in files])
-    engine = RelationEngine(whole, _runs(files, column, by, groups))
+    engine = RelationEngine(whole, _runs(files, column, by, groups, FIT_ROWS // RUNS))
     table = EngineTable(engine.table, files[0].path, engine)
     group = None if groups is None else GROUP
     read = (
@@ -188,11 +189,13 @@ def _in_duck(
     return checked
 
 
-def _runs(files: Sequence[DuckFile], column: str, by: str | None, groups: str | None) -> Any:
+def _runs(
+    files: Sequence[DuckFile], column: str, by: str | None, groups: str | None, rows: int
+) -> Any:
     """Some rows from all over the files, where all are large and of a kind that allows it."""
     few = [files[at] for at in np.linspace(0, len(files) - 1, min(RUNS, len(files))).astype(int)]
     count = max(1, RUNS // len(few))
-    sources = [(file, file.runs(count, FIT_ROWS // RUNS)) for file in few]
+    sources = [(file, file.runs(count, rows)) for file in few]
     if not all(found for _, found in sources):
         return None
     return relation(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dkmd.grid import UNITS_PER_SCALE, Grid
+from dkmd.groups import design_effect
 from dkmd.scale import median_and_spread
 from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
 from dkmd.summary import Summary
@@ -68,13 +69,23 @@ def better_grid(pooled: Summary) -> Grid | None:
 
 def effects_of_pair(x: Data, y: Data, logs: bool) -> tuple[Effect, Effect] | None:
     """What groups do to the variances, worked out where the data are; None without groups."""
-    of_x, of_y = (side.effect if isinstance(side, Streamed) else None for side in (x, y))
-    held = any(isinstance(side, Held) and side.groups is not None for side in (x, y))
-    if held or (of_x is None) != (of_y is None):
+    of_x, of_y = _effect(x, logs), _effect(y, logs)
+    if (of_x is None) != (of_y is None):
         raise ValueError("groups need the single values on both sides, not summaries")
-    if of_x is None or of_y is None:
+    return None if of_x is None or of_y is None else (of_x, of_y)
+
+
+def _effect(side: Data, logs: bool) -> Effect | None:
+    """The design effect of one side's groups, as a function of the witness."""
+    if isinstance(side, Streamed) and side.effect is not None:
+        asked = side.effect
+        return lambda witness: asked(witness, logs)
+    if not isinstance(side, Held) or side.groups is None:
         return None
-    return lambda witness: of_x(witness, logs), lambda witness: of_y(witness, logs)
+    present = ~np.isnan(side.values)
+    values = np.log(side.values[present]) if logs else side.values[present]
+    codes = np.unique(side.groups[present], return_inverse=True)[1]
+    return lambda witness: design_effect(witness(values), codes)
 
 
 def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) -> None:

@@ -1,0 +1,138 @@
+"""The one palette of page, notebook and plot: a grey reference, one accent up and one down.
+
+Orange and blue keep apart for every kind of colour vision and in grey; no meaning hangs on them
+alone. ``ROLES`` says how each part of a figure is painted: as CSS classes on the page, which
+follow light and dark, and as attributes in a notebook, which keeps no styles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+LIGHT: Mapping[str, str] = {
+    "paper": "#ffffff",
+    "wash": "#f5f6f8",
+    "line": "#dfe3e8",
+    "ink": "#1d2530",
+    "muted": "#586474",
+    "reference": "#76828f",
+    "band": "#e9edf2",
+    "up": "#b8480a",
+    "down": "#1c5fbf",
+    "flat": "#3a4350",
+}
+DARK: Mapping[str, str] = {
+    "paper": "#11151b",
+    "wash": "#191f27",
+    "line": "#2c343f",
+    "ink": "#e8ebf0",
+    "muted": "#a0abba",
+    "reference": "#8d99a8",
+    "band": "#242c37",
+    "up": "#ff9a52",
+    "down": "#74abff",
+    "flat": "#ccd3dd",
+}
+EITHER: Mapping[str, str] = {
+    **LIGHT,
+    # on light and on dark alike: middle tones, and words in the colour of the words around
+    "line": "#9aa4b1",
+    "ink": "currentColor",
+    "muted": "currentColor",
+    "reference": "#87929f",
+    "band": "#8894a3",
+    "up": "#d8640f",
+    "down": "#3d82e6",
+    "flat": "currentColor",
+}
+
+ROLES: Mapping[str, Mapping[str, str]] = {
+    # reference: area, line, centre, bars
+    "ra": {
+        "fill": "reference",
+        "fill-opacity": ".2",
+        "stroke": "reference",
+        "stroke-width": "1.5",
+    },
+    "rl": {"fill": "none", "stroke": "reference", "stroke-width": "1.5"},
+    "rc": {"stroke": "reference", "stroke-width": "1.25", "stroke-dasharray": "2 3"},
+    "rb": {"stroke": "reference", "stroke-width": "4", "stroke-opacity": ".75"},
+    "rs": {"stroke": "reference", "stroke-width": "2", "stroke-opacity": ".75"},
+    # current: the same
+    "ca": {"fill": "now", "fill-opacity": ".12", "stroke": "now", "stroke-width": "1.75"},
+    "cl": {"fill": "none", "stroke": "now", "stroke-width": "1.75"},
+    "cc": {"stroke": "now", "stroke-width": "1.25", "stroke-dasharray": "2 3"},
+    "cb": {"stroke": "now", "stroke-width": "4"},
+    "cs": {"stroke": "now", "stroke-width": "2"},
+    "ax": {"fill": "none", "stroke": "line"},  # axes, zero, a band that does not matter
+    "gr": {"stroke": "line", "stroke-opacity": ".6"},
+    "ze": {"stroke": "muted", "stroke-opacity": ".7"},
+    "bd": {"fill": "band"},
+    "ci": {"fill": "now", "fill-opacity": ".12"},
+    "iv": {"fill": "none", "stroke": "now", "stroke-width": "2"},  # interval, its middle, ψ
+    "pt": {"fill": "now"},
+    "do": {"stroke": "now", "stroke-width": "7", "stroke-linecap": "round"},
+    "wi": {"fill": "none", "stroke": "muted", "stroke-width": "1.5"},
+    # words: small, at the end and in the middle, and the amount
+    "tx": {"fill": "muted", "font-size": "11"},
+    "te": {"fill": "muted", "font-size": "11", "text-anchor": "end"},
+    "tm": {"fill": "muted", "font-size": "11", "text-anchor": "middle"},
+    "am": {"fill": "now", "font-size": "12", "font-weight": "600", "text-anchor": "middle"},
+}
+"""What is painted how; ``now`` is the colour of current: up, down or flat."""
+
+_COLOURED = ("fill", "stroke")
+
+Paint = Callable[[str], str]
+"""From a role to the attributes of an element."""
+
+
+def on_page(role: str) -> str:
+    """A class, which ``page_css`` paints."""
+    return f'class="{role}"'
+
+
+def in_notebook(kind: str) -> Paint:
+    """Attributes in colours for light and dark; ``kind`` is that of current."""
+
+    def paint(role: str) -> str:
+        return " ".join(
+            f'{name}="{_colour(name, value, kind)}"' for name, value in ROLES[role].items()
+        )
+
+    return paint
+
+
+def page_css() -> str:
+    """The palettes as variables, and a rule for each role."""
+    rules = []
+    for role, looks in ROLES.items():
+        painted = (
+            f"{name}:{f'var(--{value})' if _is_colour(name, value) else value}{_css_unit(name)}"
+            for name, value in looks.items()
+        )
+        rules.append(f".{role}{{{';'.join(painted)}}}")
+    light, dark = (
+        ";".join(f"--{name}:{colour}" for name, colour in palette.items())
+        for palette in (LIGHT, DARK)
+    )
+    kinds = "".join(f".{kind}{{--now:var(--{kind})}}" for kind in ("up", "down", "flat"))
+    return (
+        f":root{{{light};--now:var(--flat)}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{kinds}{''.join(rules)}"
+    )
+
+
+def _colour(name: str, value: str, kind: str) -> str:
+    if not _is_colour(name, value):
+        return value
+    return EITHER[kind if value == "now" else value]
+
+
+def _css_unit(name: str) -> str:
+    """Attributes of SVG may do without a unit, CSS may not."""
+    return "px" if name == "font-size" else ""
+
+
+def _is_colour(name: str, value: str) -> bool:
+    return name in _COLOURED and value != "none"

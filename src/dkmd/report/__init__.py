@@ -1,0 +1,1 @@
+"""The page: one HTML file with everything in it, from any answer of the package."""

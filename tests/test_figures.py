@@ -1,0 +1,281 @@
+"""Figures: curves from bins show the data they stand for, and every surface shows the same ones."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import dkmd
+from dkmd import Grid, Summary, embedding_difference
+from dkmd.figures import colours, drawings
+from dkmd.figures.curves import Curves, Shape, curves_of
+from dkmd.figures.svg import Axis, clean, escape, path, tick_words, ticks
+
+Array = npt.NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int], Array]
+
+MANY = pytest.param(200_000, marks=pytest.mark.slow)
+
+FAMILIES: dict[str, Draw] = {
+    "normal": lambda rng, n: rng.normal(100.0, 10.0, n),
+    "exponential": lambda rng, n: rng.exponential(1.0, n),
+    "Cauchy": lambda rng, n: rng.standard_cauchy(n),
+    "two peaks": lambda rng, n: rng.normal(0, 0.3, n) + 2.0 * (rng.random(n) < 0.5),
+    "far away": lambda rng, n: 1e9 + rng.normal(0.0, 1.0, n),
+}
+
+
+def _curves(x: npt.ArrayLike, y: npt.ArrayLike) -> Curves:
+    return curves_of(dkmd.compare(np.asarray(x), np.asarray(y)).result.outcome())
+
+
+def _pair(draw: Draw, n: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(11)
+    return draw(rng, n), draw(rng, n)
+
+
+@pytest.mark.parametrize("n", [8, 500, MANY])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_density_holds_the_share_of_values_in_its_window(family: str, n: int) -> None:
+    y, x = _pair(FAMILIES[family], n)
+    curves = _curves(y, x)
+    for shape in (curves.reference, curves.current):
+        inside = 1.0 - (shape.below + shape.above) / n
+        # a kernel reaches out of the window at its ends: a few percent of few values
+        assert np.trapezoid(shape.density, curves.x) == pytest.approx(inside, abs=0.06)
+
+
+@pytest.mark.slow
+def test_a_density_of_many_values_is_the_true_one() -> None:
+    y, x = _pair(FAMILIES["normal"], 400_000)
+    curves = _curves(y, x)
+    at = curves.origin + curves.x
+    truth = np.exp(-0.5 * ((at - 100.0) / 10.0) ** 2) / (10.0 * math.sqrt(2.0 * math.pi))
+    assert np.abs(curves.reference.density - truth).max() < 0.02 * truth.max()
+
+
+@pytest.mark.parametrize("n", [500, MANY])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cdf_is_the_share_of_values_up_to_there(family: str, n: int) -> None:
+    y, x = _pair(FAMILIES[family], n)
+    curves = _curves(y, x)
+    at, share = curves.current.steps
+    assert np.all(np.diff(at) >= 0.0)
+    assert np.all(np.diff(share) >= -1e-12)
+    counted = np.searchsorted(np.sort(x), curves.origin + at, side="right") / n
+    before = np.searchsorted(np.sort(x), curves.origin + at, side="left") / n
+    tolerance = 0.01  # within a bin values are spread evenly
+    assert np.all((share >= before - tolerance) & (share <= counted + tolerance))
+
+
+def test_few_values_step_exactly() -> None:
+    curves = _curves([1.0, 2.0, 2.0, 5.0], [2.0, 3.0, 4.0, 9.0])
+    at, share = curves.current.steps
+    assert (curves.origin + at[1:-1]).tolist() == pytest.approx([2, 2, 3, 3, 4, 4, 9, 9])
+    assert share.tolist() == [0, 0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1]
+
+
+def _atoms(curves: Curves, shape: Shape) -> dict[float, float]:
+    values = (round(curves.origin + float(at), 6) for at in shape.atoms.at)
+    return dict(zip(values, shape.atoms.share.tolist(), strict=True))
+
+
+def test_counts_and_booleans_are_bars_of_their_shares() -> None:
+    rng = np.random.default_rng(2)
+    y, x = rng.poisson(3.0, 900), rng.poisson(3.5, 1100)
+    curves = _curves(y, x)
+    assert curves.discrete
+    shares = _atoms(curves, curves.current)
+    for value in range(8):
+        assert shares[value] == pytest.approx(np.mean(x == value))
+    curves = _curves(rng.random(300) < 0.3, rng.random(300) < 0.4)
+    assert set(_atoms(curves, curves.reference)) == {0.0, 1.0}
+
+
+def test_values_with_rounding_in_their_bins_are_one_bar() -> None:
+    y, x = np.repeat([0.1, 0.2, 0.3], [30, 50, 20]), np.repeat([0.1, 0.2, 0.3], [7, 11, 13])
+    curves = _curves(y, x)
+    assert _atoms(curves, curves.reference) == pytest.approx({0.1: 0.3, 0.2: 0.5, 0.3: 0.2})
+
+
+def test_many_zeros_are_a_bar_beside_a_density() -> None:
+    rng = np.random.default_rng(4)
+    y, x = (np.where(rng.random(3000) < 0.9, 0.0, rng.lognormal(3, 1, 3000)) for _ in range(2))
+    curves = _curves(y, x)
+    assert not curves.discrete
+    assert _atoms(curves, curves.current) == {0.0: pytest.approx(np.mean(x == 0.0))}
+    assert np.trapezoid(curves.current.density, curves.x) == pytest.approx(0.1, abs=0.03)
+
+
+def test_whole_numbers_over_a_wide_range_draw_no_comb() -> None:
+    rng = np.random.default_rng(6)
+    curves = _curves(rng.integers(0, 300, 20_000), rng.integers(10, 310, 20_000))
+    middle = curves.reference.density[30:60]
+    assert middle.max() < 1.15 * middle.min()
+
+
+def test_what_is_outside_the_window_is_counted() -> None:
+    rng = np.random.default_rng(8)
+    y, x = rng.standard_cauchy(2000), rng.standard_cauchy(2000)
+    x[:7], y[:3] = math.inf, -math.inf
+    curves = _curves(y, x)
+    low, high = curves.origin + curves.low, curves.origin + curves.high
+    finite = x[np.isfinite(x)]
+    assert curves.current.below + curves.current.above == ((finite < low) | (finite > high)).sum()
+    assert (curves.current.plus_inf, curves.reference.minus_inf) == (7, 3)
+
+
+def test_where_samples_differ_is_the_difference_of_mean_embeddings() -> None:
+    y, x = _pair(FAMILIES["two peaks"], 3000)
+    x = x + 0.2
+    curves = _curves(y, x)
+    direct = embedding_difference(x, y, curves.origin + curves.x, curves.kernel)
+    assert np.abs(curves.difference - direct).max() < 1e-3
+
+
+def test_psi_is_that_of_the_test() -> None:
+    y, x = _pair(FAMILIES["exponential"], 400)
+    answer = dkmd.compare(y, x)
+    curves = curves_of(answer.result.outcome())
+    psi = answer.result.witness(curves.origin + curves.x)
+    assert curves.psi == pytest.approx(psi / np.abs(psi).max())
+
+
+def test_data_far_from_zero_draw_the_same() -> None:
+    rng = np.random.default_rng(9)
+    y, x = rng.integers(-400, 400, 700) / 256, rng.integers(-390, 410, 700) / 256
+    here, far = _curves(y, x), _curves(y + 2.0**30, x + 2.0**30)
+    assert far.current.density == pytest.approx(here.current.density, rel=1e-6, abs=1e-9)
+
+
+def test_summaries_draw_what_their_values_draw() -> None:
+    y, x = _pair(FAMILIES["normal"], 5000)
+    grid = Grid.fit(y, x)
+    held = _curves(y, x)
+    stored = curves_of(
+        dkmd.compare(Summary.of(y, grid), Summary.of(x, grid)).result.outcome()
+    )  # fmt: skip
+    peak = held.current.density.max()
+    assert np.abs(held.current.density - stored.current.density).max() < 1e-3 * peak
+
+
+def test_a_thinned_path_stays_within_a_third_of_a_pixel() -> None:
+    x = np.linspace(0.0, 340.0, 97)
+    y = 100.0 + 60.0 * np.sin(x / 40.0) * np.exp(-x / 200.0)
+    data = path(x, y)
+    start, steps = data[1:].split("l")
+    numbers = [float(n) for n in re.findall(r"-?\d*\.?\d+", steps)]
+    points = np.array([float(n) for n in start.split()]) + np.cumsum(
+        np.array([[0.0, 0.0], *np.reshape(numbers, (-1, 2)).tolist()]), axis=0
+    )
+    assert len(points) < 60
+    assert np.abs(np.interp(x, points[:, 0], points[:, 1]) - y).max() < 0.34
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 1.0), (-3.3, 17.0), (1e-6, 3e-6), (1e9, 1e9 + 4), (5.0, 5.1e7)]
+)
+def test_ticks_are_few_round_and_told_apart(low: float, high: float) -> None:
+    at = ticks(low, high)
+    assert 2 <= len(at) <= 6
+    assert low <= at[0]
+    assert at[-1] <= high
+    words = tick_words(at)
+    assert len(set(words)) == len(words)
+
+
+def test_a_pixel_stays_inside_its_axis() -> None:
+    axis = Axis(0.0, 1.0, 10.0, 20.0)
+    assert [axis(v) for v in (-5.0, 0.5, math.inf)] == [10.0, 15.0, 20.0]
+    assert 0.5 in axis
+    assert 1.5 not in axis
+
+
+def test_text_from_data_can_end_no_element_and_no_encoding() -> None:
+    assert escape("<a href='x'>&\"") == "&lt;a href=&#x27;x&#x27;&gt;&amp;&quot;"
+    assert clean("a\x00b\ud800c\x1bd\x85e") == "a\ufffdb\ufffdc\ufffdd\ufffde"
+    assert escape("a\r\nb\tc").encode() == b"a&#13;\nb\tc"
+
+
+def test_notebooks_get_no_styles_and_pages_no_paint() -> None:
+    y, x = _pair(FAMILIES["normal"], 300)
+    curves = _curves(y, x + 5.0)
+    for draw in (drawings.density, drawings.cdf, drawings.differences, drawings.sparkline):
+        notebook = draw(curves, colours.in_notebook("up"))
+        page = draw(curves, colours.on_page)
+        assert "class=" not in notebook
+        assert "style" not in notebook + page
+        assert not re.search(r'(fill|stroke)="', page)
+        shapes = [re.findall(r' d="([^"]*)"', drawn) for drawn in (notebook, page)]
+        assert shapes[0] == shapes[1]
+
+
+def test_notebook_and_plot_show_the_curves_of_the_page() -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(12)
+    answer = dkmd.compare(rng.normal(0, 1, 500), rng.normal(1, 1, 500))
+    curves = curves_of(answer.result.outcome())
+    axes = answer.plot()
+    drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
+    height = max(curves.reference.density.max(), curves.current.density.max())
+    assert drawn["current"] == pytest.approx(curves.current.density / height)
+    assert colours.LIGHT["up"] in {line.get_color() for line in axes.lines}
+    plt.close(axes.figure)
+    axes = answer.plot(kind="cdf")
+    shares = {line.get_label(): line.get_ydata() for line in axes.lines}["reference"]
+    assert shares == pytest.approx(curves.reference.steps[1])
+    plt.close(axes.figure)
+    with pytest.raises(ValueError, match="'density' or 'cdf', got 'pie'"):
+        answer.plot(kind="pie")
+    shown = answer._repr_html_()
+    assert drawings.density(curves, colours.in_notebook("up")) in shown
+    assert drawings.cdf(curves, colours.in_notebook("up")) in shown
+
+
+def test_counts_are_plotted_as_bars() -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(13)
+    axes = dkmd.compare(rng.poisson(3, 300), rng.poisson(3, 300)).plot()
+    assert len(axes.collections) == 2
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["reference", "current"]
+    plt.close(axes.figure)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("palette", [colours.LIGHT, colours.DARK])
+@pytest.mark.parametrize("ink", ["ink", "muted", "up", "down", "flat"])
+def test_words_stand_out_from_the_paper(palette: dict[str, str], ink: str) -> None:
+    """WCAG AA: a contrast of 4.5 to 1."""
+    for ground in ("paper", "wash"):
+        light, dark = sorted((_luminance(palette[ink]), _luminance(palette[ground])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("palette", [colours.LIGHT, colours.DARK])
+def test_up_and_down_keep_apart_without_red_or_green_cones(palette: dict[str, str]) -> None:
+    """Blue against red and green together is what is left of hue: of opposite sign in the two."""
+
+    def hue(name: str) -> float:
+        red, green, blue = (int(palette[name][i : i + 2], 16) for i in (1, 3, 5))
+        return blue - 0.5 * (red + green)
+
+    assert hue("up") < -50.0
+    assert hue("down") > 50.0

@@ -1,0 +1,564 @@
+"""The page: whole without a network or scripts, safe for any name, and true to what it shows."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+import shlex
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shell import ROOT, run
+
+import dkmd
+from dkmd import Comparison, Comparisons, Drift, Grid, Summary, compare, drift
+from dkmd.calls import Call
+from dkmd.gate import Gate, gate, load_benchmarks
+from dkmd.opinions import DOWN, NONE, UP, Opinion, Opinions
+from dkmd.report.page import page
+from dkmd.report.reasons import reasons
+from dkmd.report.rows import contents_of
+from dkmd.sources.benchmarks import Measurements
+
+pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+
+DATA, BENCH = ROOT / "examples" / "data", ROOT / "examples" / "bench"
+
+ATTACKS = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "</title></style><svg onload=alert(3)>",
+    "\" onmouseover='alert(4)' style=\"x",
+    "&lt;b&gt; &amp;",
+    "--> <!-- ]]>",
+    "\u202eright to left \u05e9\u05dc\u05d5\u05dd",
+    "controls \x01\x1b\x85",
+    "x" * 500,
+)
+
+
+class Parsed(HTMLParser):
+    """What a browser would see: elements with attributes, and text by element."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._inside: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._inside and self._inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        self.texts.setdefault(self._inside[-1] if self._inside else "", []).append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def text(self) -> str:
+        shown = {tag: parts for tag, parts in self.texts.items() if tag not in ("style", "script")}
+        return " ".join(part for parts in shown.values() for part in parts)
+
+
+def _html(answer: Comparison | Comparisons | Gate, command: str | None = None) -> str:
+    return page(contents_of(answer), command)
+
+
+def _frames(columns: int = 6, n: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(21)
+    before = {f"c{i}": rng.normal(i, 1, n) for i in range(columns)}
+    after = {f"c{i}": rng.normal(i + 0.5 * (i % 2), 1, n) for i in range(columns)}
+    return pd.DataFrame(before), pd.DataFrame(after)
+
+
+def _answers() -> dict[str, Comparison | Comparisons | Gate]:
+    before, after = _frames()
+    long = pd.DataFrame({"v": np.r_[before.c0, after.c1, after.c2], "level": list("abc") * 200})
+    builds = [load_benchmarks(str(BENCH / f"pyperf-{b}.json")) for b in ("main", "branch")]
+    return {
+        "comparison": compare(before.c1, after.c1, margin="0.2sd"),
+        "levels": compare(long, column="v", by="level", reference="a"),
+        "drift": drift(before, after),
+        "gate": gate(*builds, margin="3%"),
+    }
+
+
+ANSWERS = ("comparison", "levels", "drift", "gate")
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Comparison | Comparisons | Gate]:
+    return _answers()
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_the_policy_names_the_hashes_of_the_one_style_and_the_one_script(
+    answers: dict[str, Any], kind: str
+) -> None:
+    text = _html(answers[kind])
+    seen = Parsed(text)
+    (policy,) = [m["content"] for m in seen.all("meta") if "http-equiv" in m]
+    assert policy is not None
+    allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    for tag, directive in (("style", "style-src"), ("script", "script-src")):
+        (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert allowed[directive] == f"'sha256-{digest}'"
+    for directive in ("default-src", "base-uri", "form-action"):
+        assert allowed[directive] == "'none'"
+    assert len(allowed) == 5
+    assert text.index("http-equiv") < text.index("<style>") < text.index("<script>")
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_page_refers_to_nothing_outside_itself(answers: dict[str, Any], kind: str) -> None:
+    text = _html(answers[kind])
+    seen = Parsed(text)
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|javascript:", text)
+    for tag, attributes in seen.elements:
+        assert tag not in ("img", "link", "iframe", "object", "embed", "base", "form", "use")
+        assert not {"src", "style", "srcset", "action", "ping"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+        assert (attributes.get("href") or "#").startswith("#")
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_ids_are_unique_and_every_reference_has_a_target(
+    answers: dict[str, Any], kind: str
+) -> None:
+    seen = Parsed(_html(answers[kind]))
+    ids = [a["id"] for _, a in seen.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    wanted = {(a.get("href") or "#")[1:] for a in seen.all("a")}
+    wanted |= {
+        a[name] or "" for _, a in seen.elements for name in ("for", "aria-controls") if name in a
+    }
+    assert wanted <= set(ids)
+
+
+def test_names_from_data_stay_text_everywhere() -> None:
+    rng = np.random.default_rng(5)
+    before, after = (
+        pd.DataFrame({name: rng.normal(size=40) for name in ATTACKS}).assign(**{"<i>skipped": "x"})
+        for _ in range(2)
+    )
+    text = _html(drift(before, after), command=f"dkmd drift '{ATTACKS[1]}' $(reboot)")
+    seen = Parsed(text)
+    tags = {tag for tag, _ in seen.elements}
+    plain = {tag for tag, _ in Parsed(_html(drift(*_frames(2)), "dkmd drift a b")).elements}
+    assert tags <= plain | {"h2", "ul", "li", "rect"}
+    assert len(seen.all("script")) == len(seen.all("style")) == len(seen.all("title")) == 1
+    shown = seen.text()
+    for name in (*ATTACKS, "<i>skipped"):
+        assert re.sub("[\x01\x1b\x85]", "\ufffd", name) in shown
+
+
+def test_levels_labels_and_benchmarks_stay_text_too() -> None:
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"v": rng.normal(size=90), ATTACKS[0]: ["r", ATTACKS[1], ATTACKS[3]] * 30})
+    text = _html(compare(frame, column="v", by=ATTACKS[0], reference="r"))
+    times = {ATTACKS[0]: Measurements("</b>", [1.0, 1.1, 1.2], [0, 1, 2])}
+    text += _html(
+        gate({**times, ATTACKS[1]: times[ATTACKS[0]]}, {**times, ATTACKS[2]: times[ATTACKS[0]]})
+    )
+    assert "<img" not in text
+    assert "<svg onload" not in text
+    assert text.count("<script>") == 2
+
+
+def test_names_stand_apart_from_the_words_around_them() -> None:
+    """A name that is written from right to left must not turn the sentence around it."""
+    seen = Parsed(_html(drift(*_frames(2))))
+    assert {"c0", "c1", "reference", "current"} <= set(seen.texts["bdi"])
+    backwards = "\u202eemit"
+    answer = compare(pd.Series([1.0, 2.0, 4.0], name=backwards), [5.0, 6.0, 9.0])
+    text = _html(answer)
+    isolated = f"<bdi>{backwards}</bdi>"
+    assert f"<h1>{isolated}</h1>" in text
+    assert f'<p class="lead">{isolated} is HIGHER' in text
+    outside = text.replace(isolated, "").split("<body")[1]
+    assert backwards not in re.sub(r"<code>.*?</code>", "", outside, flags=re.DOTALL)
+
+
+def test_a_page_keeps_to_its_size() -> None:
+    rng = np.random.default_rng(9)
+    for columns in (1, 30):
+        tables = [
+            pd.DataFrame(
+                {f"a_rather_long_name_{i}": rng.standard_cauchy(400) for i in range(columns)}
+            )
+            for _ in range(2)
+        ]
+        size = len(_html(drift(*tables, margin="0.1sd")).encode())
+        assert size <= 60_000 + 15_000 * columns
+    one = compare(DATA / "latency_before.csv", DATA / "latency_after.csv")
+    assert len(_html(one).encode()) <= 75_000
+
+
+def test_a_billion_values_make_no_larger_page() -> None:
+    rng = np.random.default_rng(10)
+    y, x = rng.normal(size=1000), rng.normal(0.3, 1, 1000)
+    grid = Grid.fit(y, x)
+    few = [Summary.of(values, grid) for values in (y, x)]
+    many = [Summary.of(values, grid) for values in (y, x)]
+    for summary in many:
+        summary.counts = summary.counts * 1_000_000
+        summary.sums = summary.sums * 1e6
+        summary.squares = summary.squares * 1e6
+    small, large = (len(_html(compare(*pair))) for pair in (few, many))
+    assert large < 1.1 * small
+
+
+def test_the_pictures_of_the_documentation_are_small_and_there() -> None:
+    shown = set()
+    for file in (ROOT / "README.md", ROOT / "docs" / "report.md"):
+        for name in re.findall(r'(?:\]\(|src=")([^)"]*\.png)', file.read_text()):
+            picture = file.parent / name
+            assert picture.stat().st_size <= 80_000
+            shown.add(picture.resolve())
+    assert shown == set((ROOT / "docs" / "report").glob("*.png"))
+
+
+def test_the_same_answer_makes_the_same_page(answers: dict[str, Any]) -> None:
+    assert _html(answers["gate"]) == _html(answers["gate"])
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_everything_can_be_read_without_scripts(answers: dict[str, Any], kind: str) -> None:
+    """Details are in the page, in elements that open by themselves; no content is in the script."""
+    answer = answers[kind]
+    seen = Parsed(_html(answer))
+    count = 1 if kind == "comparison" else len(answer.rows if kind == "gate" else answer)
+    assert len(seen.all("details")) == count
+    assert len(seen.all("summary")) == count
+    assert len(seen.all("figure")) == 4 * count
+    assert ("open" in seen.all("details")[0]) == (count == 1)
+    script = "".join(seen.texts["script"])
+    for name in ["latency", "c1", "count-words"]:
+        assert name not in script
+
+
+def test_an_overview_row_says_what_the_answer_says() -> None:
+    before, after = _frames()
+    before.loc[:19, "c1"] = math.nan
+    answer = drift(before, after, margin="0.1sd")
+    c = answer["c1"]
+    text = _html(answer)
+    (row,) = re.findall(r'<tr class="row">(?:(?!</tr>).)*<bdi>c1</bdi>.*?</tr>', text)
+    shown = re.sub(r"<[^>]*>", " ", row)
+    assert "▲" in shown
+    assert "higher" in shown
+    assert f'title="{c.shift!r}"' in row
+    assert f'title="{answer.adjusted_pvalues["c1"]!r}"' in row
+    assert "180 →" in shown
+    assert "10 %" in shown
+    label = re.search(r'aria-label="([^"]*) scales, ([^"]*) to ([^"]*)"', row)
+    assert label is not None
+    assert float(label[1]) == pytest.approx(c.shift_in_scales, rel=5e-3)
+    assert float(label[2].replace("−", "-")) == pytest.approx(
+        c.shift_interval.low / c.scale, rel=5e-3
+    )
+
+
+def test_directions_are_never_said_by_colour_alone() -> None:
+    seen = Parsed(_html(drift(*_frames(), margin="0.1sd")))
+    for body in seen.all("tbody"):
+        if body.get("class") in ("up", "down"):
+            assert body["data-w"] == {"up": "higher", "down": "lower"}[str(body["class"])]
+
+
+def test_columns_without_an_answer_and_without_a_row_are_named() -> None:
+    before, after = _frames(2)
+    for frame in (before, after):
+        frame["constant"], frame["words"], frame["empty"] = 3.0, "x", math.nan
+    text = Parsed(_html(drift(before, after))).text()
+    for words in ("no answer", "all values are equal", "There is nothing to draw", "it holds text"):
+        assert words in text
+    assert "all its values are NaN or missing on one side" in text
+
+
+def test_infinite_values_are_counted_in_words() -> None:
+    rng = np.random.default_rng(1)
+    before, after = rng.normal(size=100), rng.normal(size=120)
+    before[:2], after[:5] = math.inf, -math.inf
+    text = Parsed(_html(compare(before, after))).text()
+    assert "At +inf: 2 and 0. At −inf: 0 and 5." in text
+    assert "Infinite values leave no mean" in text
+
+
+def test_most_values_at_infinity_leave_a_page_that_says_so() -> None:
+    answer = compare([1.0, math.inf, math.inf, math.inf], [1.0, 2.0, math.inf, math.inf])
+    assert "half of the values or more are at one infinity" in Parsed(_html(answer)).text()
+
+
+def test_summaries_alone_say_that_peers_need_values() -> None:
+    rng = np.random.default_rng(2)
+    y, x = rng.normal(size=300), rng.normal(size=300)
+    grid = Grid.fit(y, x)
+    text = Parsed(_html(compare(Summary.of(y, grid), Summary.of(x, grid)))).text()
+    assert "only their summary is held here" in text
+    assert "Mann-Whitney" not in text
+
+
+def test_a_gate_lists_what_vanished_and_appeared() -> None:
+    def times(*names: str) -> dict[str, Measurements]:
+        rng = np.random.default_rng(3)
+        return {
+            n: Measurements("s", rng.gamma(99, 0.01, 20).tolist(), list(range(20))) for n in names
+        }
+
+    text = Parsed(_html(gate(times("both", "old"), times("both", "new")))).text()
+    for words in ("Not in current any more", "old", "New in current, not judged", "new"):
+        assert words in text
+    one = {"both": Measurements("s", [1.0], [0])}
+    assert "at least two are needed" in Parsed(_html(gate(one, one))).text()
+
+
+def test_a_margin_is_drawn_as_a_band_in_the_measure_of_the_bars() -> None:
+    rng = np.random.default_rng(4)
+    y, x = rng.gamma(9, 1, 300), rng.gamma(9, 1.1, 300)
+    for margin, percent in ((None, False), ("0.3sd", False), (0.5, False), ("3%", True)):
+        contents = contents_of(compare(y, x, margin=margin))
+        (row,) = contents.rows
+        band = row.band(contents.in_percent)
+        expected = {"0.3sd": 0.3, 0.5: 0.5 / row.scale, "3%": 3.0}.get(margin, 0.0)
+        assert band == pytest.approx((-expected, expected))
+        assert contents.in_percent is percent
+        assert ("<rect" in page(contents).split('class="panel"')[0]) == (margin is not None)
+
+
+def test_a_page_replaces_its_file_in_one_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = compare([1.0, 2.0, 3.0], [2.0, 3.0, 4.5])
+    target = tmp_path / "page.html"
+    target.write_text("old")
+
+    def broken(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", broken)
+        with pytest.raises(OSError, match="disk is full"):
+            answer.report(target)
+    assert target.read_text() == "old"
+    answer.report(str(target))
+    assert target.read_text().startswith("<!doctype html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+    with pytest.raises(ValueError, match="there is no folder"):
+        answer.report(tmp_path / "nowhere" / "page.html")
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_every_kind_of_answer_reports(answers: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    answers[kind].report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def _asked_again(call: Call, **names: Any) -> Any:
+    """What the Python call on a page gives."""
+    *lines, last = call.python().splitlines()
+    space: dict[str, Any] = {"dkmd": dkmd, **names}
+    exec("\n".join(lines), space)
+    return eval(last, space)
+
+
+def test_the_python_call_of_a_row_gives_its_numbers_again() -> None:
+    before, after = DATA / "flights_january.parquet", DATA / "flights_july.parquet"
+    found = drift(before, after, groups="date", margin="0.1sd", alpha=0.1)
+    assert found.call is not None
+    assert _asked_again(found.call).changed == found.changed
+    row = found["air_time"]
+    assert row.call is not None
+    again = _asked_again(row.call)
+    assert isinstance(again, Comparison)
+    assert (again.shift, again.pvalue, again.shift_interval) == (
+        row.shift, row.pvalue, row.shift_interval
+    )  # fmt: skip
+    levels = compare(DATA / "flights.parquet", column="dep_delay", by="origin", reference="JFK")
+    assert isinstance(levels, Comparisons)
+    call = levels["LGA"].call
+    assert call is not None
+    assert _asked_again(call).shift == levels["LGA"].shift
+
+
+def test_the_command_of_a_row_gives_its_numbers_again() -> None:
+    levels = compare(DATA / "flights.parquet", column="dep_delay", by="origin", reference="JFK")
+    assert isinstance(levels, Comparisons)
+    call = levels["LGA"].call
+    assert call is not None
+    command = call.command()
+    assert command is not None
+    done = run(*shlex.split(command)[1:], "--json")
+    assert json.loads(done.stdout)["shift"] == levels["LGA"].shift
+
+
+def test_data_in_memory_is_named_and_nothing_is_invented() -> None:
+    before, after = _frames(2)
+    found = drift(before, after, columns=["c0"], margin=0.5, scale="robust")
+    call = found["c0"].call
+    assert call is not None
+    assert (
+        call.python() == "dkmd.compare(reference, current, column='c0', margin=0.5, scale='robust')"
+    )
+    assert call.command() is None
+    assert call.in_memory() == ["reference", "current"]
+    assert _asked_again(call, reference=before, current=after).shift == found["c0"].shift
+    labels = np.repeat(range(20), 10)
+    grouped = compare(before.c0, after.c0, groups=(labels, labels))
+    assert grouped.call is not None
+    assert grouped.call.python() == "dkmd.compare(reference, current, groups=groups)"
+    text = Parsed(_html(grouped)).text()
+    assert "what was given from memory" in text
+    assert "At a shell" not in text
+
+
+def test_options_without_a_flag_leave_no_command() -> None:
+    assert Call("compare", ("a", "b"), {"margin": "2%"}).command() == "dkmd compare a b --margin 2%"
+    assert Call("compare", ("a", "b"), {"scale": 2.0}).command() is None
+    odd = Call("drift", ("it's", "b c"), {"columns": ["x y", "z"]})
+    assert shlex.split(odd.command() or "")[2:] == [
+        "it's",
+        "b c",
+        "--column",
+        "x y",
+        "--column",
+        "z",
+    ]
+    assert odd.of_row("z").python() == "dkmd.compare(\"it's\", 'b c', column='z')"
+    judged = Call("gate", ("a.csv", "b.csv"), {"by": "name", "margin": "3%"})
+    assert judged.python().splitlines()[1] == (
+        "gate(load_benchmarks('a.csv', by='name'), load_benchmarks('b.csv', by='name'), "
+        "margin='3%')"
+    )
+
+
+def test_compare_writes_a_page_and_says_where(tmp_path: Path) -> None:
+    name = "it's <b>before.csv"
+    (tmp_path / name).write_bytes((DATA / "latency_before.csv").read_bytes())
+    words = ["compare", name, str(DATA / "latency_after.csv"), "--margin", "2%"]
+    done = run(*words, "--report", "out.html", cwd=tmp_path)
+    assert done.stderr == "dkmd: the report is in out.html\n"
+    assert done.stdout == run(*words, cwd=tmp_path).stdout
+    code = "".join(Parsed((tmp_path / "out.html").read_text()).texts["code"])
+    assert code.startswith(shlex.join(["dkmd", *words]))
+    assert f"dkmd.compare({name!r}, " in code
+
+
+def test_drift_writes_a_page_beside_its_json(tmp_path: Path) -> None:
+    files = [str(DATA / f"flights_{month}.parquet") for month in ("january", "july")]
+    done = run("drift", *files, "--json", f"--report={tmp_path / 'd.html'}", cwd=tmp_path)
+    assert json.loads(done.stdout)["format"] == "dkmd-drift"
+    codes = Parsed((tmp_path / "d.html").read_text()).texts["code"]
+    assert shlex.join(["dkmd", "drift", *files, "--json"]) in codes
+    assert shlex.join(["dkmd", "compare", *files, "--column", "air_time"]) in codes
+
+
+def test_a_gate_keeps_its_exit_code_beside_a_page(tmp_path: Path) -> None:
+    files = [str(BENCH / f"pyperf-{build}.json") for build in ("main", "branch")]
+    run("gate", *files, "--margin", "3%", "-q", "--report", "g.html", cwd=tmp_path, code=1)
+    seen = Parsed((tmp_path / "g.html").read_text())
+    assert "Gate: failed" in seen.text()
+    assert any("load_benchmarks(" in code and "margin='3%'" in code for code in seen.texts["code"])
+
+
+def test_a_page_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+    done = run("compare", "a", "b", "--report", "no/where.html", cwd=tmp_path, code=2)
+    assert done.stderr == "dkmd: there is no folder no\n"
+    done = run("drift", "a", "b", "--report", ".", cwd=tmp_path, code=2)
+    assert "is a folder" in done.stderr
+
+
+def _said(own: tuple[float, str], **others: tuple[float, str]) -> Opinions:
+    names = ("mean", "welch", "ranks", "shape", "mmd")
+    rows = [Opinion("dkmd", 1.0, *own)]
+    rows += [Opinion(name, 1.0, *others.get(name, (math.nan, UP))) for name in names]
+    return Opinions(tuple(rows))
+
+
+SURE, UNSURE = 1e-5, 0.4
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            _said((SURE, UP), mean=(math.nan, DOWN), welch=(UNSURE, DOWN)),
+            "mean points the other way",
+        ),
+        (_said((SURE, UP), welch=(UNSURE, UP)), "Welch’s test is less sure"),
+        (_said((UNSURE, UP), welch=(SURE, UP)), "in the tails"),
+        (_said((UNSURE, UP), ranks=(SURE, UP)), "change of spread alone"),
+        (_said((SURE, UP), welch=(SURE, UP), ranks=(SURE, DOWN)), "lean the other way"),
+        (_said((UNSURE, UP), shape=(SURE, NONE)), "any change of shape"),
+        (_said((SURE, UP), welch=(SURE, UP), ranks=(SURE, UP), shape=(SURE, UP)), "clear to all"),
+        (_said((UNSURE, UP), welch=(UNSURE, UP)), "none of them sees"),
+        (_said((SURE, UP), welch=(SURE, UP), ranks=(0.06, UP)), "a little surer"),
+    ],
+)
+def test_a_plain_sentence_says_why_peers_differ(said: Opinions, words: str) -> None:
+    assert any(words in sentence for sentence in reasons(said, 0.05, False, False))
+
+
+def test_groups_and_infinities_are_part_of_the_reason() -> None:
+    told = " ".join(reasons(_said((SURE, UP)), 0.05, grouped=True, infinite=True))
+    assert "dkmd counted groups" in told
+    assert "Infinite values leave no mean" in told
+
+
+def test_a_name_with_half_a_character_is_written(tmp_path: Path) -> None:
+    """Bytes of a file name that are no UTF-8 arrive as such halves."""
+    times = {"half \ud83d": Measurements("s", [1.0, 1.1, 1.3], [0, 1, 2])}
+    gate(times, times).report(tmp_path / "page.html", command="dkmd gate \udcff a")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "half \ufffd" in text
+    assert "dkmd gate \ufffd a" in text
+
+
+def test_answers_keep_their_type_and_their_order() -> None:
+    found = drift(*_frames())
+    assert isinstance(found, Drift)
+    shifts = [abs(c.shift_in_scales) for c in found.values()]
+    assert shifts == sorted(shifts, reverse=True)
+    assert found["c1"].call is not None
+
+
+VALUES = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True, width=64),
+    st.integers(-3, 3).map(float),
+    st.floats(-1e3, 1e3),
+    st.sampled_from([math.inf, -math.inf, 0.0]),
+)
+SAMPLES = st.lists(VALUES, min_size=2, max_size=25)
+
+
+@settings(max_examples=40)
+@given(SAMPLES, SAMPLES)
+def test_any_two_samples_make_a_page_without_holes(
+    reference: list[float], current: list[float]
+) -> None:
+    try:
+        answer = compare(reference, current, margin="0.1sd")
+    except ValueError:  # a scale that no double can square is refused before any page
+        return
+    text = _html(answer)
+    for drawn in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        assert not re.search(r'(?:d|x|y|cx|cy|width|height)="[^"]*(nan|inf)', drawn)
+    answer._repr_html_()
