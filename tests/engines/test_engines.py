@@ -274,3 +274,32 @@ def test_few_queries_are_made(
     queries.clear()
     compare(remote, **LEVELS, groups="host")
     assert len(queries) == len(sampling) + 2  # at ψ of the values, and of their logarithms
+
+
+def test_views_and_levels_among_many_others(engine: Any, rng: np.random.Generator) -> None:
+    """Other levels, however many, do not come back; a view is a table like any other."""
+    frame = latencies(rng, 30_000)
+    frame["build"] = np.where(rng.random(30_000) < 0.4, np.arange(30_000).astype(str), frame.build)
+    remote = engine.load(frame, "many")
+    remote = engine.backend.create_view("many_view", remote, overwrite=True)
+    expected = compare(frame, **LEVELS, scale=SCALE)
+    assert_same(compare(remote, **LEVELS, scale=SCALE), expected)
+
+
+def test_data_that_change_between_the_queries_are_noticed(
+    table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups are looked at in a query of their own."""
+    from dkmd.sources import bins, engines
+
+    _, remote = table
+    inner = bins.group_moments
+    fewer = remote.filter(remote["host"] != 3)
+
+    def changed(long: Any, *words: Any) -> Any:
+        now = fewer.select(sample=fewer.build, x=fewer.ms, measured_on=fewer.host)
+        return inner(now, *words)
+
+    monkeypatch.setattr(engines, "group_moments", changed)
+    with pytest.raises(ValueError, match="the data changed between two queries"):
+        compare(remote, **LEVELS, groups="host")

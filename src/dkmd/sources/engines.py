@@ -10,6 +10,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -66,8 +67,8 @@ PAGES = 0.01
 
 ENOUGH = 1 << 12
 
-FEW = 256
-"""With fewer rows of a level in a sample of all, those levels are sampled alone."""
+FEW, MANY = 256, 16
+"""With fewer rows of a level in a sample of all, or more other levels, some levels are chosen."""
 
 View = Callable[[Any], Any]
 """What is wanted of a table."""
@@ -116,9 +117,10 @@ class IbisEngine:
             return _columns(self._asked(lambda: self.backend.raw_sql(query).fetchnumpy()))
         if self.dialect == "postgres" and _is_stored(table):
             pages = view(table.sample(PAGES, method="block"))
-            found = self.run(pages.order_by(ibis.random()).limit(rows))
-            if next(iter(found.values())).size >= ENOUGH:
-                return found
+            with suppress(EngineError):  # a view has no pages
+                found = self.run(pages.order_by(ibis.random()).limit(rows))
+                if next(iter(found.values())).size >= ENOUGH:
+                    return found
         return self.run(view(table).order_by(ibis.random()).limit(rows))
 
 
@@ -272,8 +274,9 @@ class EngineTable:
         found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
         seen = sum(rows[VALUE].size for rows in found.values())
         ours = [found[text][VALUE].size if text in found else 0 for text in texts.values()]
-        # reading all levels is quicker than choosing some, unless they are few
-        if seen >= ENOUGH and (2 * sum(ours) < seen or min(ours) < FEW):
+        # reading all levels is quicker than choosing some, unless these are few or others many
+        few = 2 * sum(ours) < seen or min(ours) < FEW
+        if seen >= ENOUGH and (few or len(found) > 2 * len(texts) + MANY):
             view = at_levels
             found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
         previews = {level: _preview(found.get(text or "")) for level, text in texts.items()}
@@ -457,6 +460,8 @@ class Scan:
                 self._effects[name, witness, logs] = (math.nan, 0)
                 continue
             sums = {key: float(column[0]) for key, column in rows[text].items() if key != SAMPLE}
+            if sums["n"] != self._size(name):
+                raise EngineError("the data changed between two queries: ask again")
             if sums["unlabelled"]:
                 raise ValueError(f"column {self._groups!r}: some group labels are missing")
             self._effects[name, witness, logs] = _design_effect(sums | {"pivot": pivots[text]})
@@ -468,6 +473,10 @@ class Scan:
             if known == name and edge == whole and summary.size:
                 return side_sums(Side.of(summary), witness, witness.center - grid.center).mean
         return 0.0
+
+    def _size(self, name: str) -> int:
+        """How many values the bins of a sample hold."""
+        return next(summary.size for (known, *_), summary in self._found.items() if known == name)
 
     def _lowest(self, name: str) -> float:
         """The smallest value of a sample: a query that is made only where bins do not tell."""
