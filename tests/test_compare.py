@@ -151,11 +151,22 @@ def test_summaries_arrays_and_files_of_summaries_agree(tmp_path: Path) -> None:
         assert answer.shift == pytest.approx(expected.shift, rel=1e-9)
         assert answer.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
         assert answer.reference.size == 400
-        assert answer.relative_shift is None
+        assert answer.relative_shift == pytest.approx(expected.relative_shift, rel=1e-4)
+        assert (
+            compare(*pair, margin="3%").verdict == compare(reference, current, margin="3%").verdict
+        )
         with pytest.raises(ValueError, match="single values"):
             answer.peers()
-        with pytest.raises(ValueError, match="logarithms"):
-            compare(*pair, margin="3%")
+
+
+def test_summaries_with_values_near_0_have_no_percentages() -> None:
+    """Their bins are too wide there to tell logarithms from."""
+    reference = np.random.default_rng(2).lognormal(0.0, 2.0, 1000)
+    grid = Grid.fit(reference)
+    pair = Summary.of(reference, grid), Summary.of(1.1 * reference, grid)
+    assert compare(*pair).relative_shift is None
+    with pytest.raises(ValueError, match="logarithms"):
+        compare(*pair, margin="3%")
 
 
 def test_summaries_of_different_grids_are_refused_with_a_way_out() -> None:

@@ -21,8 +21,8 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare, drift
-from dkmd.sources import files
-from dkmd.sources.duck import DuckFile
+from dkmd.sources import duck, files
+from dkmd.sources.duck import limit_memory
 from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held
 
@@ -121,20 +121,64 @@ def test_a_large_file_is_summed_not_held(
     st.floats(1e-3, 1e6),
 )
 def test_sums_per_bin_by_sql_are_those_of_a_summary(
-    tmp_path: Path, values: list[float], center: float, unit: float
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    values: list[float],
+    center: float,
+    unit: float,
 ) -> None:
+    monkeypatch.setattr(files, "LARGE", 0)
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"x": values}), path)
     grid = Grid(center, unit)
-    found = DuckFile(str(path), "parquet").summary("x", None, grid, False)
+    found = open_files(str(path)).read("x").summary(grid)
     expected = Summary.of(values, grid)
     assert (found.size, found.nan) == (expected.size, expected.nan)
     assert (found.plus_inf, found.minus_inf) == (expected.plus_inf, expected.minus_inf)
-    assert (found.minimum, found.maximum) == (expected.minimum, expected.maximum)
+    # the ends of the outermost bins, or the values there
+    slack = 1e-12 * (abs(center) + unit)
+    assert found.minimum <= expected.minimum + slack + 1e-12 * abs(expected.minimum)
+    assert found.maximum >= expected.maximum - slack - 1e-12 * abs(expected.maximum)
     # a value within a rounding error of an edge may land on either side of it
     shared = np.isin(found.bins, expected.bins)
     assert shared.sum() >= found.bins.size - 2
     assert found.sums.sum() == pytest.approx(expected.sums.sum(), rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("values_ahead", [1, 1_000, 4_000_000])
+def test_drift_of_files_is_drift_of_frames_however_columns_are_read(
+    kind: str, values_ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duck, "READ_AHEAD", values_ahead)
+    rng = np.random.default_rng(8)
+    frames = [
+        pd.DataFrame({f"c{i}": rng.normal(i * later, 1.0, 300) for i in range(7)})
+        for later in (0.0, 0.1)
+    ]
+    frames[1].loc[5, "c3"] = np.nan
+    for frame, name in zip(frames, "ab", strict=True):
+        path = tmp_path / f"{name}.{kind}"
+        match kind:
+            case "csv":
+                frame.to_csv(path, index=False)
+            case "json":
+                frame.to_json(path, orient="records", double_precision=15)
+            case _:
+                frame.to_parquet(path)
+    expected = drift(*frames)
+    found = drift(tmp_path / f"a.{kind}", tmp_path / f"b.{kind}")
+    assert list(found) == list(expected)
+    for name in expected:
+        assert found[name].shift == pytest.approx(expected[name].shift, rel=1e-12)
+        assert found[name].current.nan == expected[name].current.nan
+
+
+def test_a_word_in_one_of_many_columns_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = "\n".join(f"{i},{i}" for i in range(30_000))
+    path.write_text(f"a,b\n{rows}\n7,seven\n")
+    assert "row 30,001: 'seven' is not a number" in drift(path, path).skipped["b"]
 
 
 def test_a_text_cell_far_down_is_named(tmp_path: Path) -> None:
@@ -267,3 +311,33 @@ def test_any_bytes_give_an_answer_or_a_clear_error(
     path.write_bytes(content)
     with suppress(ValueError, TypeError):
         compare(path, [1.0, 2.0, 3.0])
+
+
+def test_large_tables_compare_levels_and_groups_as_small_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files of one pattern, in two passes and one more for the groups; in little memory."""
+    rng = np.random.default_rng(4)
+    arm, user = rng.integers(0, 2, 40_000), rng.integers(0, 300, 40_000)
+    lag = rng.gamma(4.0, 5.0, 40_000) + 50.0 + arm + rng.normal(0.0, 2.0, 300)[user]
+    frame = pd.DataFrame({"lag": lag, "arm": arm, "user": user})
+    for part, name in ((frame[:25_000], "a.parquet"), (frame[25_000:], "b.parquet")):
+        part.to_parquet(tmp_path / name)
+    options: Any = {"column": "lag", "by": "arm", "reference": 0, "current": 1, "scale": 10.0}
+    pattern = str(tmp_path / "*.parquet")
+    expected = [compare(pattern, **options, groups=g) for g in (None, "user")]
+    monkeypatch.setattr(files, "LARGE", 1_000)
+    limit_memory("200MB")
+    try:
+        for g, in_memory in zip((None, "user"), expected, strict=True):
+            found = compare(pattern, **options, groups=g)
+            assert found.values is None
+            assert found.shift == pytest.approx(in_memory.shift, abs=1e-8)
+            assert found.pvalue == pytest.approx(in_memory.pvalue, rel=1e-5)
+            assert found.relative_shift == pytest.approx(in_memory.relative_shift, rel=1e-6)
+        with pytest.raises(ValueError, match="has no level '7'"):
+            compare(pattern, **(options | {"current": 7}))
+    finally:
+        limit_memory("8GB")
+    with pytest.raises(ValueError, match="memory must be like 500MB"):
+        limit_memory("1GB; DROP TABLE x")

@@ -27,7 +27,16 @@ def test_importing_dkmd_loads_nothing_heavy() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"numba", "scipy.stats", "scipy.special", "pandas", "matplotlib", "narwhals", "duckdb"}
+    heavy = {
+        "numba",
+        "scipy.stats",
+        "scipy.special",
+        "pandas",
+        "matplotlib",
+        "narwhals",
+        "duckdb",
+        "ibis",
+    }
     assert not heavy & set(loaded)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -162,7 +163,21 @@ def _place(option: str) -> int:
 
 
 def _path(source: Any) -> str | None:
-    return os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if not isinstance(source, str | os.PathLike):
+        return None
+    return without_password(os.fspath(source))
+
+
+def without_password(word: str) -> str:
+    """A word of a command with the password of a URL in it hidden: pages are passed on.
+
+    Examples
+    --------
+    >>> without_password("postgresql://me:s3cret@host/db?sslpassword=s3cret")
+    'postgresql://me:***@host/db?sslpassword=***'
+    """
+    hidden = re.sub(r"(://[^:/@\s]*):[^/\s]*@", r"\1:***@", word)
+    return re.sub(r"(password=)[^&\s]*", r"\1***", hidden, flags=re.IGNORECASE)
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -11,19 +11,23 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
 from dkmd.calls import recorded
-from dkmd.comparison import QUANTILES, Comparison, Comparisons, Drift, SampleFacts
+from dkmd.comparison import Comparison, Comparisons, Drift
+from dkmd.facts import facts_of, notes_of
 from dkmd.grid import Grid
-from dkmd.inference import Side
+from dkmd.logarithms import log_grid, log_summaries, require_positive
 from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
+from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
+from dkmd.sources.by_hand import read_bins
 from dkmd.sources.columns import (
     NUMERIC,
     as_labels,
@@ -33,20 +37,16 @@ from dkmd.sources.columns import (
     no_such_column,
     the_numeric_column,
 )
+from dkmd.sources.connections import is_engine_table, is_url, open_engine_table, open_url
+from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
-from dkmd.witness import Witness
 
 Level = str | float | bool
 """A value of the column that tells samples apart."""
 
 SUMMARY_SUFFIX = ".dkmd"
-FEW_VALUES = 10
-MANY_TIES = 0.25
-"""The share of one single value from which ties are worth a word."""
-CORRELATED = 0.1
-"""Correlation of neighbours from which the p-value is off: at 0.1 a true 5 % is about 7.5 %."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,14 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    table: Any,
+    long: Any,
     /,
     *,
     by: str,
@@ -94,12 +96,14 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    table: Any,
+    long: Any,
     /,
     *,
     by: str,
@@ -112,6 +116,8 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison | Comparisons: ...
 
 
@@ -128,6 +134,8 @@ def compare(
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
+    where: Any = None,
+    table: str | Sequence[str] | None = None,
 ) -> Comparison | Comparisons:
     """Which way did it move, by how much, and is that real?
 
@@ -155,6 +163,10 @@ def compare(
         As in ``dkmd_2samp``.
     nan_policy : {"omit", "propagate", "raise"}
         What to do with NaN and missing values.
+    where : ibis expression, optional
+        The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
+    table : str or (str, str), optional
+        With the URL of a database for a sample: its table, or the two to compare.
 
     Returns
     -------
@@ -179,16 +191,55 @@ def compare(
     ('increase', 'current is larger', 3)
     """
     how = How(margin, alpha, scale, method, nan_policy)
+    if table is not None:
+        samples = _tables_of(samples, table)
     if len(samples) == 1 and by is not None:
-        table = open_table(samples[0], "the table")
-        return compare_levels(table, column, by, reference, current, groups, how)
+        long = open_table(samples[0], "the table", where)
+        return compare_levels(long, column, by, reference, current, groups, how)
     if by is not None:
         raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
     given = [*samples, *(s for s in (reference, current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
-    pair = load_pair(given[0], given[1], column, groups)
+    pair = load_pair(given[0], given[1], column, groups, where)
     return compare_samples(*pair, how)
+
+
+def _tables_of(samples: tuple[Any, ...], table: str | Sequence[str]) -> tuple[Any, ...]:
+    """Tables of the database that the only sample names."""
+    if len(samples) != 1 or not is_url(samples[0]):
+        raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
+    return tuple(open_url(samples[0], [table] if isinstance(table, str) else list(table)))
+
+
+def compare_bins(
+    path: str, column: str | None, reference: str | None, current: str | None, how: How
+) -> Comparison | Comparisons:
+    """Samples of a result of ``dkmd sql`` against one of them."""
+    found = read_bins(path)
+    for level in (reference, current):
+        if level is not None and level not in found:
+            raise ValueError(f"{path} has no sample {level!r}: it has {', '.join(found)}")
+    if reference is None:
+        raise ValueError(f"say which sample is the reference: {', '.join(found)}")
+    wanted = [current] if current is not None else [name for name in found if name != reference]
+    if not wanted:
+        raise ValueError(f"{path} has no sample but {reference!r}")
+    name = column or "value"
+
+    def sample(level: str) -> Sample:
+        return Sample(Stored(found[level]), name, level, unit_of(name))
+
+    answers = {}
+    for level in wanted:
+        better = better_grid(found[reference] + found[level])
+        if better is not None:
+            raise ValueError(
+                f"{path}: the sample that the grid was fitted to was odd; ask again with "
+                f"dkmd sql … --grid {better.center!r},{better.unit!r}"
+            )
+        answers[level] = compare_samples(sample(reference), sample(level), how)
+    return answers[wanted[0]] if len(wanted) == 1 else Comparisons(answers, how.alpha)
 
 
 def compare_levels(
@@ -205,25 +256,41 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
-    levels = table.levels(by)
-    shown = ", ".join(repr(level) for level in levels[:20])
-    if reference is None:
-        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
-    for level in (reference, current):
-        if level is not None and str(level) not in levels:
-            raise ValueError(f"column {by!r} has no level {str(level)!r}: it has {shown}")
-    others = [level for level in levels if level != str(reference)]
-    wanted = others if current is None else [str(current)]
-    if not wanted:
-        raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
+    base, wanted = _chosen_levels(table, by, reference, current)
     unit = unit_of(column, kinds.get(column, ""))
+    read = table.read_levels(column, by, [base, *wanted], groups)
 
     def sample(level: str) -> Sample:
-        return Sample(table.read(column, groups, (by, level)), column, level, unit)
+        return Sample(read[level], column, level, unit)
 
-    base = sample(str(reference))
-    found = {level: compare_samples(base, sample(level), how) for level in wanted}
+    first = sample(base)
+    found = {level: compare_samples(first, sample(level), how) for level in wanted}
+    for answer in found.values():
+        for facts in (answer.reference, answer.current):
+            if not facts.size + facts.nan and facts.label not in table.levels(by):
+                raise _no_such_level(by, facts.label, table.levels(by))
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
+
+
+def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple[str, list[str]]:
+    """The reference's level and those to compare with it; looked up only where one is not given."""
+    if reference is not None and current is not None:
+        return str(reference), [str(current)]
+    levels = table.levels(by)
+    if reference is None:
+        shown = ", ".join(repr(level) for level in levels[:20])
+        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
+    if str(reference) not in levels:
+        raise _no_such_level(by, str(reference), levels)
+    others = [level for level in levels if level != str(reference)]
+    if not others:
+        raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
+    return str(reference), others
+
+
+def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
+    shown = ", ".join(repr(each) for each in levels[:20])
+    return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
 
 @recorded
@@ -276,17 +343,20 @@ def drift(
         if name not in kinds and name not in later:
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
-    skipped: dict[str, str] = {}
-    for done, name in enumerate(wanted):
+    reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
+    skipped = {name: why for name, why in reasons.items() if why}
+    compared = [name for name in wanted if name not in skipped]
+    old, new = (table.read_columns(compared, groups) for table in (before, after))
+    plan_together(old, new)
+    for done, name in enumerate(compared):
         if advance is not None:
-            advance(name, done, len(wanted))
-        why = _why_not(name, kinds, later, groups, asked=columns is not None)
-        if why:
-            skipped[name] = why
-            continue
+            advance(name, done, len(compared))
         unit = unit_of(name, kinds[name])
         try:
-            pair = [Sample(t.read(name, groups), name, t.name, unit) for t in (before, after)]
+            pair = [
+                Sample(read[name], name, table.name, unit)
+                for read, table in ((old, before), (new, after))
+            ]
             found[name] = compare_samples(*_labelled(pair[0], pair[1]), how)
         except (ValueError, TypeError) as error:
             skipped[name] = str(error)
@@ -295,8 +365,8 @@ def drift(
             del found[name]
             skipped[name] = "all its values are NaN or missing on one side"
     if not found:
-        reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
-        raise ValueError(f"no column could be compared ({reasons or 'there are none'})")
+        listed = "; ".join(f"{name}: {why}" for name, why in skipped.items())
+        raise ValueError(f"no column could be compared ({listed or 'there are none'})")
     return Drift(found, skipped, how.alpha)
 
 
@@ -316,19 +386,25 @@ def _why_not(
     return ""
 
 
-def open_table(source: Any, name: str) -> Table:
-    """A frame or a file as a table."""
+def open_table(source: Any, name: str, where: Any = None) -> Table:
+    """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
+    if is_engine_table(source):
+        return open_engine_table(source, name, where)
+    if where is not None:
+        raise TypeError("where= is an expression of Ibis and goes with tables of an engine")
     if isinstance(source, str | os.PathLike):
         from dkmd.sources.files import open_files
 
         return open_files(os.fspath(source))
+    if is_dask_frame(source):
+        return DaskTable(source, name)
     if not is_frame(source):
         raise TypeError(f"{name} must be a data frame or a path, got {type(source).__name__}")
     return FrameTable(source, name)
 
 
 def load_pair(
-    reference: Any, current: Any, column: str | None, groups: Any
+    reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
 ) -> tuple[Sample, Sample]:
     """Both sides, loaded and labelled."""
     tables = [_is_table(source) for source in (reference, current)]
@@ -338,12 +414,14 @@ def load_pair(
         labels: tuple[Any, Any] = (groups, groups)
     else:
         labels = _group_pair(groups)
-    before = load(reference, "reference", column, labels[0])
-    after = load(current, "current", column, labels[1])
+    before = load(reference, "reference", column, labels[0], where)
+    after = load(current, "current", column, labels[1], where)
     return _labelled(before, after)
 
 
-def load(source: Any, label: str, column: str | None = None, groups: Any = None) -> Sample:
+def load(
+    source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
+) -> Sample:
     """One side, from whatever holds it."""
     if isinstance(source, Summary):
         _no_groups(groups)
@@ -352,14 +430,19 @@ def load(source: Any, label: str, column: str | None = None, groups: Any = None)
         _no_groups(groups)
         return Sample(Stored(Summary.load(source)), column or "value", Path(source).name)
     if _is_table(source):
-        table = open_table(source, label)
+        table = open_table(source, label, where)
         kinds = table.kinds()
         name = column or the_numeric_column(kinds, table.name, (groups,))
         unit = unit_of(name, kinds.get(name, ""))
         return Sample(table.read(name, groups), name, table.name, unit)
+    name = str(getattr(source, "name", None) or "value")
+    if is_dask(source):
+        _no_groups(groups)
+        data, kind = dask_side(source, label)
+        name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
+        return Sample(data, name, label, unit_of(name, kind))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    name = str(getattr(source, "name", None) or "value")
     kind = kind_of(source) if values.size else ""
     return Sample(Held(values, labels), name, label, unit_of(name, kind))
 
@@ -382,16 +465,16 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         interval = result.shift_interval(level)
         relative, relative_interval = _relative(result, level)
     outcome = result.outcome()
-    held = _held(reference.data, current.data)
-    looks = held or summaries
     grouped = isinstance(reference.data, Held) and reference.data.groups is not None
     psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
     facts = [
-        sample_facts(look, side.label, center, psi)
-        for look, side, center in zip(looks, (reference, current), _centers(outcome), strict=True)
+        facts_of(side.data, summary, side.label, center, psi)
+        for side, summary, center in zip(
+            (reference, current), summaries, _centers(outcome), strict=True
+        )
     ]
     notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
-    notes += _notes(facts, outcome)
+    notes += notes_of(facts, outcome)
     return Comparison(
         name=current.name if current.name != "value" else reference.name,
         unit=current.unit or reference.unit,
@@ -411,54 +494,40 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         current=facts[1],
         warnings=tuple(dict.fromkeys(notes)),
         result=result,
-        values=None if held is None else (_present(held[0]), _present(held[1])),
+        values=_held(reference.data, current.data),
     )
 
 
 def _test(
     reference: Data, current: Data, how: How
 ) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
-    """The test of current against reference, on values where both are held, else on summaries."""
+    """The test of current against reference: on values where both are held and few, else on bins.
+
+    The summaries are those of reference and current, None where values were compared.
+    """
     options: dict[str, Any] = {
         "scale": how.scale, "method": how.method, "nan_policy": how.nan_policy
     }  # fmt: skip
-    if isinstance(reference, Held) and isinstance(current, Held):
-        groups = (current.groups, reference.groups)
+    held = _held(reference, current)
+    if held is not None and not (reference.summed and current.summed):
+        groups = (current.groups, reference.groups)  # type: ignore[union-attr]
         if (groups[0] is None) != (groups[1] is None):
             raise ValueError("groups are needed on both sides")
         by_group = None if groups[0] is None else groups
-        result = dkmd_2samp(current.values, reference.values, groups=by_group, **options)
+        result = dkmd_2samp(held[1], held[0], groups=by_group, **options)
         return result, (None, None)
-    if any(isinstance(side, Held) and side.groups is not None for side in (reference, current)):
-        raise ValueError("groups need the single values on both sides, not summaries")
-    grid = _common_grid(reference, current)
-    before, after = reference.summary(grid), current.summary(grid)
-    result = dkmd_2samp(after, before, **options)
+    before, after = summaries_of_pair(reference, current)
+    effects = effects_of_pair(current, reference, logs=False)
+    result = dkmd_2samp(after, before, groups=effects, **options)
 
     def on_logs() -> DkmdResult:
-        lowest = min(_lowest(before), _lowest(after))
-        if not lowest > 0.0:
-            raise ValueError("percentages need positive data; there are values of 0 or below")
-        log_grid = Grid.fit(*(np.log(side.preview) for side in (reference, current)))  # type: ignore[union-attr]
-        return dkmd_2samp(
-            current.summary(log_grid, True), reference.summary(log_grid, True), **options
-        )
+        require_positive(before, after)
+        grid_of_logs = log_grid(before + after)
+        logs = log_summaries((after, before), grid_of_logs, (current.logs, reference.logs))
+        effects = effects_of_pair(current, reference, logs=True)
+        return dkmd_2samp(logs[0], logs[1], groups=effects, **options)
 
-    stored = isinstance(reference, Stored) or isinstance(current, Stored)
-    return (result if stored else result.with_logs(on_logs)), (before, after)
-
-
-def _common_grid(reference: Data, current: Data) -> Grid:
-    """The grid of a stored summary, or one that fits both sides."""
-    if isinstance(reference, Stored):
-        return reference.stored.grid
-    if isinstance(current, Stored):
-        return current.stored.grid
-    return Grid.fit(reference.preview, current.preview)
-
-
-def _lowest(summary: Summary) -> float:
-    return -math.inf if summary.minus_inf else summary.minimum
+    return result.with_logs(cache(on_logs)), (before, after)
 
 
 def _relative(result: DkmdResult, level: float) -> tuple[float | None, ConfidenceInterval | None]:
@@ -491,68 +560,6 @@ def _centers(outcome: Any) -> tuple[float, float]:
     return outcome.pair.origin + before, outcome.pair.origin + after
 
 
-def sample_facts(
-    look: Array | Summary | None, label: str, center: float, psi: Witness | None
-) -> SampleFacts:
-    """Counts and quantiles of one side, exact where the values are held."""
-    assert look is not None
-    correlation = math.nan
-    if isinstance(look, Summary):
-        shares = look.quantile(QUANTILES)
-        counts = (look.size, look.nan, look.minus_inf, look.plus_inf)
-    else:
-        values = _present(look)
-        shares = np.full(len(QUANTILES), math.nan)
-        if values.size:
-            shares = np.quantile(values, QUANTILES, method="inverted_cdf")
-        infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
-        counts = (values.size, look.size - values.size, *infinite)
-        if psi is not None:
-            correlation = neighbour_correlation(psi(values))
-    quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
-    return SampleFacts(label, *counts, center, quantiles, correlation)
-
-
-def _present(values: Array) -> Array:
-    missing = np.isnan(values)
-    return values[~missing] if missing.any() else values
-
-
-def _notes(facts: Sequence[SampleFacts], outcome: Any) -> list[str]:
-    """What to watch out for, beyond what the test itself warns of."""
-    notes = []
-    if 2 <= min(f.size for f in facts) < FEW_VALUES:
-        few = " and ".join(f"{f.size:,}" for f in facts)
-        notes.append(f"only {few} values: the p-value and intervals are rough")
-    if not isinstance(outcome, ExactOutcome):
-        return notes
-    share = max(_largest_tie(outcome.pair.x), _largest_tie(outcome.pair.y))
-    if share >= MANY_TIES:
-        notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
-    if any(f.neighbour_correlation > CORRELATED for f in facts):
-        notes.append(
-            "neighbouring values are so correlated that they look like repeated measurements: say "
-            "which belong together (groups), or the p-value is too small"
-        )
-    return notes
-
-
-def _largest_tie(side: Side) -> float:
-    """The share of the most common value, as far as bins can tell."""
-    tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)]
-    return float(tied.max()) / side.size if tied.size else 0.0
-
-
-def neighbour_correlation(psi: Array) -> float:
-    """The correlation of ψ at neighbouring values, if it is more than chance; 0 for sorted data."""
-    if psi.size < 20 or bool(np.all(np.diff(psi) >= 0.0)) or bool(np.all(np.diff(psi) <= 0.0)):
-        return 0.0
-    around = psi - psi.mean()
-    total = float(around @ around)
-    correlation = float(around[1:] @ around[:-1]) / total if total > 0.0 else 0.0
-    return correlation if correlation * math.sqrt(psi.size) > 4.0 else 0.0
-
-
 def _labelled(reference: Sample, current: Sample) -> tuple[Sample, Sample]:
     """Two sides must not carry one label."""
     if reference.label != current.label:
@@ -567,7 +574,9 @@ def _is_summary_file(source: Any) -> bool:
 def _is_table(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         return not _is_summary_file(source)
-    return is_frame(source)
+    if is_dask(source):
+        return is_dask_frame(source)
+    return is_engine_table(source) or is_frame(source)
 
 
 def _group_pair(groups: Any) -> tuple[Any, Any]:

@@ -71,8 +71,31 @@ class Grid:
         scale = 1.4826 * float(np.median(distances))
         if scale == 0.0:
             scale = robust_scale(distances, np.ones(values.size))
+        return cls._of_scale(center, scale)
+
+    @classmethod
+    def fit_weighted(cls, values: Array, weights: Array) -> Grid:
+        """``fit`` for values that count ``weights`` times; infinite ones are passed over."""
+        finite = np.isfinite(values)
+        if not finite.any():
+            return cls(0.0, 1.0)
+        values, weights = values[finite], weights[finite]
+        center = weighted_median(values, weights)
+        return cls._of_scale(center, robust_scale(np.abs(values - center), weights))
+
+    @classmethod
+    def _of_scale(cls, center: float, scale: float) -> Grid:
         smallest = max(abs(center) * 2.0**-40, 1e-280)  # values that are all alike have no scale
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
+
+    def rounded(self) -> Grid:
+        """A grid close to this one with round numbers: fits to similar samples become the same.
+
+        The unit is the power of 2 below, the centre a multiple of two units.
+        """
+        unit = 2.0 ** math.floor(math.log2(self.unit))
+        center = 2.0 * unit * round(self.center / (2.0 * unit))
+        return Grid(center, unit)
 
     def bin_of(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The bin of each finite value: k ≥ 0 from the centre up, −1 − k below it."""

@@ -37,12 +37,17 @@ def design_effect(psi: Array, codes: npt.NDArray[np.int64]) -> tuple[float, int]
     groups = int(codes.max()) + 1
     around = psi - psi.mean()
     sums = np.bincount(codes, weights=around, minlength=groups)
-    independent = float(around @ around) / (psi.size - 1) * psi.size
+    return design_effect_of(float(sums @ sums), float(around @ around), psi.size, groups)
+
+
+def design_effect_of(between: float, within: float, size: float, groups: int) -> tuple[float, int]:
+    """The same from Σ_g (Σ_{i in g} (ψ_i − ψ̄))² and Σ (ψ_i − ψ̄)²."""
     if groups < 2:
         return math.nan, groups
-    if independent == 0.0:
+    independent = within / (size - 1) * size
+    if independent <= 0.0:
         return 1.0, groups
-    return float(sums @ sums) * groups / (groups - 1) / independent, groups
+    return between * groups / (groups - 1) / independent, groups
 
 
 def warn_of_few(groups: tuple[int, int]) -> None:

@@ -71,7 +71,7 @@ def scale_of(
     pooled: Pooled, scale: float | str | None, sizes: tuple[float, float], origin: float
 ) -> Scale:
     """``fitted_scale`` for bins from anywhere, whose offsets are measured from ``origin``."""
-    median, robust = _median_and_spread(pooled.points)
+    median, robust = median_and_spread(pooled.points)
     require_squares(robust)
     if scale is None:
         scale = DEFAULT_SCALE
@@ -96,7 +96,7 @@ def require_squares(width: float) -> None:
         )
 
 
-def _median_and_spread(points: Points) -> tuple[float, float]:
+def median_and_spread(points: Points) -> tuple[float, float]:
     """The median, and 1.4826·MAD of the finite values about it (NaN where that is 0)."""
     values, weights = points
     median = weighted_median(values, weights)

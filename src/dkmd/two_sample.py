@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,7 +80,8 @@ def dkmd_2samp(
     groups : (array_like, array_like), optional
         A label per value of x and of y: values with one label are repeated measurements. The
         variance is then by groups, with G − 1 degrees of freedom. A label of x has nothing to do
-        with an equal label of y. One-dimensional samples only.
+        with an equal label of y. One-dimensional samples only. For summaries: two functions that
+        give the design effect and the number of groups of x and of y at a witness.
     axis, nan_policy, keepdims
         As in ``scipy.stats.ttest_ind``.
 
@@ -308,12 +310,27 @@ def _of_summaries(x: Any, y: Any, options: Options, groups: Any) -> DkmdResult:
     """One comparison of two summaries."""
     if not (isinstance(x, Summary) and isinstance(y, Summary)):
         raise TypeError("x and y must both be summaries, or both arrays")
-    if groups is not None or options.estimator == "riemann":
-        raise ValueError("summaries hold no single values: no groups and no Riemann estimator")
+    if options.estimator == "riemann":
+        raise ValueError("summaries hold no single values: no Riemann estimator")
+    effects = None if groups is None else _known_effects(groups)
     outcome: Outcome = NoOutcome(options.alternative)
     if not _stopped_by_nan(x.nan + y.nan, options):
-        outcome = compare_summaries(x, y, options)
+        outcome = compare_summaries(x, y, options, effects)
     return DkmdResult(_boxed(outcome))
+
+
+def _known_effects(groups: Any) -> Callable[[Witness], dict[str, Any]]:
+    """Design effects that whoever holds the data works out."""
+    of_x, of_y = check_groups(groups)
+    if not (callable(of_x) and callable(of_y)):
+        raise ValueError("summaries hold no single values: no groups")
+
+    def effects(witness: Witness) -> dict[str, Any]:
+        inflation, counts = zip(of_x(witness), of_y(witness), strict=True)
+        warn_of_few(counts)
+        return {"inflation": inflation, "groups": counts}
+
+    return effects
 
 
 def _result(

@@ -12,6 +12,7 @@ from dkmd.cli.drift import drift
 from dkmd.cli.gate import gate
 from dkmd.cli.plan import plan
 from dkmd.cli.reproduce import reproduce
+from dkmd.cli.sql import sql
 from dkmd.cli.summarize import summarize
 
 app = typer.Typer(
@@ -38,5 +39,5 @@ def options(
     """Options of every command."""
 
 
-for command in (compare, drift, gate, plan, summarize, reproduce):
+for command in (compare, drift, gate, plan, summarize, sql, reproduce):
     app.command()(command)

@@ -1,4 +1,4 @@
-"""``dkmd compare``: two files, or two levels of one table."""
+"""``dkmd compare``: two files or tables, two levels of one table, or sums per bin."""
 
 from __future__ import annotations
 
@@ -11,26 +11,32 @@ from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import (
     Alpha,
     Column,
+    Connect,
     Groups,
     Json,
     Margin,
+    Memory,
     Quiet,
     Report,
+    Rows,
+    Tables,
+    limit,
     margin_of,
     require_folder,
+    sources,
 )
 from dkmd.cli.show import show_answer, show_json, working, write_report
 
 
 def compare(
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="REFERENCE [CURRENT]",
             help="Data files, folders, patterns in quotes, saved summaries (.dkmd), or - for "
             "standard input. One table alone needs --by.",
         ),
-    ],
+    ] = None,
     column: Column = None,
     by: Annotated[str | None, typer.Option(help="Column that tells the samples apart.")] = None,
     reference: Annotated[str | None, typer.Option(help="Level of --by to compare with.")] = None,
@@ -43,6 +49,14 @@ def compare(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also show what other statistics would say.")
     ] = False,
+    connect: Connect = None,
+    table: Tables = None,
+    where: Rows = None,
+    from_bins: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The result of a query that dkmd sql printed."),
+    ] = None,
+    memory: Memory = None,
     report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -58,11 +72,14 @@ def compare(
       dkmd compare examples/data/latency_before.csv examples/data/latency_after.csv
       dkmd compare examples/data/flights.parquet -c dep_delay --by origin
           --reference JFK --current EWR --report delays.html
+      dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms
+          --by build --reference 41 --current 42
+      dkmd compare --from-bins bins.csv --reference 41 --current 42   (see dkmd sql)
     """
+    from dkmd.compare import How, compare_bins
     from dkmd.compare import compare as run
     from dkmd.comparison import Comparison
 
-    _check(files, by, reference, current)
     require_folder(report)
     options: dict[str, Any] = {
         "column": column,
@@ -73,7 +90,16 @@ def compare(
     if by is not None:
         options |= {"by": by, "reference": reference, "current": current}
     with working("reading …", quiet):
-        answer = run(*files, **options)
+        if from_bins is not None:
+            if files or connect or by or groups:
+                raise ValueError("--from-bins takes --reference and --current, and no other source")
+            how = How(options["margin"], alpha)
+            answer = compare_bins(from_bins, column, reference, current, how)
+        else:
+            limit(memory)
+            given = sources(files or [], connect, table, where)
+            _check(given, by, reference, current)
+            answer = run(*given, **options)
     notes = answer.warnings if isinstance(answer, Comparison) else answer.notes()
     if json:
         show_json(answer.to_json(), notes)
@@ -87,13 +113,13 @@ def compare(
     return NO_ANSWER if all(math.isnan(each.pvalue) for each in several) else 0
 
 
-def _check(files: list[str], by: str | None, reference: str | None, current: str | None) -> None:
+def _check(files: list[Any], by: str | None, reference: str | None, current: str | None) -> None:
     """The number of files must fit the options."""
     if by is None and (reference is not None or current is not None):
         raise ValueError("--reference and --current are levels of a column: say which with --by")
     if by is not None and len(files) != 1:
-        raise ValueError(f"--by takes one table, got {len(files)} files")
+        raise ValueError(f"--by takes one table, got {len(files)}")
     if by is None and len(files) != 2:
-        raise ValueError(f"give two files, or one table with --by; got {len(files)}")
+        raise ValueError(f"give two files or tables, or one with --by; got {len(files)}")
     if files.count("-") > 1:
         raise ValueError("standard input can be read once only: give the other side as a file")

@@ -6,13 +6,28 @@ from typing import Annotated
 
 import typer
 
-from dkmd.cli.options import Alpha, Groups, Json, Margin, Quiet, Report, margin_of, require_folder
+from dkmd.cli.options import (
+    Alpha,
+    Connect,
+    Groups,
+    Json,
+    Margin,
+    Memory,
+    Quiet,
+    Report,
+    Rows,
+    Tables,
+    limit,
+    margin_of,
+    require_folder,
+    sources,
+)
 from dkmd.cli.show import progress, show_answer, show_json, write_report
 
 
 def drift(
-    reference: Annotated[str, typer.Argument(help="Table to compare with.")],
-    current: Annotated[str, typer.Argument(help="Table to compare.")],
+    reference: Annotated[str | None, typer.Argument(help="Table to compare with.")] = None,
+    current: Annotated[str | None, typer.Argument(help="Table to compare.")] = None,
     column: Annotated[
         list[str] | None,
         typer.Option("--column", "-c", help="Columns, one option each; all by default."),
@@ -20,6 +35,10 @@ def drift(
     margin: Margin = None,
     groups: Groups = None,
     alpha: Alpha = 0.05,
+    connect: Connect = None,
+    table: Tables = None,
+    where: Rows = None,
+    memory: Memory = None,
     report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -37,6 +56,12 @@ def drift(
     from dkmd.compare import drift as run
 
     require_folder(report)
+    limit(memory)
+    files = [file for file in (reference, current) if file is not None]
+    tables = sources(files, connect, table, where)
+    if len(tables) != 2:
+        raise ValueError(f"give two tables, a reference and a current one; got {len(tables)}")
+
     with progress(quiet) as bars:
         bar = bars.add_task("columns", total=None)
 
@@ -44,8 +69,8 @@ def drift(
             bars.update(bar, description=name[:12], completed=done, total=total)
 
         answer = run(
-            reference,
-            current,
+            tables[0],
+            tables[1],
             column or None,
             margin=margin_of(margin),
             groups=groups,

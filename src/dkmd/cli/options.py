@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from dkmd.calls import without_password
 
 Column = Annotated[
     str | None, typer.Option("--column", "-c", help="Column to compare; the only numeric one.")
@@ -29,6 +32,50 @@ Report = Annotated[
     typer.Option(help="Also write a page with figures to this file: HTML that needs no network."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, in one line.")]
+
+Connect = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="Database to ask instead of files: postgresql://user@host/name."
+    ),
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option("--table", help="Table of the database (schema.table); twice for two."),
+]
+Rows = Annotated[
+    str | None,
+    typer.Option("--where", metavar="SQL", help="Condition on the rows of the database's tables."),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="Memory that reading files may take, such as 2GB; the rest goes to disk."),
+]
+
+
+def sources(
+    files: Sequence[str], connect: str | None, tables: Sequence[str] | None, where: str | None
+) -> list[Any]:
+    """What to compare: files, or tables of a database."""
+    if connect is None:
+        if tables or where:
+            raise ValueError("--table and --where go with --connect")
+        return list(files)
+    if files:
+        raise ValueError("give files, or --connect with --table, not both")
+    if not tables:
+        raise ValueError("--connect needs a --table")
+    from dkmd.sources.connections import open_url
+
+    return [*open_url(connect, tables, where)]
+
+
+def limit(memory: str | None) -> None:
+    """Keep to the memory that was asked for."""
+    if memory is not None:
+        from dkmd.sources.duck import limit_memory
+
+        limit_memory(memory)
 
 
 def margin_of(text: str | None) -> float | str | None:
@@ -56,4 +103,4 @@ def command_line() -> str:
             next(words, None)
         elif word != "--debug" and not word.startswith("--report="):
             kept.append(word)
-    return shlex.join(kept)
+    return shlex.join(map(without_password, kept))

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.grid import FIT_SIZE, PER_E_FOLD, SIDE, Grid
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import (
     DURATION,
@@ -28,23 +27,26 @@ from dkmd.sources.columns import (
     not_a_number,
     points_in_time,
 )
-from dkmd.summary import Summary
+from dkmd.sources.engines import gist
 
 Where = tuple[str, object] | None
 
 NULL_WORDS = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """What the sniffer of CSV files takes for a missing value when it guesses types."""
 
-LARGEST_U = 2.0**40
-CLIP = 1e150
-"""As in ``Summary``: one bin a side lies beyond LARGEST_U, and values count as CLIP at most."""
+
+READ_AHEAD = 4_000_000
+"""Values that are read at a time when many columns of one file will be wanted: 32 MB."""
+
+
+MANY_RUNS = 8
+"""A file is so many times longer than the runs of rows that are taken from it."""
 
 
 class Source(NamedTuple):
-    """A table expression of SQL, its parameters, and what its columns hold."""
+    """A table expression of SQL, and what its columns hold."""
 
     sql: str
-    parameters: list[Any]
     kinds: dict[str, str]
     is_text: bool
     per_second: dict[str, float] = {}  # noqa: RUF012  # ticks, where durations are whole numbers
@@ -66,6 +68,8 @@ class DuckFile:
     def __init__(self, path: str, form: str) -> None:
         self.path = path
         self.form = form
+        self._coming: list[str] = []
+        self._ahead: dict[str, Array] = {}
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -78,10 +82,16 @@ class DuckFile:
         rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v")
         return [str(row[0]) for row in rows]
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other: several of them go into one query."""
+        self._coming = list(columns)
+
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
     ) -> tuple[Array, npt.NDArray[Any] | None]:
         """Up to ``limit`` values of a column in order, with the labels of another one."""
+        if column in self._coming and groups is None and where is None and self._together > 1:
+            return self._read_ahead(column)[:limit], None
         label = "" if groups is None else f", CAST({self._quoted(groups)} AS VARCHAR) AS g"
         end = "" if limit is None else f" LIMIT {limit:d}"
         found = self._run(
@@ -91,8 +101,8 @@ class DuckFile:
             "fetchnumpy",
         )
         values = _filled(found["x"])
-        if self._is_text(column) and np.isnan(values).any():
-            self._refuse_words(column, where)
+        if np.isnan(values).any():
+            self.refuse_words(column, where)
         if groups is None:
             return values, None
         labels = np.ma.asarray(found["g"])
@@ -104,33 +114,58 @@ class DuckFile:
             )
         return values, np.asarray(labels.data).astype(str)
 
-    def preview(self, column: str, where: Where) -> Array:
-        """A random part of a column, to fit a grid to."""
-        inner = f"SELECT {self._number(column)} AS x FROM {self._source.sql}{self._where(where)}"
-        found = self._run(
-            f"SELECT x FROM ({inner}) USING SAMPLE reservoir({FIT_SIZE} ROWS) REPEATABLE (1)",
-            self._at(where),
-            "fetchnumpy",
-        )
-        return _filled(found["x"])
+    def _read_ahead(self, column: str) -> Array:
+        """A whole column, read together with those that come next."""
+        if column not in self._ahead:
+            start = self._coming.index(column)
+            names = self._coming[start : start + self._together]
+            columns = ", ".join(f"{self._number(name)} AS x{i}" for i, name in enumerate(names))
+            found = self._run(f"SELECT {columns} FROM {self._source.sql}", how="fetchnumpy")
+            self._ahead = {name: _filled(found[f"x{i}"]) for i, name in enumerate(names)}
+        values = self._ahead.pop(column)
+        if np.isnan(values).any():
+            self.refuse_words(column, None)
+        return values
 
-    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
-        """Counts and sums per bin of a whole column, or of its logarithms: one aggregate."""
-        value = f"ln({self._number(column)})" if logs else self._number(column)
-        rows = self._run(
-            _PER_BIN.format(
-                value=value,
-                source=self._source.sql,
-                where=self._where(where),
-                center=f"CAST({grid.center!r} AS DOUBLE)",
-                unit=f"CAST({grid.unit!r} AS DOUBLE)",
-            ),
-            self._at(where),
+    @cached_property
+    def _together(self) -> int:
+        """How many columns of this file are read at a time."""
+        return READ_AHEAD // max(1, self._rows)
+
+    @cached_property
+    def _rows(self) -> int:
+        return int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
+
+    def selection(
+        self, column: str, by: str | None, groups: str | None, source: str | None = None
+    ) -> str:
+        """SQL of a column as a double, with a column of levels and one of groups as text."""
+        names = {"sample": by, "measured_on": groups}
+        extra = "".join(
+            f", CAST({self._quoted(name)} AS VARCHAR) AS {alias}"
+            for alias, name in names.items()
+            if name is not None
         )
-        summary = _summary(rows, grid)
-        if self._is_text(column) and summary.nan:
+        return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
+
+    def runs(self, count: int, rows: int) -> list[str]:
+        """Sources of ``count`` runs of rows all over a large Parquet file; none for others.
+
+        DuckDB reads no more than the row groups that they lie in.
+        """
+        if self.form != "parquet" or self._rows < MANY_RUNS * count * rows:
+            return []
+        starts = np.linspace(0, self._rows - rows, count).astype(np.int64)
+        numbered = f"read_parquet({_text(self.path)}, file_row_number = true)"
+        return [
+            f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
+            for start in starts
+        ]
+
+    def refuse_words(self, column: str, where: Where) -> None:
+        """Name the first cell that is neither a number nor a word for a missing value."""
+        if self._is_text(column):
             self._refuse_words(column, where)
-        return summary
 
     def _is_text(self, column: str) -> bool:
         return self._source.is_text or self._source.kinds[column] == TEXT
@@ -156,7 +191,6 @@ class DuckFile:
         return f"CAST({name} AS DOUBLE)"
 
     def _refuse_words(self, column: str, where: Where) -> None:
-        """Name the first cell that is neither a number nor a word for a missing value."""
         name, known = self._quoted(column), ", ".join(f"'{word}'" for word in MISSING)
         by = "" if where is None else f", {self._quoted(where[0])}"
         numbered = f"SELECT row_number() OVER () AS row, {name}{by} FROM {self._source.sql}"
@@ -186,7 +220,7 @@ class DuckFile:
     def _run(self, sql: str, parameters: Sequence[Any] = (), how: str = "fetchall") -> Any:
         """Run a query of this file; what DuckDB says about the file comes in one line."""
         try:
-            return _fetch(sql, [*self._source.parameters, *parameters], how)
+            return _fetch(sql, list(parameters), how)
         except ValueError as error:
             raise ValueError(f"{self.path}: {error}") from None
 
@@ -221,7 +255,7 @@ def _fetch(sql: str, parameters: list[Any], how: str = "fetchall") -> Any:
     try:
         return getattr(cursor.execute(sql, parameters), how)()
     except duckdb.Error as error:
-        raise ValueError(_first_words(str(error))) from None
+        raise ValueError(gist(error)) from None
     except RuntimeError as error:
         if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
             raise KeyboardInterrupt from None
@@ -240,15 +274,31 @@ def _connection() -> Any:
     )
     # Parquet's minima and maxima leave NaN out; an optimiser that trusts them takes NaN for none
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    # a footer that names a thousand columns is read once, not once a column
+    connection.execute("SET parquet_metadata_cache = true")
+    # a file that is written anew within a moment must not be taken for what it was
+    connection.execute("SET enable_external_file_cache = false")
     return connection
 
 
-def _first_words(message: str) -> str:
-    """The gist of a message of DuckDB: its first line without the kind of error."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
-    gist = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0])
-    return f"{gist} {lines[1]}" if len(lines) > 1 and len(gist) < 60 else gist
+def relation(selections: Sequence[str]) -> Any:
+    """Selections of several files, one below the other, on a connection of their own.
+
+    It is a plan, not a result: with parameters, DuckDB would read all of it here and now.
+    """
+    return _connection().cursor().sql(" UNION ALL ".join(selections))
+
+
+def limit_memory(limit: str) -> None:
+    """Keep DuckDB within so much memory ("2GB"); what does not fit goes to temporary files."""
+    import tempfile
+
+    if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", limit.strip(), re.IGNORECASE):
+        raise ValueError(f"memory must be like 500MB or 2GB, got {limit!r}")
+    folder = _text(str(Path(tempfile.gettempdir()) / "dkmd"))
+    _fetch(f"SET GLOBAL memory_limit = {_text(limit.strip())}", [])
+    _fetch(f"SET GLOBAL temp_directory = {folder}", [])
+    _fetch("SET GLOBAL preserve_insertion_order = false", [])
 
 
 def _csv(path: str) -> Source:
@@ -276,8 +326,10 @@ def _csv(path: str) -> Source:
         "auto_detect": "false",
         "null_padding": "false",
     }
-    sql = f"read_csv(?, {', '.join(f'{key}={value}' for key, value in options.items())})"
-    return Source(sql, [path], {n: _kind(t) for n, t in names.items()}, is_text=True)
+    sql = (
+        f"read_csv({_text(path)}, {', '.join(f'{key}={value}' for key, value in options.items())})"
+    )
+    return Source(sql, {n: _kind(t) for n, t in names.items()}, is_text=True)
 
 
 def _json(path: str) -> Source:
@@ -285,10 +337,10 @@ def _json(path: str) -> Source:
     described = _fetch("DESCRIBE SELECT * FROM read_json(?)", [path])
     names = {row[0]: row[1] for row in described}
     if names.keys() == {"json"} and _kind(names["json"]) == NUMBER:  # a list of plain numbers
-        return Source("read_json(?)", [path], {"json": NUMBER}, is_text=False)
+        return Source(f"read_json({_text(path)})", {"json": NUMBER}, is_text=False)
     columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
     kinds = {name: _kind(kind) for name, kind in names.items()}
-    return Source(f"read_json(?, columns={{{columns}}})", [path], kinds, is_text=True)
+    return Source(f"read_json({_text(path)}, columns={{{columns}}})", kinds, is_text=True)
 
 
 def _parquet(path: str) -> Source:
@@ -296,7 +348,7 @@ def _parquet(path: str) -> Source:
     kinds = {row[0]: _kind(row[1]) for row in described}
     ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
     kinds.update(dict.fromkeys(ticks, DURATION))
-    return Source("read_parquet(?)", [path], kinds, is_text=False, per_second=ticks)
+    return Source(f"read_parquet({_text(path)})", kinds, is_text=False, per_second=ticks)
 
 
 def _arrow_durations(path: str) -> dict[str, float]:
@@ -346,44 +398,3 @@ def _is_utf8(path: str) -> bool:
         except UnicodeDecodeError:
             return False
     return True
-
-
-_PER_BIN = f"""
-WITH numbers AS (SELECT {{value}} AS x FROM {{source}}{{where}}),
-offsets AS (SELECT x, (x - {{center}}) / {{unit}} AS u FROM numbers),
-bins AS (
-  SELECT x, greatest(least(u, {CLIP!r}), -{CLIP!r}) AS u,
-    CASE
-      WHEN x IS NULL OR isnan(x) THEN 'nan'
-      WHEN isinf(x) THEN CASE WHEN x > 0 THEN 'plus_inf' ELSE 'minus_inf' END
-      ELSE 'bin'
-    END AS what,
-    CASE
-      WHEN x IS NULL OR isnan(x) OR isinf(x) THEN NULL
-      WHEN abs(u) >= {LARGEST_U!r} THEN {SIDE}
-      ELSE least(floor({PER_E_FOLD} * ln(1 + abs(u))), {SIDE - 1})
-    END AS k
-  FROM offsets
-)
-SELECT what, CAST(CASE WHEN u < 0 THEN -1 - k ELSE k END AS BIGINT) AS bin,
-  count(*), sum(CASE what WHEN 'bin' THEN u END), sum(CASE what WHEN 'bin' THEN u * u END),
-  min(x), max(x)
-FROM bins GROUP BY what, bin ORDER BY what, bin
-"""
-
-
-def _summary(rows: list[tuple[Any, ...]], grid: Grid) -> Summary:
-    """A Summary from what the aggregate found."""
-    summary = Summary(grid)
-    binned = [row for row in rows if row[0] == "bin"]
-    summary.bins = np.array([row[1] for row in binned], dtype=np.int64)
-    summary.counts = np.array([row[2] for row in binned], dtype=np.int64)
-    summary.sums = np.array([row[3] for row in binned], dtype=np.float64)
-    summary.squares = np.array([row[4] for row in binned], dtype=np.float64)
-    for what, _, count, *_ in rows:
-        if what != "bin":
-            setattr(summary, what, int(count))
-    if binned:
-        summary.minimum = float(min(row[5] for row in binned))
-        summary.maximum = float(max(row[6] for row in binned))
-    return summary

@@ -12,8 +12,9 @@ import gzip
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -21,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.grid import Grid
+from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
+from dkmd.sources.bins import GROUP, SAMPLE, VALUE
 from dkmd.sources.columns import (
     NUMBER,
     Frame,
@@ -31,15 +34,16 @@ from dkmd.sources.columns import (
     not_a_number,
     parse_number,
 )
-from dkmd.sources.duck import DuckFile, Where
-from dkmd.sources.samples import Data, Held, Streamed
+from dkmd.sources.duck import DuckFile, Where, relation
+from dkmd.sources.engines import FIT_ROWS, EngineTable, RelationEngine
+from dkmd.sources.samples import LARGE, Data, Held, OneByOne, Streamed, Summarize
 from dkmd.summary import Summary
-
-LARGE = 2_000_000
-"""Values of one column that are held in memory: 16 MB."""
 
 BATCH = 1 << 16
 """Lines of text that are read at a time."""
+
+RUNS = 16
+"""Places in files that a part of them is taken from."""
 
 STDIN = "-"
 TEXT_COLUMN = "value"
@@ -68,16 +72,13 @@ class File(Protocol):
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other."""
+
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
     ) -> tuple[Array, npt.NDArray[Any] | None]:
         """Up to ``limit`` values of a column in order, with the labels of another one."""
-
-    def preview(self, column: str, where: Where) -> Array:
-        """A random part of a column, to fit a grid to."""
-
-    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
-        """Counts and sums per bin of a whole column, or of its logarithms."""
 
 
 class FileTable:
@@ -97,28 +98,131 @@ class FileTable:
         return sorted(found, key=level_order)
 
     def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
-        """A column: held up to LARGE values or when there are groups, else as a way to sum it."""
-        again = groups is None and all(file.rereadable for file in self.files)
+        """A column: held up to LARGE values or where it can be read once only, else summed up."""
+        if where is not None:
+            return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
+        return self._held(column, groups, None) or self._streamed(column, None, [ALL], groups)[ALL]
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels: as soon as one is too large to hold, all are streamed."""
+        held: dict[str, Data] = {}
+        for level in levels:
+            data = self._held(column, groups, (by, level))
+            if data is None:
+                return self._streamed(column, by, levels, groups)
+            held[level] = data
+        return held
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns, one by one: files are kept by columns."""
+        for file in self.files:
+            file.expect(columns)
+        return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def _held(self, column: str, groups: str | None, where: Where) -> Held | None:
+        """The values, or None if there are more than LARGE and they can be read again."""
+        again = all(file.rereadable for file in self.files)
+        again = again and (groups is None or self._all_duck)
         parts, labels, left = [], [], LARGE
         for file in self.files:
             values, marks = file.part(column, groups, where, left + 1 if again else None)
             left -= values.size
             if again and left < 0:
-                return self._streamed(column, where)
+                return None
             parts.append(values)
             labels.append(marks)
         if groups is None:
             return Held(np.concatenate(parts))
         return Held(np.concatenate(parts), np.concatenate([m for m in labels if m is not None]))
 
-    def _streamed(self, column: str, where: Where) -> Streamed:
-        def summarize(grid: Grid, logs: bool) -> Summary:
-            total = Summary(grid)
-            for file in self.files:
-                total.merge(file.summary(column, where, grid, logs))
-            return total
+    @property
+    def _all_duck(self) -> bool:
+        return all(isinstance(file, DuckFile) for file in self.files)
 
-        return Streamed(np.concatenate([f.preview(column, where) for f in self.files]), summarize)
+    def _streamed(
+        self, column: str, by: str | None, levels: Sequence[str], groups: str | None
+    ) -> Mapping[str, Data]:
+        """Samples that are summed up file by file; all that DuckDB reads in one pass."""
+        duck = [file for file in self.files if isinstance(file, DuckFile)]
+        rest = [file for file in self.files if isinstance(file, BatchFile)]
+        in_duck = _in_duck(duck, column, by, levels, groups) if duck else {}
+        if not rest:
+            return in_duck
+        found: dict[str, Data] = {}
+        for level in levels:
+            where = None if by is None else (by, level)
+            parts = [file.streamed(column, where) for file in rest]
+            parts += [in_duck[level]] if duck else []
+            found[level] = _together(parts)
+        return found
+
+
+ALL = ""
+"""The name of the one sample of a column without levels."""
+
+
+def _in_duck(
+    files: Sequence[DuckFile],
+    column: str,
+    by: str | None,
+    levels: Sequence[str],
+    groups: str | None,
+) -> dict[str, Streamed]:
+    """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
+    whole = relation([file.selection(column, by, groups) for file in files])
+    engine = RelationEngine(whole, _runs(files, column, by, groups))
+    table = EngineTable(engine.table, files[0].path, engine)
+    group = None if groups is None else GROUP
+    read = (
+        {ALL: table.read(VALUE, group)}
+        if by is None
+        else table.read_levels(VALUE, SAMPLE, levels, group)
+    )
+    checked = {}
+    for level, data in read.items():
+        assert isinstance(data, Streamed)
+        where = None if by is None else (by, level)
+        checked[level] = replace(data, summarize=_refusing(data.summarize, files, column, where))
+    return checked
+
+
+def _runs(files: Sequence[DuckFile], column: str, by: str | None, groups: str | None) -> Any:
+    """Some rows from all over the files, where all are large and of a kind that allows it."""
+    few = [files[at] for at in np.linspace(0, len(files) - 1, min(RUNS, len(files))).astype(int)]
+    count = max(1, RUNS // len(few))
+    sources = [(file, file.runs(count, FIT_ROWS // RUNS)) for file in few]
+    if not all(found for _, found in sources):
+        return None
+    return relation(
+        [file.selection(column, by, groups, each) for file, found in sources for each in found]
+    )
+
+
+def _refusing(
+    summarize: Summarize, files: Sequence[DuckFile], column: str, where: Where
+) -> Summarize:
+    def checked(grid: Grid, logs: float | None) -> Summary:
+        summary = summarize(grid, logs)
+        if summary.nan:
+            for file in files:
+                file.refuse_words(column, where)
+        return summary
+
+    return checked
+
+
+def _together(parts: Sequence[Streamed]) -> Streamed:
+    """Several parts of one sample."""
+
+    def summarize(grid: Grid, logs: float | None) -> Summary:
+        total = Summary(grid)
+        for part in parts:
+            total.merge(part.summarize(grid, logs))
+        return total
+
+    return Streamed(np.concatenate([part.preview for part in parts]), summarize)
 
 
 def open_files(path: str) -> FileTable:
@@ -187,6 +291,9 @@ class BatchFile:
         """Not there, unless a format has columns."""
         raise no_such_column(self.path, by, self.kinds())
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """Each is read on its own all the same."""
+
     def batches(
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
@@ -207,17 +314,18 @@ class BatchFile:
         together = np.concatenate([m for m in labels if m is not None]) if groups else None
         return np.concatenate(values), together
 
-    def preview(self, column: str, where: Where) -> Array:
-        """Every 61st value."""
+    def streamed(self, column: str, where: Where) -> Streamed:
+        """Every 61st value, and a way to sum up all of them batch by batch."""
         batches = self._checked(column, None, where)
-        return np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
+        preview = np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
 
-    def summary(self, column: str, where: Where, grid: Grid, logs: bool) -> Summary:
-        """Batch by batch."""
-        total = Summary(grid)
-        for batch, _ in self._checked(column, None, where):
-            total.update(np.log(batch) if logs else batch)
-        return total
+        def summarize(grid: Grid, logs: float | None) -> Summary:
+            total = Summary(grid)
+            for batch, _ in self._checked(column, None, where):
+                total.update(batch if logs is None else logs_below(batch, logs))
+            return total
+
+        return Streamed(preview, summarize)
 
     def _checked(
         self, column: str, groups: str | None, where: Where

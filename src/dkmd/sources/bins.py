@@ -1,0 +1,240 @@
+"""The one aggregate: counts and sums per bin as an expression that every engine can run.
+
+Written once in Ibis, without user-defined functions, for DuckDB, PostgreSQL, Spark and whatever
+else Ibis compiles for. Its rows, some thousand whatever the table's size, become Summaries here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.grid import EDGES, PER_E_FOLD, SIDE, Grid
+from dkmd.summary import Summary
+from dkmd.witness import Witness
+
+Columns = Mapping[str, npt.NDArray[Any]]
+"""What a query found, by column."""
+
+SAMPLE, VALUE, GROUP = "sample", "x", "measured_on"
+"""The columns of a long table: which sample, its value, and the group of repeated measurements."""
+
+BELOW, BIN = "below", "bin"
+
+FARTHEST = 1e150
+"""Values so many units from the centre count as infinite: their squares might not be doubles."""
+
+FARTHEST_BIN = math.floor(PER_E_FOLD * math.log(FARTHEST))
+
+FLAT = 40.0
+"""So many widths from its centre ψ is at its bound, to the last bit of a double."""
+
+IEEE = ("duckdb", "pyspark", "databricks", "clickhouse", "datafusion", "polars")
+"""Dialects in which a result that is too large is infinite; the others stop with an error."""
+
+
+class Coordinates(NamedTuple):
+    """Centre and unit of a grid as parts of an expression: numbers or columns."""
+
+    center: Any
+    unit: Any
+
+    @classmethod
+    def of(cls, grid: Grid) -> Coordinates:
+        """The numbers of a grid."""
+        return cls(exactly(grid.center), exactly(grid.unit))
+
+
+def exactly(number: float) -> Any:
+    """A number as a literal that no engine rounds: some read 0.1 as a decimal."""
+    import ibis
+
+    return ibis.literal(repr(float(number))).cast("float64")
+
+
+def is_missing(x: Any) -> Any:
+    """Whether a double is NULL or NaN."""
+    return x.isnull() | x.isnan()
+
+
+def per_bin(table: Any, grid: Coordinates, dialect: str, keys: tuple[str, ...] = ()) -> Any:
+    """Counts and sums per sample and bin of the column ``x`` of a long table.
+
+    ``below`` and ``bin`` are the side of the centre and floor(128·ln(1 + |u|)) there. What has no
+    bin keeps its offset in ``bin``: NULL, NaN or an infinity.
+    """
+    return _sums(table.mutate(u=_offset(table[VALUE], grid, dialect)), dialect, keys)
+
+
+def per_bin_of_columns(wide: Any, grids: Mapping[str, Coordinates], dialect: str) -> Any:
+    """The same for several columns of one table in one pass, by as many rows for each of its rows.
+
+    ``sample`` is then a column's name.
+    """
+    import ibis
+
+    u = {name: _offset(wide[name], grid, dialect) for name, grid in grids.items()}
+    if dialect == "pyspark":  # which unnests one array only
+        pairs = [ibis.struct({SAMPLE: name, "u": at}) for name, at in u.items()]
+        long = wide.select(pair=ibis.array(pairs).unnest())
+        offsets = long.select(long.pair[SAMPLE].name(SAMPLE), long.pair["u"].name("u"))
+        return _sums(offsets, dialect)
+    names = ibis.array([ibis.literal(name) for name in u]).unnest()
+    long = wide.select(names.name(SAMPLE), ibis.array([*u.values()]).unnest().name("u"))
+    return _sums(long, dialect)
+
+
+ONE_PASS = ("postgres", "pyspark")
+"""Engines that take several columns quicker in one pass; DuckDB reads each by itself anyway."""
+
+
+def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
+    """The aggregate itself, of the offsets ``u`` of samples."""
+    import ibis
+
+    u = offsets.u
+    k = _floor()((ibis.literal(1.0, "float64") + u.abs()).ln() * float(PER_E_FOLD))
+    if dialect != "duckdb":  # there FLOOR keeps NaN and infinities, and a CASE costs a fifth more
+        k = ibis.cases((u.abs() <= FARTHEST, k), else_=u)
+    binned = offsets.mutate(**{BELOW: u < 0.0, BIN: k})
+    return binned.group_by([SAMPLE, *keys, BELOW, BIN]).aggregate(
+        count=binned.count(), sum=binned.u.sum(), squares=(binned.u * binned.u).sum()
+    )
+
+
+def _offset(x: Any, grid: Coordinates, dialect: str) -> Any:
+    """u = (x − center)/unit; where an engine would stop at an overflow, that is looked at first."""
+    import ibis
+
+    u = (x - grid.center) / grid.unit
+    if dialect in IEEE:
+        return u
+    low, high = grid.center - grid.unit * FARTHEST, grid.center + grid.unit * FARTHEST
+    return ibis.cases(
+        ((x >= low) & (x <= high), u),
+        (x < low, exactly(-math.inf)),
+        ((x > high) & ~x.isnan(), exactly(math.inf)),
+        else_=x,
+    )
+
+
+@cache
+def _floor() -> Any:
+    """The engine's own FLOOR, as it is: Ibis would make it a whole number, which NaN is not."""
+    import ibis
+
+    def floor(x):  # type: ignore[no-untyped-def]
+        ...
+
+    return ibis.udf.scalar.builtin(floor, signature=(("float64",), "float64"))
+
+
+def logarithms(table: Any, below: float = math.inf) -> Any:
+    """A long table of positive values as one of their logarithms, of those below an edge."""
+    import ibis
+
+    if below < math.inf:
+        table = table.filter(table[VALUE] < exactly(below))
+    x = table[VALUE]
+    return table.mutate(**{VALUE: ibis.cases((x > 0.0, x)).ln()})
+
+
+def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, float]]) -> Any:
+    """Sums over groups of repeated measurements: one row per sample, whatever their number.
+
+    S is a group's Σ(ψ − pivot), n its size. ψ has a closed form for σ = τ = w, t = (x − c)/w:
+    ψ = ±2w·(A/e − e·(π/2 − A)) with e = exp(−|t|) and A = arctan e.
+    """
+    import ibis
+
+    rows = table.filter(~is_missing(table[VALUE]))
+    reach, x = FLAT * witness.sigma, rows[VALUE]
+    low, high = exactly(witness.center - reach), exactly(witness.center + reach)
+    near = ibis.least(ibis.greatest(x, low), high)
+    rows = rows.mutate(t=(near - exactly(witness.center)) / exactly(witness.sigma))
+    rows = rows.mutate(e=(-rows.t.abs()).exp())
+    rows = rows.mutate(a=rows.e.atan())
+    size = rows.a / rows.e - rows.e * (exactly(0.5 * math.pi) - rows.a)
+    size *= exactly(2.0 * witness.sigma)
+    rows = rows.mutate(psi=ibis.cases((rows.t < 0.0, -size), else_=size))
+    groups = rows.group_by([SAMPLE, GROUP]).aggregate(
+        n=rows.count().cast("float64"), s=rows.psi.sum(), q=(rows.psi * rows.psi).sum()
+    )
+    pivot = ibis.cases(*((groups[SAMPLE] == key, exactly(at)) for key, at in pivots))
+    groups = groups.mutate(s=groups.s - groups.n * pivot)
+    return groups.group_by(SAMPLE).aggregate(
+        groups=groups.count(),
+        unlabelled=groups[GROUP].isnull().sum(),
+        n=groups.n.sum(),
+        s=groups.s.sum(),
+        q=groups.q.sum(),
+        nn=(groups.n * groups.n).sum(),
+        ss=(groups.s * groups.s).sum(),
+        sn=(groups.s * groups.n).sum(),
+    )
+
+
+def summary_of(rows: Columns, grid: Grid) -> Summary:
+    """The Summary of one sample from its rows of ``per_bin``.
+
+    Its minimum and maximum are those of its outermost bins, exact where these hold single values.
+    """
+    found = np.asarray(rows[BIN], dtype=np.float64)
+    counts = np.asarray(rows["count"], dtype=np.int64)
+    summary = Summary(grid)
+    missing, far = np.isnan(found), np.abs(found) >= FARTHEST_BIN
+    below = np.array([side is not None and bool(side) for side in rows[BELOW]], dtype=bool)
+    summary.nan = int(counts[missing].sum())
+    summary.plus_inf = int(counts[far & ~below].sum())
+    summary.minus_inf = int(counts[far & below].sum())
+    kept = ~missing & ~far
+    k = np.minimum(found[kept], SIDE).astype(np.int64)
+    signed = np.where(below[kept], -1 - k, k)
+    summary.bins, which = np.unique(signed, return_inverse=True)
+    size = summary.bins.size
+    summary.counts = np.bincount(which, counts[kept], size).astype(np.int64)
+    for name, column in (("sums", "sum"), ("squares", "squares")):
+        setattr(summary, name, np.bincount(which, np.asarray(rows[column], np.float64)[kept], size))
+    if size:
+        summary.minimum, summary.maximum = _end(summary, 0), _end(summary, -1)
+    return summary
+
+
+def _end(summary: Summary, at: int) -> float:
+    """The outer end of the first (0) or last (−1) bin, or the value there where it is but one."""
+    center, unit = summary.grid.center, summary.grid.unit
+    if not -SIDE <= summary.bins[at] < SIDE:  # no bin reaches farther: no value of n lies more
+        n, mean = float(summary.counts[at]), float(summary.sums[at] / summary.counts[at])
+        variance = max(0.0, float(summary.squares[at]) / n - mean * mean)
+        reach = math.sqrt(variance * (n - 1.0))  # than √(n − 1) deviations from their mean
+        return center + unit * (mean + (reach if at else -reach))
+    moments = summary.moments()
+    if moments.variance[at] == 0.0:
+        return center + float(moments.offset[at])
+    return _edges(summary, at)[at]
+
+
+def hides_sign(summary: Summary) -> bool:
+    """Whether the first bin holds several values and 0 lies within: are they all positive?"""
+    if not summary.bins.size or summary.counts[0] == 1:
+        return False
+    low, high = _edges(summary, 0)
+    return low <= 0.0 < high
+
+
+def _edges(summary: Summary, at: int) -> tuple[float, float]:
+    """From where to where the first or last bin reaches."""
+    k = int(summary.bins[at])
+    side = k if k >= 0 else -1 - k
+    inner = float(EDGES[min(side, SIDE)])
+    outer = float(EDGES[side + 1]) if side < SIDE else math.inf
+    low, high = (inner, outer) if k >= 0 else (-outer, -inner)
+    return (
+        summary.grid.center + summary.grid.unit * low,
+        summary.grid.center + summary.grid.unit * high,
+    )

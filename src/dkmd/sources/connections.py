@@ -1,0 +1,174 @@
+"""Doors to engines: Ibis tables, relations of DuckDB, DataFrames of Spark, and database URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from dkmd.sources.engines import EngineError, EngineTable, IbisEngine, RelationEngine, gist
+from dkmd.sources.samples import FrameTable, Table
+
+EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "duckdb": "ibis"}
+"""What to install for a URL that begins like this."""
+
+SCHEME = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
+
+
+def is_engine_table(source: Any) -> bool:
+    """Whether this is a table of an engine, going by the package that its type comes from."""
+    if isinstance(source, EngineTable):
+        return True
+    package, _, rest = type(source).__module__.partition(".")
+    if package == "ibis":
+        return hasattr(source, "get_backend") and hasattr(type(source), "columns")
+    if package == "pyspark":
+        return "dataframe" in rest and hasattr(type(source), "sparkSession")
+    return package in ("duckdb", "_duckdb") and type(source).__name__ == "DuckDBPyRelation"
+
+
+def is_url(source: Any) -> bool:
+    """Whether this is the URL of a database."""
+    return isinstance(source, str) and SCHEME.match(source) is not None
+
+
+def open_engine_table(source: Any, name: str, where: Any = None) -> Table:
+    """A table of an engine, where its data stay, or those of its rows for which ``where`` holds."""
+    if _is_polars(source):  # in this process anyway, and it knows no SQL
+        return FrameTable((source if where is None else source.filter(where)).to_polars(), name)
+    table = _engine_table(source, name)
+    return table if where is None else table.filtered(where)
+
+
+def _is_polars(source: Any) -> bool:
+    return hasattr(source, "get_backend") and str(source.get_backend().name) == "polars"
+
+
+def _engine_table(source: Any, name: str) -> EngineTable:
+    if isinstance(source, EngineTable):
+        return source
+    package = type(source).__module__.partition(".")[0]
+    if package == "pyspark":
+        return EngineTable(_spark_table(source), name)
+    if package != "ibis":
+        engine = RelationEngine(source)
+        return EngineTable(engine.table, name, engine)
+    known = getattr(source.op(), "name", None)  # the name of a table that is kept
+    return EngineTable(source, str(known) if isinstance(known, str) else name)
+
+
+def open_url(url: str, tables: Sequence[str], where: str | None = None) -> list[EngineTable]:
+    """Tables of a database, by their names: table, schema.table or catalogue.schema.table.
+
+    ``where`` is a condition in the database's SQL.
+    """
+    backend = connect(url)
+    engine = IbisEngine(backend)
+    found = []
+    for name in tables:
+        table = _named(backend, name)
+        chosen = table if where is None else _chosen(backend, name, where)
+        found.append(EngineTable(chosen, name, engine))
+    return found
+
+
+def connect(url: str) -> Any:
+    """An Ibis backend for a URL, SQLAlchemy's spelling included; errors never show the password."""
+    found = SCHEME.match(url)
+    if found is None:
+        raise ValueError("a database is named by a URL such as postgresql://user@host/database")
+    scheme = found.group(1).lower()
+    # SQLAlchemy names a driver too, as in postgresql+psycopg://
+    plain = SCHEME.sub({"postgresql": "postgres"}.get(scheme, scheme) + "://", url)
+    try:
+        import ibis
+
+        return ibis.connect(plain)
+    except (ImportError, ModuleNotFoundError) as error:
+        extra = EXTRAS.get(scheme, "ibis")
+        raise ImportError(
+            f"{scheme} needs more packages ({gist(error)}): pip install 'dkmd[{extra}]'"
+        ) from None
+    except Exception as error:  # every engine has errors of its own
+        raise EngineError(f"cannot connect to {shown(url)}: {_hidden(gist(error), url)}") from None
+
+
+def shown(url: str) -> str:
+    """A URL without its user and password."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{host}{port}{parts.path}"
+
+
+def _hidden(words: str, url: str) -> str:
+    password = urlsplit(url).password
+    return words.replace(password, "…") if password else words
+
+
+def _named(backend: Any, table: str) -> Any:
+    """A table by its name, parts quoted as in SQL where they hold dots."""
+    parts = name_parts(table)
+    database = tuple(parts[:-1]) if len(parts) > 2 else (parts[0] if len(parts) == 2 else None)
+    try:
+        return backend.table(parts[-1], database=database)
+    except Exception as error:  # every engine has errors of its own
+        raise EngineError(f"there is no table {table} ({gist(error)})") from None
+
+
+def _chosen(backend: Any, table: str, where: str) -> Any:
+    """The rows for which a condition holds: one that the parser knows, and no statement."""
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        parsed = [each for each in sqlglot.parse(where, dialect=backend.dialect) if each]
+    except sqlglot.ParseError as error:
+        raise ValueError(f"--where {where!r} is no condition: {gist(error)}") from None
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
+        raise ValueError(f"--where {where!r} is no condition such as \"day = '2026-01-01'\"")
+    *place, name = name_parts(table)
+    where_kept = dict(zip(("db", "catalog"), reversed(place), strict=False))
+    source = exp.table_(name, quoted=True, **where_kept)
+    query = exp.select("*").from_(source).where(parsed[0]).sql(dialect=backend.dialect)
+    try:
+        return backend.sql(query)
+    except Exception as error:  # every engine has errors of its own
+        raise EngineError(f"--where {where!r}: {gist(error)}") from None
+
+
+def name_parts(table: str) -> list[str]:
+    """a."b.c" as ["a", "b.c"]."""
+    found = re.fullmatch(r'(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))*', table)
+    if found is None:
+        raise ValueError(f'{table!r} is no name of a table: table, schema.table or "odd.name"')
+    parts = re.findall(r'"((?:[^"]|"")+)"|([^".]+)', table)
+    return [quoted.replace('""', '"') if quoted else plain for quoted, plain in parts]
+
+
+def _spark_table(frame: Any) -> Any:
+    """A DataFrame as a view of its own session."""
+    try:
+        import ibis
+
+        backend = ibis.pyspark.connect(frame.sparkSession)
+    except ImportError as error:
+        raise ImportError(f"{gist(error)}: pip install 'dkmd[spark]'") from None
+    view = f"dkmd_{id(frame):x}"
+    _with_seconds(frame).createOrReplaceTempView(view)
+    return backend.table(view)
+
+
+def _with_seconds(frame: Any) -> Any:
+    """Durations as seconds: Ibis knows no columns of Spark's intervals."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import DayTimeIntervalType
+
+    start = functions.timestamp_micros(functions.lit(0))
+    for field in frame.schema.fields:
+        if isinstance(field.dataType, DayTimeIntervalType):
+            column = functions.col("`" + field.name.replace("`", "``") + "`")
+            seconds = functions.unix_micros(start + column) / functions.lit(1e6)
+            frame = frame.withColumn(field.name, seconds)
+    return frame

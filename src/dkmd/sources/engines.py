@@ -1,0 +1,610 @@
+"""Tables that live in an engine: DuckDB, PostgreSQL, Spark, anything that Ibis speaks to.
+
+Two queries make a comparison: a random sample of some thousand rows, to fit a grid to, and one
+aggregate per bin (``bins``). Nothing else of the data leaves the engine.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from dkmd.grid import Grid
+from dkmd.groups import design_effect_of
+from dkmd.inference import Side, side_sums
+from dkmd.sources.arrays import Array
+from dkmd.sources.bins import (
+    BELOW,
+    BIN,
+    GROUP,
+    ONE_PASS,
+    SAMPLE,
+    VALUE,
+    Columns,
+    Coordinates,
+    group_moments,
+    hides_sign,
+    is_missing,
+    logarithms,
+    per_bin,
+    per_bin_of_columns,
+    summary_of,
+)
+from dkmd.sources.columns import (
+    DURATION,
+    NUMBER,
+    OTHER,
+    TEXT,
+    TIME,
+    level_order,
+    no_such_column,
+    parse_number,
+    points_in_time,
+)
+from dkmd.sources.samples import Data, Streamed
+from dkmd.summary import Summary
+from dkmd.witness import Witness
+
+FIT_ROWS = 1 << 15
+"""Rows of the sample that grids are fitted to."""
+
+FIT_VALUES = 1 << 22
+"""Values of such a sample of many columns."""
+
+BATCH = 32
+"""Columns whose aggregates share one query."""
+
+PAGES = 0.01
+"""The share of a table's pages that PostgreSQL looks at first; they must hold ENOUGH rows."""
+
+ENOUGH = 1 << 12
+
+FEW = 256
+"""With fewer rows of a level in a sample of all, those levels are sampled alone."""
+
+View = Callable[[Any], Any]
+"""What is wanted of a table."""
+
+
+class EngineError(ValueError):
+    """An engine did not answer; the message is its own, in one line."""
+
+
+class Engine(Protocol):
+    """What runs expressions."""
+
+    dialect: str
+
+    def run(self, expression: Any) -> Columns:
+        """What a query finds, by column."""
+
+    def sample(self, table: Any, view: View, rows: int) -> Columns:
+        """So many rows of a view of a table, chosen at random."""
+
+
+class IbisEngine:
+    """The backend of an Ibis table."""
+
+    def __init__(self, backend: Any) -> None:
+        self.backend = backend
+        self.dialect = str(backend.name)
+
+    def run(self, expression: Any) -> Columns:
+        """Through Arrow, which every backend gives."""
+        found = self._asked(lambda: self.backend.to_pyarrow(expression))
+        return {name: _array(found.column(name)) for name in found.column_names}
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """What the engine answers; each has errors of its own, and they become one kind."""
+        try:
+            with warnings.catch_warnings():  # Ibis uses what DuckDB and pandas will not have
+                warnings.simplefilter("ignore", DeprecationWarning)
+                warnings.simplefilter("ignore", FutureWarning)
+                return ask()
+        except Exception as error:
+            raise EngineError(f"{self.dialect}: {gist(error)}") from error
+
+    def sample(self, table: Any, view: View, rows: int) -> Columns:
+        """DuckDB has a reservoir, PostgreSQL can look at some pages only; else by random order."""
+        import ibis
+
+        if self.dialect == "duckdb" and not _in_memory(table):
+            query = reservoir(ibis.to_sql(view(table), dialect="duckdb"), rows)
+            return _columns(self._asked(lambda: self.backend.raw_sql(query).fetchnumpy()))
+        if self.dialect == "postgres" and _is_stored(table):
+            pages = view(table.sample(PAGES, method="block"))
+            found = self.run(pages.order_by(ibis.random()).limit(rows))
+            if next(iter(found.values())).size >= ENOUGH:
+                return found
+        return self.run(view(table).order_by(ibis.random()).limit(rows))
+
+
+class RelationEngine:
+    """A relation of DuckDB, which brings its own connection."""
+
+    dialect = "duckdb"
+
+    def __init__(self, relation: Any, part: Any = None) -> None:
+        self._relation = relation
+        self._part = part
+        """Some rows of it from all over, which are quicker to read than a sample is to draw."""
+
+    @cached_property
+    def table(self) -> Any:
+        """The relation as a table without a backend."""
+        import ibis
+        from ibis.backends.sql.datatypes import DuckDBType
+
+        names, types = self._relation.columns, self._relation.types
+        schema = {
+            str(name): DuckDBType.from_string(str(kind))
+            for name, kind in zip(names, types, strict=True)
+        }
+        return ibis.table(schema, name=RELATION)
+
+    def run(self, expression: Any) -> Columns:
+        """As SQL, on the relation's own connection."""
+        import ibis
+
+        return self._fetch(ibis.to_sql(expression, dialect="duckdb"))
+
+    def sample(self, table: Any, view: View, rows: int) -> Columns:
+        """The part that is known, or DuckDB's reservoir where that has too few rows."""
+        import ibis
+
+        sql = ibis.to_sql(view(table), dialect="duckdb")
+        if self._part is not None:
+            found = self._fetch(sql, self._part)
+            if next(iter(found.values())).size >= ENOUGH:
+                return found
+        return self._fetch(reservoir(sql, rows))
+
+    def _fetch(self, sql: str, relation: Any = None) -> Columns:
+        import duckdb
+
+        try:
+            source = self._relation if relation is None else relation
+            found = source.query(RELATION, sql).fetchnumpy()
+        except duckdb.Error as error:
+            raise EngineError(gist(error)) from None
+        except RuntimeError as error:
+            if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
+                raise KeyboardInterrupt from None
+            raise
+        return _columns(found)
+
+
+RELATION = "dkmd_relation"
+
+
+def reservoir(sql: str, rows: int) -> str:
+    """DuckDB's sample of a query: the same rows every time."""
+    return f"SELECT * FROM ({sql}) USING SAMPLE reservoir({rows:d} ROWS) REPEATABLE (1)"
+
+
+def gist(error: BaseException) -> str:
+    """The first line of an engine's message, without the kind of error and without passwords."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
+    words = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0]) if lines else type(error).__name__
+    words = f"{words} {lines[1]}" if len(lines) > 1 and len(words) < 60 else words
+    return re.sub(r"://[^@/\s]*@", "://…@", words)
+
+
+def _array(column: Any) -> Any:
+    """A column of Arrow: numbers as doubles with NaN for NULL, else Python's objects."""
+    import pyarrow as pa
+
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        return np.array(
+            [math.nan if v is None else float(v) for v in column.to_pylist()], dtype=np.float64
+        )
+    items = np.empty(len(column), dtype=object)
+    items[:] = column.to_pylist()
+    return items
+
+
+def _columns(found: Mapping[str, Any]) -> Columns:
+    """What DuckDB found, as ``_array`` has it."""
+    return {name: _plain(np.ma.asarray(column)) for name, column in found.items()}
+
+
+def _plain(column: Any) -> Any:
+    """A column of DuckDB, masked where it is NULL."""
+    if column.dtype.kind == "f":
+        return np.asarray(np.ma.filled(column.astype(np.float64), math.nan))
+    items = np.empty(column.size, dtype=object)
+    items[:] = column.tolist()
+    return items
+
+
+class EngineTable:
+    """A table of an engine: see ``Table``.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        What to read from.
+    name : str
+        What errors call it.
+    engine : Engine, optional
+        What runs its queries; the table's own backend by default.
+    """
+
+    def __init__(self, table: Any, name: str, engine: Engine | None = None) -> None:
+        self._table = table
+        self.name = name
+        self._engine = engine or IbisEngine(table.get_backend())
+
+    def filtered(self, where: Any) -> EngineTable:
+        """The rows for which an expression holds."""
+        return EngineTable(self._table.filter(where), self.name, self._engine)
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return {str(name): _kind(kind) for name, kind in self._table.schema().items()}
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column, as text."""
+        level = self._level(self._table, by)
+        found = self._engine.run(self._table.select(level.name(SAMPLE)).distinct())
+        levels = {str(value) for value in found[SAMPLE] if not _is_null(value)}
+        return sorted(levels, key=level_order)
+
+    def read(
+        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
+    ) -> Data:
+        """A column, to be summed up in the engine."""
+        if where is not None:
+            return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
+        return self.read_columns([column], groups)[column]
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at some levels of another one: one sample and one aggregate for all of them."""
+        kind = self._level(self._table, by).type()
+        texts = {level: _level_text(kind, level) for level in levels}
+
+        def everything(table: Any) -> Any:
+            return self._long(table, column, groups, self._level(table, by))
+
+        def at_levels(table: Any) -> Any:
+            long = everything(table)
+            wanted = [_literal(kind, text) for text in texts.values() if text is not None]
+            return long.filter(long[SAMPLE].isin(wanted))
+
+        view = everything
+        found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
+        seen = sum(rows[VALUE].size for rows in found.values())
+        ours = [found[text][VALUE].size if text in found else 0 for text in texts.values()]
+        # reading all levels is quicker than choosing some, unless they are few
+        if seen >= ENOUGH and (2 * sum(ours) < seen or min(ours) < FEW):
+            view = at_levels
+            found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
+        previews = {level: _preview(found.get(text or "")) for level, text in texts.items()}
+        names = {text: level for level, text in texts.items() if text is not None}
+        return Scan(self._engine, [(view(self._table), names)], previews, groups).samples()
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns: one sample of all, and their aggregates in batches."""
+
+        def view(table: Any) -> Any:
+            numbers = (self._number(table, name) for name in columns)
+            return table.select(**{f"c{i}": number for i, number in enumerate(numbers)})
+
+        rows = max(1 << 10, min(FIT_ROWS, FIT_VALUES // max(1, len(columns))))
+        found = self._engine.sample(self._table, view, rows)
+        previews = {name: _doubles(found[f"c{i}"]) for i, name in enumerate(columns)}
+        tables = [
+            (self._long(self._table, name, groups, f"c{i}"), {f"c{i}": name})
+            for i, name in enumerate(columns)
+        ]
+        return Scan(self._engine, tables, previews, groups, view(self._table)).samples()
+
+    def _long(self, table: Any, column: str, groups: str | None, sample: Any) -> Any:
+        """A column as a long table, with the sample that each value belongs to."""
+        import ibis
+
+        key = ibis.literal(sample) if isinstance(sample, str) else sample
+        chosen = {SAMPLE: key, VALUE: self._number(table, column)}
+        if groups is not None:
+            chosen[GROUP] = self._column(table, groups)
+        return table.select(**chosen)
+
+    def _column(self, table: Any, name: str) -> Any:
+        if name not in table.columns:
+            raise no_such_column(self.name, name, table.columns)
+        return table[name]
+
+    def _number(self, table: Any, name: str) -> Any:
+        """A column as a double."""
+        column = self._column(table, name)
+        where = f"{self.name}, column {name!r}"
+        kind = _kind(column.type())
+        if kind == TIME:
+            raise points_in_time(where)
+        if kind == DURATION:
+            return _seconds(column, self._engine.dialect, where)
+        if kind == TEXT:
+            raise TypeError(f"{where} holds text: cast it to a number in the engine")
+        if kind != NUMBER:
+            raise TypeError(f"{where} holds values that are no numbers")
+        whole = column.cast("int32") if column.type().is_boolean() else column
+        return whole.cast("float64")
+
+    def _level(self, table: Any, by: str) -> Any:
+        """A column whose values tell samples apart, as text unless its values are plain."""
+        column = self._column(table, by)
+        return column if _is_plain(column.type()) else column.cast("string")
+
+
+class Scan:
+    """Samples that are read together: each long table is one aggregate, in as few queries.
+
+    Parameters
+    ----------
+    engine : Engine
+        What runs the queries.
+    tables : list of (table, samples)
+        Long tables, and what the values of their column ``sample`` are called.
+    previews : mapping
+        Some values of each sample.
+    groups : str or None
+        The column of groups, which the long tables then have.
+    wide : table, optional
+        The values of all long tables as columns, each called like its one sample.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        tables: Sequence[tuple[Any, Mapping[str, str]]],
+        previews: Mapping[str, Array],
+        groups: str | None,
+        wide: Any = None,
+    ) -> None:
+        self._engine = engine
+        self._wide = wide
+        self._tables = tables
+        self._previews = previews
+        self._groups = groups
+        self._home = {name: i for i, (_, names) in enumerate(tables) for name in names.values()}
+        self._planned: dict[str, Grid] = {}
+        self._found: dict[tuple[str, Grid, float | None], Summary] = {}
+        self._effects: dict[tuple[str, Witness, bool], tuple[float, int]] = {}
+
+    def samples(self) -> dict[str, Data]:
+        """Each sample as data to compare; nothing is summed up yet."""
+        together = len(self._tables) == 1 and len(self._previews) > 2
+        grid = Grid.fit(*self._previews.values()).rounded() if together else None
+        return {name: self._sample(name, grid) for name in self._previews}
+
+    def _sample(self, name: str, grid: Grid | None) -> Streamed:
+        def summarize(grid: Grid, logs: float | None) -> Summary:
+            return self.summary(name, grid, logs)
+
+        def effect(witness: Witness, logs: bool) -> tuple[float, int]:
+            return self.effect(name, witness, logs)
+
+        return Streamed(
+            self._previews[name],
+            summarize,
+            grid,
+            effect if self._groups is not None else None,
+            self,
+        )
+
+    def plan(self, grids: Mapping[str, Grid]) -> None:
+        """Say beforehand on which grids samples will be asked for: then they share queries."""
+        self._planned.update(grids)
+
+    def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:
+        """Sums per bin of a sample, or of the logarithms of its values below an edge.
+
+        Samples that share a query with it are kept.
+        """
+        if (name, grid, logs) not in self._found:
+            self._query(self._batch(name, grid, logs), logs)
+        return self._found[name, grid, logs]
+
+    def _batch(self, name: str, grid: Grid, logs: float | None) -> dict[int, Grid]:
+        """The tables whose aggregates are found in one query with this one, and their grids."""
+        batch = {self._home[name]: grid}
+        if logs is not None or self._planned.get(name) != grid:
+            return batch
+        for other, planned in self._planned.items():
+            if len(batch) < BATCH and (other, planned, logs) not in self._found:
+                batch.setdefault(self._home[other], planned)
+        return batch
+
+    def _query(self, batch: Mapping[int, Grid], logs: float | None) -> None:
+        import ibis
+
+        dialect = self._engine.dialect
+        if self._wide is not None and len(batch) > 1 and dialect in ONE_PASS:
+            grids = {f"c{at}": Coordinates.of(grid) for at, grid in batch.items()}
+            query = per_bin_of_columns(self._wide, grids, dialect)
+        else:
+            parts = []
+            for at, grid in batch.items():
+                table = self._tables[at][0]
+                table = table if logs is None else logarithms(table, logs)
+                parts.append(per_bin(table, Coordinates.of(grid), dialect))
+            query = ibis.union(*parts) if len(parts) > 1 else parts[0]
+        rows = _by_sample(self._engine.run(query))
+        for at, grid in batch.items():
+            for text, name in self._tables[at][1].items():
+                summary = summary_of(rows.get(text, NO_ROWS), grid)
+                if logs is None and self._may_be_positive(name, summary):
+                    summary.minimum = self._lowest(name)
+                self._found[name, grid, logs] = summary
+
+    def _may_be_positive(self, name: str, summary: Summary) -> bool:
+        """Whether the bins leave open if all values are positive, which much depends on."""
+        return hides_sign(summary) and not np.any(self._previews[name] <= 0.0)
+
+    def effect(self, name: str, witness: Witness, logs: bool) -> tuple[float, int]:
+        """The design effect of a sample's groups, and their number."""
+        if (name, witness, logs) not in self._effects:
+            self._query_effects(self._home[name], witness, logs)
+        return self._effects[name, witness, logs]
+
+    def _query_effects(self, at: int, witness: Witness, logs: bool) -> None:
+        table, names = self._tables[at]
+        kind = table[SAMPLE].type()
+        pivots = {text: self._mean_psi(name, witness, logs) for text, name in names.items()}
+        literals = {text: _literal(kind, text) for text in pivots}
+        table = logarithms(table) if logs else table
+        moments = group_moments(table, witness, [(literals[t], at) for t, at in pivots.items()])
+        rows = _by_sample(self._engine.run(moments))
+        for text, name in names.items():
+            if text not in rows:
+                self._effects[name, witness, logs] = (math.nan, 0)
+                continue
+            sums = {key: float(column[0]) for key, column in rows[text].items() if key != SAMPLE}
+            if sums["unlabelled"]:
+                raise ValueError(f"column {self._groups!r}: some group labels are missing")
+            self._effects[name, witness, logs] = _design_effect(sums | {"pivot": pivots[text]})
+
+    def _mean_psi(self, name: str, witness: Witness, logs: bool) -> float:
+        """The mean of ψ by the bins: sums of what is left are small and lose no digits."""
+        whole = math.inf if logs else None
+        for (known, grid, edge), summary in self._found.items():
+            if known == name and edge == whole and summary.size:
+                return side_sums(Side.of(summary), witness, witness.center - grid.center).mean
+        return 0.0
+
+    def _lowest(self, name: str) -> float:
+        """The smallest value of a sample: a query that is made only where bins do not tell."""
+        table, names = self._tables[self._home[name]]
+        table = table.filter(~is_missing(table[VALUE]))
+        found = self._engine.run(table.group_by(SAMPLE).aggregate(lowest=table[VALUE].min()))
+        for text, rows in _by_sample(found).items():
+            if names.get(text) == name:
+                return float(rows["lowest"][0])
+        return math.inf
+
+
+NO_ROWS: Columns = {
+    name: np.empty(0) for name in (BELOW, BIN, "count", "sum", "squares")
+}  # fmt: skip
+
+
+def _design_effect(m: Mapping[str, float]) -> tuple[float, int]:
+    """From the sums of ``group_moments``, whose pivot need not be the mean exactly."""
+    n, rest = m["n"], m["s"] / m["n"]
+    between = m["ss"] - 2.0 * rest * m["sn"] + rest * rest * m["nn"]
+    within = m["q"] - n * (rest + m["pivot"]) ** 2
+    return design_effect_of(between, within, n, int(m["groups"]))
+
+
+def _is_stored(table: Any) -> bool:
+    """Whether this is a table that the engine keeps, and not an expression."""
+    from ibis.expr import operations
+
+    return isinstance(table.op(), operations.DatabaseTable)
+
+
+def _in_memory(table: Any) -> bool:
+    """Whether data of this process take part, which the engine has to be given first."""
+    from ibis.expr import operations
+
+    return bool(table.op().find(operations.InMemoryTable))
+
+
+def _by_sample(found: Columns) -> dict[str, Columns]:
+    """Rows by the sample they belong to; those of none are left out."""
+    keys = [None if _is_null(key) else str(key) for key in found[SAMPLE]]
+    at: dict[str, list[int]] = {}
+    for row, key in enumerate(keys):
+        if key is not None:
+            at.setdefault(key, []).append(row)
+    return {key: {n: c[rows] for n, c in found.items()} for key, rows in at.items()}
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _preview(rows: Columns | None) -> Array:
+    return np.empty(0) if rows is None else _doubles(rows[VALUE])
+
+
+def _doubles(column: Any) -> Array:
+    return np.asarray([math.nan if v is None else float(v) for v in column], dtype=np.float64)
+
+
+def _kind(dtype: Any) -> str:
+    """What a column of this Ibis type holds."""
+    if dtype.is_numeric() or dtype.is_boolean():
+        return NUMBER
+    if dtype.is_interval():
+        return DURATION
+    if dtype.is_temporal():
+        return TIME
+    return TEXT if dtype.is_string() else OTHER
+
+
+def _is_plain(kind: Any) -> bool:
+    """Types whose values are compared as they are."""
+    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_floating())
+
+
+def _level_text(kind: Any, level: str) -> str | None:
+    """How the engine's value for a level looks in Python; None where it cannot be one."""
+    value = _level_value(kind, level)
+    return None if value is None else str(value)
+
+
+def _level_value(kind: Any, level: str) -> Any:
+    if kind.is_string():
+        return level
+    number = parse_number(level)
+    if number is None or math.isnan(number):
+        return None
+    if kind.is_boolean():
+        return bool(number)
+    return int(number) if kind.is_integer() else number
+
+
+def _literal(kind: Any, text: str) -> Any:
+    """A level as a literal of its column's type."""
+    import ibis
+
+    return ibis.literal(_level_value(kind, text), kind)
+
+
+def _seconds(column: Any, dialect: str, where: str) -> Any:
+    """A duration in seconds, by the engine's own function."""
+    import ibis
+
+    kind = column.type()
+    if dialect == "duckdb":
+        return _builtin("epoch", kind)(column)
+    if dialect == "postgres":
+        return _builtin("date_part", "string", kind)("epoch", column)
+    if dialect == "pyspark":
+        start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')") + column
+        return _builtin("unix_micros", start.type())(start) / 1e6
+    raise TypeError(f"{where} holds durations: turn them into seconds in the engine")
+
+
+def _builtin(name: str, *kinds: Any) -> Any:
+    """A function that the engine has."""
+    import ibis
+
+    def function(*arguments: Any) -> Any: ...
+
+    names = [f"a{i}" for i in range(len(kinds))]
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    )
+    return ibis.udf.scalar.builtin(name=name, signature=(tuple(kinds), "float64"))(function)

@@ -1,0 +1,91 @@
+"""Two sides on one grid: what they need in common before they can be compared.
+
+Held, streamed or stored, both become Summaries of a grid that suits them; in an engine, groups of
+repeated measurements become design effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dkmd.grid import UNITS_PER_SCALE, Grid
+from dkmd.scale import median_and_spread
+from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
+from dkmd.summary import Summary
+from dkmd.witness import Witness
+
+Effect = Callable[[Witness], tuple[float, int]]
+
+
+def common_grid(reference: Data, current: Data) -> Grid:
+    """The grid of a stored summary, one that fits all that is read together, or both sides."""
+    if isinstance(reference, Stored):
+        return reference.stored.grid
+    if isinstance(current, Stored):
+        return current.stored.grid
+    shared = [side.grid for side in (reference, current) if isinstance(side, Streamed)]
+    if len(shared) == 2 and shared[0] is not None and shared[0] == shared[1]:
+        return shared[0]
+    grid = Grid.fit(reference.preview, current.preview)
+    return grid.rounded() if shared else grid
+
+
+def summaries_of_pair(reference: Data, current: Data) -> tuple[Summary, Summary]:
+    """Both sides on one grid; on a better one if the sample that it was fitted to was odd."""
+    grid = common_grid(reference, current)
+    before, after = reference.summary(grid), current.summary(grid)
+    if isinstance(reference, Stored) or isinstance(current, Stored):
+        return before, after
+    for _ in range(3):
+        better = better_grid(before + after)
+        if better is None:
+            break
+        before, after = reference.summary(better), current.summary(better)
+    return before, after
+
+
+def better_grid(pooled: Summary) -> Grid | None:
+    """A grid for data whose own does not suit them; None where it does.
+
+    Bins are wider than they should be when the unit is more than twice an eighth of the spread, or
+    the median lies more than four of those units from the centre.
+    """
+    if pooled.size < 2:
+        return None
+    median, spread = median_and_spread(pooled.all_points())
+    if not (np.isfinite(median) and spread > 0.0):
+        return None
+    unit = max(spread / UNITS_PER_SCALE, abs(median) * 2.0**-40, 1e-280)
+    off = abs(median - pooled.grid.center)
+    if pooled.grid.unit <= 2.0 * unit and off <= 4.0 * unit:
+        return None
+    better = Grid(median, unit).rounded()
+    return None if better == pooled.grid else better
+
+
+def effects_of_pair(x: Data, y: Data, logs: bool) -> tuple[Effect, Effect] | None:
+    """What groups do to the variances, worked out where the data are; None without groups."""
+    of_x, of_y = (side.effect if isinstance(side, Streamed) else None for side in (x, y))
+    held = any(isinstance(side, Held) and side.groups is not None for side in (x, y))
+    if held or (of_x is None) != (of_y is None):
+        raise ValueError("groups need the single values on both sides, not summaries")
+    if of_x is None or of_y is None:
+        return None
+    return lambda witness: of_x(witness, logs), lambda witness: of_y(witness, logs)
+
+
+def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) -> None:
+    """Tell engines the grids of all columns beforehand, so that these share queries."""
+    if isinstance(reference, OneByOne) or isinstance(current, OneByOne):
+        return
+    grids = {name: common_grid(reference[name], current[name]) for name in reference}
+    scans: dict[int, Any] = {}
+    for read in (reference, current):
+        for data in read.values():
+            if isinstance(data, Streamed) and data.scan is not None:
+                scans[id(data.scan)] = data.scan
+    for scan in scans.values():
+        scan.plan(grids)

@@ -1,0 +1,227 @@
+"""Queries that are printed, run by hand and pasted back, and databases that are connected to."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sqlglot
+from shell import here
+
+from dkmd import Grid, compare
+from dkmd.compare import How, compare_bins
+from dkmd.comparison import Comparison
+from dkmd.sources.by_hand import DIALECTS, read_bins, statement
+from dkmd.sources.connections import shown
+
+ODD = 'select "x"; --'
+FIXED = How(scale=5.0)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Latencies of two builds with time-outs and gaps."""
+    rng = np.random.default_rng(3)
+    build = np.arange(6_000) % 2
+    ms = 80.0 + rng.gamma(4.0, 5.0, 6_000) + build
+    ms[:4] = [math.inf, math.nan, -math.inf, math.inf]
+    return pd.DataFrame({ODD: ms, "it's": np.array(["A", "B"])[build]})
+
+
+@pytest.fixture(scope="module")
+def pasted(engine: Any, frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The printed query, run on the engine, as CSV."""
+    engine.load(frame, "by_hand")
+    path = tmp_path_factory.mktemp("bins") / "bins.csv"
+    sql = here("sql", "--dialect", engine.name, "by_hand", "-c", ODD, "--by", "it's").stdout
+    engine.query(sql).to_csv(path, index=False)
+    return path
+
+
+def expected(frame: pd.DataFrame) -> Comparison:
+    options: Any = {"column": ODD, "by": "it's", "reference": "A", "current": "B"}
+    found: Comparison = compare(frame, **options, scale=5.0)
+    return found
+
+
+def test_a_pasted_result_compares_as_in_memory(pasted: Path, frame: pd.DataFrame) -> None:
+    found = compare_bins(str(pasted), ODD, "A", "B", FIXED)
+    assert isinstance(found, Comparison)
+    in_memory = expected(frame)
+    assert found.statistic == pytest.approx(in_memory.statistic, abs=1e-9 * in_memory.scale)
+    assert found.shift == pytest.approx(in_memory.shift, abs=1e-9 * in_memory.scale)
+    for side in ("reference", "current"):
+        ours, theirs = getattr(found, side), getattr(in_memory, side)
+        for name in ("size", "nan", "minus_inf", "plus_inf"):
+            assert getattr(ours, name) == getattr(theirs, name)
+
+
+def test_a_grid_of_before_is_kept(engine: Any, pasted: Path, tmp_path: Path) -> None:
+    grid = next(iter(read_bins(str(pasted)).values())).grid
+    numbers = f"{grid.center!r},{grid.unit!r}"
+    words = ("sql", "--dialect", engine.name, "by_hand", "-c", ODD, "--by", "it's")
+    again = tmp_path / "again.csv"
+    engine.query(here(*words, "--grid", numbers).stdout).to_csv(again, index=False)
+    for name, summary in read_bins(str(again)).items():
+        before = read_bins(str(pasted))[name]
+        assert summary.grid == grid
+        np.testing.assert_array_equal(summary.counts, before.counts)
+
+
+def test_two_tables_are_two_samples(engine: Any, frame: pd.DataFrame, tmp_path: Path) -> None:
+    for name, part in frame.groupby("it's"):
+        engine.load(part.reset_index(drop=True), f"hand_{name.lower()}")
+    path = tmp_path / "bins.csv"
+    engine.query(statement(engine.name, ["hand_a", "hand_b"], ODD, None)).to_csv(path, index=False)
+    found = compare_bins(str(path), ODD, "hand_a", "hand_b", FIXED)
+    assert isinstance(found, Comparison)
+    assert found.shift == pytest.approx(expected(frame).shift, abs=1e-8)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("grid", [None, Grid(0.1, 3.0)])
+def test_the_query_parses_in_its_dialect(dialect: str, grid: Grid | None) -> None:
+    """And every name is an identifier, whatever it looks like."""
+    sql = statement(dialect, ['shop."my.schema".requests'], ODD, "it's", grid)
+    parsed = sqlglot.parse(sql, dialect=dialect)
+    assert len(parsed) == 1
+    assert isinstance(parsed[0], sqlglot.exp.Select)
+    names = {each.this for each in parsed[0].find_all(sqlglot.exp.Identifier)}
+    # BigQuery has no columns with quotes in their names: Ibis writes what it would make of them
+    odd = {ODD, "my.schema"} if dialect != "bigquery" else {"select_x_--"}
+    assert {"it's", "shop", "requests"} | odd <= names
+
+
+def test_bad_words_are_told_in_one_line(tmp_path: Path) -> None:
+    words = ("sql", "--dialect", "duckdb", "t")
+    assert "--column" in here(*words, code=2).stderr
+    assert "two tables, or one table with --by" in here(*words, "-c", "x", code=2).stderr
+    assert "--grid" in here(*words, "-c", "x", "--by", "k", "--grid", "1", code=2).stderr
+    assert (
+        "dialect must be"
+        in here("sql", "--dialect", "x", "t", "-c", "x", "--by", "k", code=2).stderr
+    )
+    assert "no other source" in here("compare", "--from-bins", "x", "--by", "y", code=2).stderr
+    assert "go with --connect" in here("compare", "--table", "x", code=2).stderr
+    assert "memory must be like" in here("compare", "x", "y", "--memory", "lots", code=2).stderr
+
+
+@pytest.fixture
+def bins(tmp_path: Path) -> pd.DataFrame:
+    """A small result."""
+    import duckdb
+
+    sql = statement("duckdb", ["t"], "v", "k")
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT 100 + i % 97 + i % 2 AS v, i % 2 AS k FROM range(5000) r(i)"
+        )
+        return pd.DataFrame(connection.execute(sql).fetchnumpy())
+
+
+def _psql(frame: pd.DataFrame) -> str:
+    rows = [" | ".join(map(str, row)) for row in [list(frame), *frame.values.tolist()]]
+    return "\n".join([rows[0], "-----+-----", *rows[1:], f"({len(frame)} rows)"])
+
+
+FORMS = {
+    "csv": lambda f: f.to_csv(index=False),
+    "capitals": lambda f: f.rename(columns=str.upper).to_csv(index=False, quoting=1),
+    "tsv": lambda f: f.to_csv(index=False, sep="\t"),
+    "semicolons, windows": lambda f: (
+        "\ufeff" + f.to_csv(index=False, sep=";", lineterminator="\r\n")
+    ),
+    "json": lambda f: f.to_json(orient="records"),
+    "ndjson": lambda f: f.to_json(orient="records", lines=True),
+    "psql": _psql,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_results_are_taken_in_many_forms(form: str, bins: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "bins"
+    path.write_text(FORMS[form](bins), encoding="utf-8")
+    words = ("compare", "--from-bins", str(path), "-c", "v_ms", "--reference", "0")
+    found = json.loads(here(*words, "--current", "1", "--json").stdout)
+    assert (found["reference"]["size"], found["unit"]) == (2500, "ms")
+    assert found["shift"] == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.iloc[:-1], "paste all of them"),
+        (lambda f: pd.concat([f, f]), "paste all of them"),
+        (lambda f: f.assign(center=f.center + np.arange(len(f)) % 2), "different grids"),
+        (lambda f: f.assign(sum=f["sum"] * 2.0), "do not belong to their bins"),
+        (lambda f: f.assign(count=-f["count"]), "whole numbers from 1"),
+        (lambda f: f.assign(squares=f.squares * 0.5), "squares are too small"),
+        (lambda f: f.drop(columns="unit"), "no column 'unit'"),
+        (lambda f: f.assign(sum="x"), "no number"),
+        (lambda f: f.iloc[:0], "has no rows"),
+    ],
+)
+def test_results_that_do_not_fit_are_refused(
+    change: Any, message: str, bins: pd.DataFrame, tmp_path: Path
+) -> None:
+    path = tmp_path / "bins.csv"
+    change(bins).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=message):
+        read_bins(str(path))
+
+
+def test_samples_that_are_not_there_are_named(bins: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "bins.csv"
+    bins.to_csv(path, index=False)
+    words = ("compare", "--from-bins", str(path), "--reference")
+    assert "no sample '7'" in here(*words, "7", code=2).stderr
+    assert "say which sample" in here(*words[:-1], code=2).stderr
+
+
+def test_a_database_is_asked_by_url(tmp_path: Path) -> None:
+    """DuckDB's files are databases too."""
+    import duckdb
+
+    with duckdb.connect(tmp_path / "x.db") as connection:
+        connection.execute("CREATE SCHEMA s")
+        connection.execute(
+            "CREATE TABLE s.t AS SELECT i % 97 + i % 2 AS v, i % 2 AS k, i FROM range(5000) r(i)"
+        )
+        connection.execute("CREATE TABLE old AS FROM s.t WHERE k = 0")
+        connection.execute("CREATE TABLE new AS FROM s.t WHERE k = 1")
+    url = f"duckdb://{tmp_path / 'x.db'}"
+    words = ("compare", "--connect", url, "-c", "v", "--json")
+    levels = ("--by", "k", "--reference", "0", "--current", "1")
+    found = json.loads(here(*words, "--table", "s.t", *levels).stdout)
+    assert found["reference"]["size"] == 2500
+    half = here(*words, "--table", "s.t", *levels, "--where", "i < 2500")
+    assert json.loads(half.stdout)["reference"]["size"] == 1250
+    two = json.loads(here(*words, "--table", "old", "--table", "new").stdout)
+    assert two["shift"] == pytest.approx(found["shift"], rel=1e-6)
+    by_name: Any = {"table": ("old", "new"), "column": "v"}
+    assert compare(url, **by_name).shift == pytest.approx(two["shift"])
+    changed = here(
+        "drift", "--connect", url, "--table", "old", "--table", "new", "-c", "v", "--json"
+    )
+    assert len(json.loads(changed.stdout)["comparisons"]) == 1
+    for where in ("1 = 1; DROP TABLE new", "DROP TABLE new", "SELECT 1", "v ==== 3"):
+        assert (
+            "no condition"
+            in here(*words, "--table", "new", *levels, "--where", where, code=2).stderr
+        )
+    assert "no table nothing" in here(*words, "--table", "nothing", *levels, code=2).stderr
+    assert "needs a --table" in here(*words, code=2).stderr
+
+
+def test_errors_of_connecting_do_not_show_the_password(engine: Any) -> None:
+    url = "postgresql://dkmd:s3cret@127.0.0.1:1/nothing"
+    assert shown(url) == "postgresql://127.0.0.1:1/nothing"
+    words = ("compare", "--connect", url, "--table", "t", "--by", "k")
+    error = here(*words, code=2).stderr
+    assert "cannot connect to postgresql://127.0.0.1:1/nothing" in error
+    assert "s3cret" not in error

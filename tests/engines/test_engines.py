@@ -1,0 +1,276 @@
+"""One body of tests for every engine: the same bins and the same answers as in memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+import pytest
+
+from dkmd import Grid, Summary, compare, drift
+from dkmd.comparison import Comparison, Comparisons
+from dkmd.sources.connections import open_engine_table
+from dkmd.sources.samples import Streamed
+
+SCALE = 5.0
+"""σ = τ, fixed: what is chosen from the data depends on bins to about 1e-6."""
+
+ODD = 'select "x"; --'
+
+
+def latencies(rng: np.random.Generator, size: int = 20_000) -> pd.DataFrame:
+    """Two builds of a service, the second a little slower; 40 hosts with effects of their own."""
+    build = rng.choice(["o'ld", 'n"ew'], size, p=[0.4, 0.6])
+    host = rng.integers(0, 40, size)
+    ms = 80.0 + rng.gamma(4.0, 5.0, size) + 0.5 * (build == 'n"ew') + rng.normal(0, 1, 40)[host]
+    ms[:3] = [math.inf, math.nan, math.inf]
+    return pd.DataFrame({"ms": ms, "build": build, "host": host})
+
+
+LEVELS: Any = {"column": "ms", "by": "build", "reference": "o'ld", "current": 'n"ew'}
+
+
+def assert_same(found: Comparison, expected: Comparison) -> None:
+    """To 1e-9 of the scale; p-values and their like follow."""
+    scale = expected.scale
+    assert found.statistic == pytest.approx(expected.statistic, abs=1e-9 * scale)
+    assert found.shift == pytest.approx(expected.shift, abs=1e-9 * scale)
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-7 * scale)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-5)
+    for side in ("reference", "current"):
+        ours, theirs = getattr(found, side), getattr(expected, side)
+        counts = ("size", "nan", "minus_inf", "plus_inf")
+        assert [getattr(ours, n) for n in counts] == [getattr(theirs, n) for n in counts]
+
+
+@pytest.fixture(scope="module")
+def table(engine: Any) -> tuple[pd.DataFrame, Any]:
+    """The same data in memory and in the engine."""
+    frame = latencies(np.random.default_rng(7))
+    return frame, engine.load(frame, "requests")
+
+
+def test_bins_are_those_of_a_summary(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    data = open_engine_table(remote, "t").read("ms")
+    assert isinstance(data, Streamed)
+    assert 0 < data.preview.size <= 1 << 15
+    grid = Grid.fit(frame["ms"]).rounded()
+    found, expected = data.summary(grid), Summary.of(frame["ms"], grid)
+    assert (found.size, found.nan, found.plus_inf) == (expected.size, 1, 2)
+    # a value within a rounding error of an edge may land on either side of it
+    common, ours, theirs = np.intersect1d(found.bins, expected.bins, return_indices=True)
+    assert common.size >= expected.bins.size - 2
+    assert np.abs(found.counts[ours] - expected.counts[theirs]).sum() <= 4
+    assert found.sums.sum() == pytest.approx(expected.sums.sum(), rel=1e-12)
+    assert found.squares.sum() == pytest.approx(expected.squares.sum(), rel=1e-12)
+
+
+def test_two_levels_compare_as_in_memory(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    expected = compare(frame, **LEVELS, scale=SCALE)
+    found = compare(remote, **LEVELS, scale=SCALE)
+    assert_same(found, expected)
+    assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-7)
+    assert found.verdict == expected.verdict == "increase"
+
+
+def test_the_scale_of_its_own_is_nearly_the_same(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    expected, found = compare(frame, **LEVELS), compare(remote, **LEVELS)
+    assert found.shift == pytest.approx(expected.shift, rel=1e-4)
+    assert found.scale == pytest.approx(expected.scale, rel=1e-3)
+
+
+def test_groups_compare_as_in_memory(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    expected = compare(frame, **LEVELS, scale=SCALE, groups="host")
+    found = compare(remote, **LEVELS, scale=SCALE, groups="host")
+    assert_same(found, expected)
+    assert found.df == pytest.approx(expected.df, rel=1e-7)
+    assert found.relative_shift_interval == pytest.approx(
+        expected.relative_shift_interval, rel=1e-6
+    )
+
+
+def test_two_tables_compare_as_in_memory(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    old, new = (frame[frame["build"] == level] for level in ("o'ld", 'n"ew'))
+    expected = compare(old, new, column="ms", scale=SCALE)
+    sides = [remote.filter(remote["build"] == level) for level in ("o'ld", 'n"ew')]
+    assert_same(compare(*sides, column="ms", scale=SCALE), expected)
+
+
+def test_where_takes_some_rows(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    expected = compare(frame[frame["host"] < 20], **LEVELS, scale=SCALE)
+    assert_same(compare(remote, **LEVELS, scale=SCALE, where=ibis._.host < 20), expected)
+
+
+def test_more_levels_than_two(engine: Any, rng: np.random.Generator) -> None:
+    """Levels far from each other: each pair is compared on a grid that suits it."""
+    level = rng.integers(0, 4, 8_000)
+    place = np.array([0.0, 0.1, 1_000.0, 1_000.1])[level]
+    frame = pd.DataFrame({"v": rng.normal(size=8_000) + place, "k": level})
+    expected = compare(frame, column="v", by="k", reference=0, scale=1.0)
+    found = compare(engine.load(frame, "four"), column="v", by="k", reference=0, scale=1.0)
+    assert isinstance(found, Comparisons)
+    assert isinstance(expected, Comparisons)
+    assert list(found) == list(expected) == ["1", "2", "3"]
+    assert_same(found["1"], expected["1"])
+    for name in ("2", "3"):
+        assert found[name].statistic == pytest.approx(expected[name].statistic, abs=1e-6)
+
+
+def test_types_of_columns(engine: Any, rng: np.random.Generator) -> None:
+    """Decimals, integers, booleans and durations are numbers; NULL is missing; dates are not."""
+    seconds = rng.integers(1, 5_000, 4_000) / 4.0
+    frame = pd.DataFrame({"s": seconds, "k": rng.integers(0, 2, 4_000)})
+    remote = engine.load(frame, "types")
+    remote = engine.durations(remote, "s").mutate(
+        money=lambda t: t.s.cast("decimal(18, 2)"),
+        whole=lambda t: (t.s * 4.0).cast("int64"),
+        flag=lambda t: t.s > 600.0,
+        none=lambda t: t.s.nullif(t.s),
+    )
+    frame = frame.assign(
+        duration=frame["s"], money=frame["s"], whole=frame["s"] * 4.0, flag=frame["s"] > 600.0
+    )
+    kinds = open_engine_table(remote, "t").kinds()
+    assert kinds["duration"] == "durations"
+    for name in ("duration", "money", "whole", "flag"):
+        options: Any = {"column": name, "by": "k", "reference": 0, "current": 1, "scale": 50.0}
+        found = compare(remote, **options)
+        assert_same(found, compare(frame, **options))
+        assert found.unit == ("s" if name == "duration" else "")
+    empty = open_engine_table(remote, "t").read("none").summary(Grid(0.0, 1.0))
+    assert (empty.size, empty.nan) == (0, 4_000)
+    dated = remote.mutate(day=ibis.date("2026-01-01"))
+    with pytest.raises(TypeError, match="'day' holds points in time"):
+        compare(dated, column="day", by="k", reference=0, current=1)
+
+
+def test_odd_names_are_names(engine: Any, rng: np.random.Generator) -> None:
+    frame = latencies(rng, 3_000).rename(columns={"ms": ODD, "build": "a'b", "host": "c d"})
+    options: Any = LEVELS | {"column": ODD, "by": "a'b", "groups": "c d", "scale": SCALE}
+    assert_same(compare(engine.load(frame, "odd"), **options), compare(frame, **options))
+
+
+def test_values_at_the_ends_of_doubles(engine: Any) -> None:
+    """An engine that stops at overflows does not; what is too far away counts as infinite."""
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, 1.7e308, -1.7e308, math.inf, -math.inf, 1e-308] * 20
+    frame = pd.DataFrame({"v": values, "k": np.arange(200) % 20 // 10})
+    found = compare(engine.load(frame, "ends"), column="v", by="k", reference=0, current=1)
+    expected = compare(frame, column="v", by="k", reference=0, current=1)
+    assert found.shift == pytest.approx(expected.shift, abs=1e-9)
+    assert found.current.size == 100
+
+
+def test_levels_that_are_not_there_are_named(table: tuple[pd.DataFrame, Any]) -> None:
+    _, remote = table
+    with pytest.raises(ValueError, match="has no level 'never'"):
+        compare(remote, **(LEVELS | {"current": "never"}))
+    with pytest.raises(ValueError, match="has no column 'nothing'"):
+        compare(remote, **(LEVELS | {"column": "nothing"}))
+    with pytest.raises(TypeError, match="'build' holds text"):
+        compare(remote, **(LEVELS | {"column": "build"}))
+
+
+def test_empty_tables_have_no_answer(table: tuple[pd.DataFrame, Any]) -> None:
+    _, remote = table
+    nothing = remote.filter(remote["host"] < 0)
+    found = compare(nothing, remote, column="ms")
+    assert math.isnan(found.pvalue)
+    assert found.reference.size == 0
+    with pytest.raises(ValueError, match="has no level"):
+        compare(nothing, **LEVELS)
+
+
+def test_missing_group_labels_are_an_error(engine: Any, rng: np.random.Generator) -> None:
+    frame = latencies(rng, 2_000)
+    remote = engine.load(frame, "unlabelled")
+    remote = remote.mutate(host=remote["host"].nullif(3))
+    with pytest.raises(ValueError, match="column 'host': some group labels are missing"):
+        compare(remote, **LEVELS, groups="host")
+
+
+def test_drift_compares_every_column(engine: Any, rng: np.random.Generator) -> None:
+    columns = {f"c{i}": rng.normal(i, 1.0 + i / 40, 2_000) for i in range(40)}
+    old = pd.DataFrame(columns)
+    new = old + np.arange(40) % 2 * 0.5
+    expected = drift(old, new, scale=1.0)
+    found = drift(engine.load(old, "d_old"), engine.load(new, "d_new"), scale=1.0)
+    assert set(found) == set(expected)
+    for name in expected:
+        assert_same(found[name], expected[name])
+
+
+def test_a_grid_from_an_odd_sample_is_mended(
+    table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sample shows one end of the data only: the answer is the same."""
+    from dkmd.sources import engines
+
+    frame, remote = table
+    whole = engines._preview
+    monkeypatch.setattr(engines, "_preview", lambda rows: np.sort(whole(rows))[:50])
+    assert_same(compare(remote, **LEVELS, scale=SCALE), compare(frame, **LEVELS, scale=SCALE))
+
+
+def test_other_doors_lead_to_the_same_table(table: tuple[pd.DataFrame, Any], engine: Any) -> None:
+    """A relation of DuckDB, a DataFrame of Spark with a duration, the URL of a database."""
+    frame, _ = table
+    expected = compare(frame, **LEVELS, scale=SCALE)
+    if engine.name == "duckdb":
+        import duckdb
+
+        assert_same(compare(duckdb.sql("FROM frame"), **LEVELS, scale=SCALE), expected)
+    elif engine.name == "postgres":
+        url = engine.server.url.replace("postgresql://", "postgresql+psycopg://")
+        assert_same(compare(url, table="public.requests", **LEVELS, scale=SCALE), expected)
+    else:
+        spark = engine.session.sql(
+            "SELECT *, make_dt_interval(0, 0, 0, CAST(host AS DECIMAL(18, 6))) AS d FROM requests"
+        )
+        assert_same(compare(spark, **LEVELS, scale=SCALE), expected)
+        options: Any = LEVELS | {"scale": SCALE}
+        found = compare(spark, **(options | {"column": "d"}))
+        assert_same(found, compare(frame, **(options | {"column": "host"})))
+
+
+def test_frames_of_polars_come_through_ibis_too(table: tuple[pd.DataFrame, Any]) -> None:
+    import polars as pl
+
+    frame, _ = table
+    remote = ibis.polars.connect({"t": pl.from_pandas(frame)}).table("t")
+    found = compare(remote, **LEVELS, scale=SCALE, where=ibis._.host < 20)
+    assert_same(found, compare(frame[frame["host"] < 20], **LEVELS, scale=SCALE))
+
+
+def test_few_queries_are_made(
+    table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sample and an aggregate, for two levels as for many; one more for groups."""
+    from dkmd.sources import engines
+
+    _, remote = table
+    queries: list[str] = []
+    for name in ("sample", "run"):
+        inner = getattr(engines.IbisEngine, name)
+
+        def counted(engine: Any, *words: Any, name: str = name, inner: Any = inner) -> Any:
+            queries.append(name)
+            return inner(engine, *words)
+
+        monkeypatch.setattr(engines.IbisEngine, name, counted)
+    compare(remote, **LEVELS)
+    sampling = [*queries]
+    assert sampling.count("sample") == 1
+    assert sampling[-1] == "run"
+    assert len(sampling) <= 4  # some engines sample by running queries
+    queries.clear()
+    compare(remote, **LEVELS, groups="host")
+    assert len(queries) == len(sampling) + 2  # at ψ of the values, and of their logarithms
