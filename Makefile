@@ -5,7 +5,7 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines check lint types imports test-browser test-nojit bench bench-scale study clean
+.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit bench bench-scale study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
