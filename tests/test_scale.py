@@ -126,9 +126,10 @@ def test_neighbours_of_a_long_sample_are_judged_by_stretches_of_it() -> None:
     assert neighbour_correlation(np.sort(noise), Witness()) == 0.0
 
 
-def test_a_large_comparison_takes_little_memory_beyond_its_input() -> None:
+@pytest.mark.parametrize("size", [3_000_000, 100])
+def test_a_large_comparison_takes_little_memory_beyond_its_input(size: int) -> None:
     rng = np.random.default_rng(3)
-    values = rng.gamma(4.0, 5.0, 3_000_000), rng.gamma(4.0, 5.0, 3_000_000)  # 24 MB each
+    values = rng.gamma(4.0, 5.0, 3_000_000), rng.gamma(4.0, 5.0, size)  # 24 MB
     tracemalloc.start()
     try:
         compare(*values)

@@ -525,7 +525,7 @@ def _test(
         "scale": how.scale, "method": how.method, "nan_policy": how.nan_policy
     }  # fmt: skip
     held = _held(reference, current)
-    if held is not None and not (reference.summed and current.summed):
+    if held is not None and not (reference.summed or current.summed):
         groups = (current.groups, reference.groups)  # type: ignore[union-attr]
         if (groups[0] is None) != (groups[1] is None):
             raise ValueError("groups are needed on both sides")
