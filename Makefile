@@ -5,7 +5,7 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines check lint types imports test-browser test-nojit bench study clean
+.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit bench bench-scale study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -26,10 +26,10 @@ paper: $(READY)  ## every table and figure of the paper, into build/paper (under
 test: $(READY)  ## the tests and doctests
 	$(BIN)/python -m pytest -q
 
-test-engines: $(READY)  ## the tests of engines once more on PostgreSQL and Spark (scripts/install-engines)
+test-engines: $(READY)  ## the tests of engines on PostgreSQL, Spark and a dask cluster (scripts/install-engines)
 	scripts/install-engines
 	@$(BIN)/python -c 'import pyspark' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres,spark]'
-	DKMD_ENGINES=postgres,spark $(BIN)/python -m pytest -q tests/engines
+	DKMD_ENGINES=postgres,spark,dask $(BIN)/python -m pytest -q tests/engines
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -55,6 +55,9 @@ test-nojit: $(READY)  ## the suite once more as plain Python, without its slow c
 
 bench: $(READY)  ## speed and memory, as ratios to named peers
 	$(BIN)/python benchmarks/bench.py
+
+bench-scale: $(READY)  ## the largest sizes and the engines (half an hour, 10 GB of disk)
+	$(BIN)/python benchmarks/scale.py
 
 study: $(READY)  ## the calibration study: size, power and coverage against peers (half an hour)
 	$(BIN)/python benchmarks/study.py

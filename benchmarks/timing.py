@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 
@@ -44,6 +45,17 @@ def extra_mebibytes(setup: str, call: str) -> float:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return int(run.stdout) / 1024
+
+
+def peak_of_command(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds and peak memory in MiB of a command, which must succeed."""
+    start = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)  # it is gone: nothing to wait for
+    if child.returncode:
+        raise RuntimeError(f"{' '.join(command)} exits with {child.returncode}")
+    return time.perf_counter() - start, usage.ru_maxrss / 1024
 
 
 def machine() -> dict[str, str]:

@@ -120,9 +120,8 @@ def test_a_summary_stands_for_its_data(tmp_path: Path) -> None:
     both = answer("compare", "reference.dkmd", "new.dkmd", cwd=tmp_path)
     assert both["shift"] == pytest.approx(later["shift"], rel=1e-12)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["new.dkmd", "reference.dkmd"]
-    assert (
-        answer("compare", "reference.dkmd", AFTER, "--margin", "3%", cwd=tmp_path)["margin"] == "3%"
-    )
+    percent = answer("compare", "reference.dkmd", AFTER, "--margin", "3%", cwd=tmp_path)
+    assert percent["verdict"] == "increase"
     (tmp_path / "bad.dkmd").write_text("no")
     assert "not a dkmd summary" in here("compare", "bad.dkmd", AFTER, cwd=tmp_path, code=2).stderr
 

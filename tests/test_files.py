@@ -21,7 +21,7 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare, drift
-from dkmd.sources import files
+from dkmd.sources import duck, files
 from dkmd.sources.duck import limit_memory
 from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held
@@ -143,6 +143,42 @@ def test_sums_per_bin_by_sql_are_those_of_a_summary(
     shared = np.isin(found.bins, expected.bins)
     assert shared.sum() >= found.bins.size - 2
     assert found.sums.sum() == pytest.approx(expected.sums.sum(), rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("values_ahead", [1, 1_000, 4_000_000])
+def test_drift_of_files_is_drift_of_frames_however_columns_are_read(
+    kind: str, values_ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duck, "READ_AHEAD", values_ahead)
+    rng = np.random.default_rng(8)
+    frames = [
+        pd.DataFrame({f"c{i}": rng.normal(i * later, 1.0, 300) for i in range(7)})
+        for later in (0.0, 0.1)
+    ]
+    frames[1].loc[5, "c3"] = np.nan
+    for frame, name in zip(frames, "ab", strict=True):
+        path = tmp_path / f"{name}.{kind}"
+        match kind:
+            case "csv":
+                frame.to_csv(path, index=False)
+            case "json":
+                frame.to_json(path, orient="records", double_precision=15)
+            case _:
+                frame.to_parquet(path)
+    expected = drift(*frames)
+    found = drift(tmp_path / f"a.{kind}", tmp_path / f"b.{kind}")
+    assert list(found) == list(expected)
+    for name in expected:
+        assert found[name].shift == pytest.approx(expected[name].shift, rel=1e-12)
+        assert found[name].current.nan == expected[name].current.nan
+
+
+def test_a_word_in_one_of_many_columns_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = "\n".join(f"{i},{i}" for i in range(30_000))
+    path.write_text(f"a,b\n{rows}\n7,seven\n")
+    assert "row 30,001: 'seven' is not a number" in drift(path, path).skipped["b"]
 
 
 def test_a_text_cell_far_down_is_named(tmp_path: Path) -> None:

@@ -170,8 +170,10 @@ def test_summaries_give_what_the_arrays_give() -> None:
         dkmd_2samp(Summary.of(x, grid), y)
     with pytest.raises(ValueError, match="different grids"):
         dkmd_2samp(Summary.of(x, grid), Summary.of(y, Grid(0, 1)))
-    with pytest.raises(ValueError, match="no groups and no Riemann"):
+    with pytest.raises(ValueError, match="no single values: no Riemann"):
         dkmd_2samp(Summary.of(x, grid), Summary.of(y, grid), estimator="riemann")
+    with pytest.raises(ValueError, match="no single values: no groups"):
+        dkmd_2samp(Summary.of(x, grid), Summary.of(y, grid), groups=(x, y))
 
 
 @pytest.mark.parametrize("fraction", [0.9, 0.99])

@@ -441,3 +441,20 @@ def test_the_riemann_test_has_no_shift_and_says_so() -> None:
 def test_a_summary_in_place_of_an_array_needs_its_like() -> None:
     with pytest.raises(TypeError, match="both be summaries"):
         dkmd_2samp([1.0], Summary(Grid(0, 1)))
+
+
+@pytest.mark.parametrize("exponent", [-139, -100, 100, 138])
+def test_data_may_be_tiny_or_huge(exponent: int) -> None:
+    """Every number of a test scales with the data, or does not change at all."""
+    rng = np.random.default_rng(20)
+    x, y, factor = rng.normal(1.0, 1.0, 40), rng.standard_t(3, 30), 10.0**exponent
+    groups = (np.arange(40) // 4, np.arange(30) // 3)
+    permuted = stats.PermutationMethod(n_resamples=99, rng=1)
+    settings: list[dict[str, Any]] = [{}, {"groups": groups}, {"method": permuted}]
+    for options in settings:
+        small, large = (dkmd_2samp(x * f, y * f, **options) for f in (1.0, factor))
+        assert large.pvalue == pytest.approx(small.pvalue, rel=1e-9)
+        assert large.df == pytest.approx(small.df, rel=1e-9, nan_ok=True)
+        assert large.shift / factor == pytest.approx(small.shift, rel=1e-9)
+        scaled = [end / factor for end in large.shift_interval()]
+        assert scaled == pytest.approx(list(small.shift_interval()), rel=1e-6)

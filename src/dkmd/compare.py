@@ -12,20 +12,22 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
 from dkmd.calls import recorded
-from dkmd.comparison import QUANTILES, Comparison, Comparisons, Drift, SampleFacts
+from dkmd.comparison import Comparison, Comparisons, Drift
+from dkmd.facts import facts_of, notes_of
 from dkmd.grid import Grid
-from dkmd.inference import Side
-from dkmd.log_bins import logarithms
+from dkmd.logarithms import log_grid, log_summaries, require_positive
 from dkmd.margins import Margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
+from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
 from dkmd.sources.columns import (
     NUMERIC,
     as_labels,
@@ -37,27 +39,15 @@ from dkmd.sources.columns import (
     no_such_column,
     the_numeric_column,
 )
-from dkmd.sources.pairs import (
-    better_grid,
-    effects_of_pair,
-    log_summaries,
-    plan_together,
-    summaries_of_pair,
-)
+from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
 from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
-from dkmd.witness import Witness
 
 Level = str | float | bool
 """A value of the column that tells samples apart."""
 
 SUMMARY_SUFFIX = ".dkmd"
-FEW_VALUES = 10
-MANY_TIES = 0.25
-"""The share of one single value from which ties are worth a word."""
-CORRELATED = 0.1
-"""Correlation of neighbours from which the p-value is off: at 0.1 a true 5 % is about 7.5 %."""
 
 
 @dataclass(frozen=True)
@@ -285,13 +275,14 @@ def compare_levels(
     read = table.read_levels(column, by, [base, *wanted], groups)
 
     def sample(level: str) -> Sample:
-        data = read[level]
-        if data.preview.size == 0 and level not in table.levels(by):  # type: ignore[union-attr]
-            raise _no_such_level(by, level, table.levels(by))
-        return Sample(data, column, level, unit)
+        return Sample(read[level], column, level, unit)
 
     first = sample(base)
     found = {level: compare_samples(first, sample(level), how) for level in wanted}
+    for answer in found.values():
+        for facts in (answer.reference, answer.current):
+            if not facts.size + facts.nan and facts.label not in table.levels(by):
+                raise _no_such_level(by, facts.label, table.levels(by))
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
 
 
@@ -366,11 +357,8 @@ def drift(
         if name not in kinds and name not in later:
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
-    skipped: dict[str, str] = {}
-    for name in wanted:
-        why = _why_not(name, kinds, later, groups, asked=columns is not None)
-        if why:
-            skipped[name] = why
+    reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
+    skipped = {name: why for name, why in reasons.items() if why}
     compared = [name for name in wanted if name not in skipped]
     old, new = (table.read_columns(compared, groups) for table in (before, after))
     plan_together(old, new)
@@ -391,8 +379,8 @@ def drift(
             del found[name]
             skipped[name] = "all its values are NaN or missing on one side"
     if not found:
-        reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
-        raise ValueError(f"no column could be compared ({reasons or 'there are none'})")
+        listed = "; ".join(f"{name}: {why}" for name, why in skipped.items())
+        raise ValueError(f"no column could be compared ({listed or 'there are none'})")
     return Drift(found, skipped, how.alpha)
 
 
@@ -424,6 +412,8 @@ def open_table(source: Any, name: str, where: Any = None) -> Table:
         from dkmd.sources.files import open_files
 
         return open_files(os.fspath(source))
+    if is_dask_frame(source):
+        return DaskTable(source, name)
     if not is_frame(source):
         raise TypeError(f"{name} must be a data frame or a path, got {type(source).__name__}")
     return FrameTable(source, name)
@@ -461,9 +451,14 @@ def load(
         name = column or the_numeric_column(kinds, table.name, (groups,))
         unit = unit_of(name, kinds.get(name, ""))
         return Sample(table.read(name, groups), name, table.name, unit)
+    name = str(getattr(source, "name", None) or "value")
+    if is_dask(source):
+        _no_groups(groups)
+        data, kind = dask_side(source, label)
+        name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
+        return Sample(data, name, label, unit_of(name, kind))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    name = str(getattr(source, "name", None) or "value")
     kind = kind_of(source) if values.size else ""
     return Sample(Held(values, labels), name, label, unit_of(name, kind))
 
@@ -486,16 +481,16 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         interval = result.shift_interval(level)
         relative, relative_interval = _relative(result, level)
     outcome = result.outcome()
-    held = _held(reference.data, current.data)
-    looks = held or summaries
     grouped = isinstance(reference.data, Held) and reference.data.groups is not None
     psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
     facts = [
-        sample_facts(look, side.label, center, psi)
-        for look, side, center in zip(looks, (reference, current), _centers(outcome), strict=True)
+        facts_of(side.data, summary, side.label, center, psi)
+        for side, summary, center in zip(
+            (reference, current), summaries, _centers(outcome), strict=True
+        )
     ]
     notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
-    notes += _notes(facts, outcome)
+    notes += notes_of(facts, outcome)
     return Comparison(
         name=current.name if current.name != "value" else reference.name,
         unit=current.unit or reference.unit,
@@ -515,40 +510,40 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         current=facts[1],
         warnings=tuple(dict.fromkeys(notes)),
         result=result,
-        values=None if held is None else (_present(held[0]), _present(held[1])),
+        values=_held(reference.data, current.data),
     )
 
 
 def _test(
     reference: Data, current: Data, how: How
 ) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
-    """The test of current against reference, on values where both are held, else on summaries."""
+    """The test of current against reference: on values where both are held and few, else on bins.
+
+    The summaries are those of reference and current, None where values were compared.
+    """
     options: dict[str, Any] = {
         "scale": how.scale, "method": how.method, "nan_policy": how.nan_policy
     }  # fmt: skip
-    if isinstance(reference, Held) and isinstance(current, Held):
-        groups = (current.groups, reference.groups)
+    held = _held(reference, current)
+    if held is not None and not (reference.summed and current.summed):
+        groups = (current.groups, reference.groups)  # type: ignore[union-attr]
         if (groups[0] is None) != (groups[1] is None):
             raise ValueError("groups are needed on both sides")
         by_group = None if groups[0] is None else groups
-        result = dkmd_2samp(current.values, reference.values, groups=by_group, **options)
+        result = dkmd_2samp(held[1], held[0], groups=by_group, **options)
         return result, (None, None)
     before, after = summaries_of_pair(reference, current)
     effects = effects_of_pair(current, reference, logs=False)
     result = dkmd_2samp(after, before, groups=effects, **options)
 
     def on_logs() -> DkmdResult:
-        if not min(_lowest(before), _lowest(after)) > 0.0:
-            raise ValueError("percentages need positive data; there are values of 0 or below")
-        logs = logarithms(after, before)
-        x, y = logs if logs is not None else log_summaries(current, reference)
-        return dkmd_2samp(x, y, groups=effects_of_pair(current, reference, logs=True), **options)
+        require_positive(before, after)
+        grid_of_logs = log_grid(before + after)
+        logs = log_summaries((after, before), grid_of_logs, (current.logs, reference.logs))
+        effects = effects_of_pair(current, reference, logs=True)
+        return dkmd_2samp(logs[0], logs[1], groups=effects, **options)
 
-    return result.with_logs(on_logs), (before, after)
-
-
-def _lowest(summary: Summary) -> float:
-    return -math.inf if summary.minus_inf else summary.minimum
+    return result.with_logs(cache(on_logs)), (before, after)
 
 
 def _relative(result: DkmdResult, level: float) -> tuple[float | None, ConfidenceInterval | None]:
@@ -581,68 +576,6 @@ def _centers(outcome: Any) -> tuple[float, float]:
     return outcome.pair.origin + before, outcome.pair.origin + after
 
 
-def sample_facts(
-    look: Array | Summary | None, label: str, center: float, psi: Witness | None
-) -> SampleFacts:
-    """Counts and quantiles of one side, exact where the values are held."""
-    assert look is not None
-    correlation = math.nan
-    if isinstance(look, Summary):
-        shares = look.quantile(QUANTILES)
-        counts = (look.size, look.nan, look.minus_inf, look.plus_inf)
-    else:
-        values = _present(look)
-        shares = np.full(len(QUANTILES), math.nan)
-        if values.size:
-            shares = np.quantile(values, QUANTILES, method="inverted_cdf")
-        infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
-        counts = (values.size, look.size - values.size, *infinite)
-        if psi is not None:
-            correlation = neighbour_correlation(psi(values))
-    quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
-    return SampleFacts(label, *counts, center, quantiles, correlation)
-
-
-def _present(values: Array) -> Array:
-    missing = np.isnan(values)
-    return values[~missing] if missing.any() else values
-
-
-def _notes(facts: Sequence[SampleFacts], outcome: Any) -> list[str]:
-    """What to watch out for, beyond what the test itself warns of."""
-    notes = []
-    if 2 <= min(f.size for f in facts) < FEW_VALUES:
-        few = " and ".join(f"{f.size:,}" for f in facts)
-        notes.append(f"only {few} values: the p-value and intervals are rough")
-    if not isinstance(outcome, ExactOutcome):
-        return notes
-    share = max(_largest_tie(outcome.pair.x), _largest_tie(outcome.pair.y))
-    if share >= MANY_TIES:
-        notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
-    if any(f.neighbour_correlation > CORRELATED for f in facts):
-        notes.append(
-            "neighbouring values are so correlated that they look like repeated measurements: say "
-            "which belong together (groups), or the p-value is too small"
-        )
-    return notes
-
-
-def _largest_tie(side: Side) -> float:
-    """The share of the most common value, as far as bins can tell."""
-    tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)]
-    return float(tied.max()) / side.size if tied.size else 0.0
-
-
-def neighbour_correlation(psi: Array) -> float:
-    """The correlation of ψ at neighbouring values, if it is more than chance; 0 for sorted data."""
-    if psi.size < 20 or bool(np.all(np.diff(psi) >= 0.0)) or bool(np.all(np.diff(psi) <= 0.0)):
-        return 0.0
-    around = psi - psi.mean()
-    total = float(around @ around)
-    correlation = float(around[1:] @ around[:-1]) / total if total > 0.0 else 0.0
-    return correlation if correlation * math.sqrt(psi.size) > 4.0 else 0.0
-
-
 def _labelled(reference: Sample, current: Sample) -> tuple[Sample, Sample]:
     """Two sides must not carry one label."""
     if reference.label != current.label:
@@ -657,6 +590,8 @@ def _is_summary_file(source: Any) -> bool:
 def _is_table(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         return not _is_summary_file(source)
+    if is_dask(source):
+        return is_dask_frame(source)
     return is_engine_table(source) or is_frame(source)
 
 

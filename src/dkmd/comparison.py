@@ -20,6 +20,7 @@ from dkmd.calls import Call
 from dkmd.opinions import Opinion, Opinions, opinions
 from dkmd.result import ConfidenceInterval, DkmdResult
 from dkmd.sources.arrays import Array
+from dkmd.sources.columns import present
 from dkmd.wording import (
     amount,
     count,
@@ -139,7 +140,8 @@ class Comparison:
         if self.values is None:
             raise ValueError("other statistics need the single values, and only summaries are held")
         own = Opinion("dkmd (shift)", self.shift, self.pvalue, self.direction)
-        return opinions(own, *self.values, self.scale)
+        reference, current = (present(side) for side in self.values)
+        return opinions(own, reference, current, self.scale)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""

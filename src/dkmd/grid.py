@@ -71,6 +71,20 @@ class Grid:
         scale = 1.4826 * float(np.median(distances))
         if scale == 0.0:
             scale = robust_scale(distances, np.ones(values.size))
+        return cls._of_scale(center, scale)
+
+    @classmethod
+    def fit_weighted(cls, values: Array, weights: Array) -> Grid:
+        """``fit`` for values that count ``weights`` times; infinite ones are passed over."""
+        finite = np.isfinite(values)
+        if not finite.any():
+            return cls(0.0, 1.0)
+        values, weights = values[finite], weights[finite]
+        center = weighted_median(values, weights)
+        return cls._of_scale(center, robust_scale(np.abs(values - center), weights))
+
+    @classmethod
+    def _of_scale(cls, center: float, scale: float) -> Grid:
         smallest = max(abs(center) * 2.0**-40, 1e-280)  # values that are all alike have no scale
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
 

@@ -160,8 +160,11 @@ class Pair:
 
 def satterthwaite(part_x: float, part_y: float, df_x: float, df_y: float) -> float:
     """Degrees of freedom of a sum of two independent variance estimates."""
-    below = part_x**2 / df_x + part_y**2 / df_y if df_x > 0.0 and df_y > 0.0 else math.nan
-    return (part_x + part_y) ** 2 / below if below > 0.0 else math.nan
+    total = part_x + part_y
+    if not (total > 0.0 and df_x > 0.0 and df_y > 0.0):
+        return math.nan
+    # in shares: squares of the parts themselves would leave the range of a double
+    return 1.0 / ((part_x / total) ** 2 / df_x + (part_y / total) ** 2 / df_y)
 
 
 def side_sums(side: Side, witness: Witness, center: float) -> Sums:

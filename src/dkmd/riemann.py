@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +31,17 @@ BLOCK = 1 << 15
 """Merged points in a block: enough of them to keep threads equally busy."""
 
 
-def riemann(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
+def riemann(x: Any, y: Any, witness: Witness, *, column: str | None = None) -> float:
     """DKMD of two samples by the paper's Riemann estimator (equation of section 3.3, Algorithm 1).
 
     Parameters
     ----------
-    x, y : array_like
-        One-dimensional finite real numbers.
+    x, y : array_like, Ibis table or Spark dataframe
+        One-dimensional finite real numbers; tables with a ``column``, of one connection.
     witness : Witness
         Its kernel must be "laplace": the scan rests on e^(−a−b) = e^(−a)·e^(−b).
+    column : str, optional
+        Of the tables; may be left out when they have only one.
 
     Returns
     -------
@@ -53,7 +55,8 @@ def riemann(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
     gap before it as its own weight, so ψ̂ is not bounded by 2·sigma. ``exact`` has neither fault.
 
     O(N log N) time, in threads from 200,000 values on. Memory beyond the inputs: their sorted
-    copies and less than 1 MiB.
+    copies and less than 1 MiB. Tables are sorted by their engine: Ibis tables stream here in
+    bounded memory, Spark summarises ranges of values where they are (dkmd must be installed there).
 
     Examples
     --------
@@ -66,6 +69,12 @@ def riemann(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
     >>> round(exact(x, y, Witness()), 3)
     -0.526
     """
+    if is_remote(x) or is_remote(y):
+        from dkmd.sources.ranges import riemann_of_tables
+
+        return riemann_of_tables(x, y, witness, column)
+    if column is not None:
+        raise ValueError("column= is for tables; x and y are arrays")
     require_laplace(witness)
     samples = (as_sample(x, "x"), as_sample(y, "y"))
     size = samples[0].size + samples[1].size
@@ -140,6 +149,25 @@ class RiemannBlock:
             z, s = np.empty(x.size + y.size), np.empty(x.size + y.size)
             _merge(x, y, 0, 0, 1.0 / n, -1.0 / m, z, s)
             _walk(z, witness.weigh(z), s, witness.sigma, np.empty_like(z), state)
+        return cls._after(first, last, state, witness)
+
+    @classmethod
+    def of_runs(cls, z: Array, s: Array, witness: Witness) -> RiemannBlock:
+        """Summarise points ``z`` in order, each of which counts ``s`` in the statistic.
+
+        Points that tie may be given as one: only the sum of what they count matters.
+        """
+        require_laplace(witness)
+        if z.size == 0:
+            raise ValueError("a block needs at least one point")
+        state = np.zeros(7)
+        state[_HERE], state[_ACROSS] = z[0], 1.0
+        _walk(z, witness.weigh(z), s, witness.sigma, np.empty_like(z), state)
+        return cls._after(float(z[0]), float(z[-1]), state, witness)
+
+    @classmethod
+    def _after(cls, first: float, last: float, state: Array, witness: Witness) -> RiemannBlock:
+        """The block that a walk from ``first`` to ``last`` has left in ``state``."""
         total, signs_last, steps_last, signs_first, steps_first = state[_TOTAL:].tolist()
         return cls(
             first=first,
@@ -362,7 +390,17 @@ def require_finite_range(*sorted_samples: Sample) -> None:
     low = min(float(sample[0]) for sample in sorted_samples)
     high = max(float(sample[-1]) for sample in sorted_samples)
     if not math.isfinite(high - low):
-        raise ValueError(
-            f"the Riemann estimator needs finite values and a finite range, got {low!r} to "
-            f"{high!r}: the step to an infinite point has no length; exact() takes such values"
-        )
+        raise infinite_range(low, high)
+
+
+def infinite_range(low: float, high: float) -> ValueError:
+    """The error for values without a finite range."""
+    return ValueError(
+        f"the Riemann estimator needs finite values and a finite range, got {low!r} to {high!r}: "
+        "the step to an infinite point has no length; exact() takes such values"
+    )
+
+
+def is_remote(source: Any) -> bool:
+    """Whether this is a table of Ibis or Spark; imports neither."""
+    return type(source).__module__.partition(".")[0] in ("ibis", "pyspark")

@@ -8,6 +8,7 @@ one grid add: streams, shards, machines. Filling is one compiled pass; saving is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from dkmd.grid import EDGES, SIDE, Grid, weighted_median
 from dkmd.sources.arrays import Array, Sample, piece, piece_bounds
 
 Index = npt.NDArray[np.int64]
+Map = Callable[[Array], Array]
 
 CHUNKS = 8
 """A large array is filled in so many parts, whatever the number of threads: same bits always."""
@@ -92,15 +94,20 @@ class Summary:
         summary.update(values)
         return summary
 
-    def update(self, values: npt.ArrayLike) -> None:
-        """Add the values of an array of real numbers, of any shape and type."""
+    def update(self, values: npt.ArrayLike, through: Map | None = None) -> None:
+        """Add the values of an array of real numbers, of any shape and type.
+
+        ``through`` is applied to float64 pieces of it first, and may return fewer values.
+        """
         sample = np.asarray(values)
         if sample.dtype.kind not in "fiub":
             raise TypeError(f"values must be real numbers, got an array of {sample.dtype}")
         sample = sample.reshape(-1)
         chunk = max(1 << 18, math.ceil(sample.size / CHUNKS))
         starts = range(0, sample.size, chunk)
-        filled = spread(lambda at: _filled(sample[at : at + chunk], self.grid), starts, sample.size)
+        filled = spread(
+            lambda at: _filled(sample[at : at + chunk], self.grid, through), starts, sample.size
+        )
         for table, special in filled:
             self._add_table(table, special)
 
@@ -292,7 +299,7 @@ class Points(NamedTuple):
         return Points(self.values[order], self.weights[order])
 
 
-def _filled(sample: Sample, grid: Grid) -> tuple[Array, Array]:
+def _filled(sample: Sample, grid: Grid, through: Map | None) -> tuple[Array, Array]:
     """The dense table of one chunk, filled piece by piece, and what is in no bin."""
     table = np.zeros((_ROWS, 3))
     special = np.zeros(_SPECIAL)
@@ -300,6 +307,8 @@ def _filled(sample: Sample, grid: Grid) -> tuple[Array, Array]:
     per_unit = 1.0 / grid.unit
     for bounds in piece_bounds(sample.size):
         values = piece(sample, *bounds)
+        if through is not None:
+            values = through(values)
         if _fill(values, grid.center, per_unit, _FIRST_BIN, _OUTER_EDGE, table):
             values = _add_rare(values, grid.center, per_unit, table, special)
         if values.size:

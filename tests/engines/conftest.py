@@ -1,7 +1,7 @@
 """One fixture, ``engine``: DuckDB always, PostgreSQL and Spark where DKMD_ENGINES asks for them.
 
-``make test`` takes DuckDB only; ``make test-engines`` all of them. An engine that is missing is an
-error; DKMD_SKIP_ENGINES (postgres,spark) leaves some out by name.
+``make test`` takes DuckDB only; ``make test-engines`` all of them, and clusters of dask. An engine
+that is missing is an error; DKMD_SKIP_ENGINES (postgres,spark,dask) leaves some out by name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from engines import servers
 
-KNOWN = ("duckdb", "postgres", "spark")
+KNOWN = ("duckdb", "postgres", "spark", "dask")
 
 
 class Engine:
@@ -202,7 +202,15 @@ def _parameter(name: str) -> Any:
     return pytest.param(name, marks=[pytest.mark.skip(reason=reason), pytest.mark.left_out])
 
 
-@pytest.fixture(scope="session", params=[_parameter(name) for name in asked_for()])
+SQL = [name for name in asked_for() if name != "dask"]
+
+left_out = os.environ.get("DKMD_SKIP_ENGINES", "").split(",")
+collect_ignore = (
+    [] if "dask" in asked_for() and "dask" not in left_out else ["test_dask_cluster.py"]
+)
+
+
+@pytest.fixture(scope="session", params=[_parameter(name) for name in SQL])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Each engine in turn."""
     # short, and for other users to enter: a server runs as one of them

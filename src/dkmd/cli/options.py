@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from dkmd.calls import without_password
+
 Column = Annotated[
     str | None, typer.Option("--column", "-c", help="Column to compare; the only numeric one.")
 ]
@@ -104,4 +106,4 @@ def command_line() -> str:
             next(words, None)
         elif word != "--debug" and not word.startswith("--report="):
             kept.append(word)
-    return shlex.join(without_password(word) for word in kept)
+    return shlex.join(map(without_password, kept))

@@ -14,14 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.calls import Call
-from dkmd.compare import sample_facts
 from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts, plain_margin
+from dkmd.facts import facts_of
 from dkmd.figures.curves import Curves, curves_of
 from dkmd.figures.drawings import kind_of
 from dkmd.gate import NOT_WORSE, WORSE, Gate, GateRow
 from dkmd.margins import Margin, parse_margin
 from dkmd.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.result import ExactOutcome
+from dkmd.sources.samples import Held
 from dkmd.wording import amount, count, level_of, percent, plain, short_p
 
 Interval = tuple[float, float]
@@ -290,7 +291,7 @@ def _benchmark(gate: Gate, row: GateRow) -> Row:
         np.array(side.values, dtype=np.float64) for side in (evidence.reference, evidence.current)
     ]
     facts = [
-        sample_facts(values, label, center, None)
+        facts_of(Held(values), None, label, center, None)
         for values, label, center in zip(given, ("reference", "current"), row.centers, strict=True)
     ]
     shift = relative = NOT_MEASURED

@@ -48,6 +48,12 @@ def as_numbers(values: Any, name: str) -> Array:
     return _from_objects(values if isinstance(values, list | tuple) else array.tolist(), name)
 
 
+def present(values: Array) -> Array:
+    """The values that are not NaN; no copy if all are."""
+    missing = np.isnan(values)
+    return values[~missing] if missing.any() else values
+
+
 def kind_of(values: Any) -> str:
     """What a column holds, by its type; the values of object columns are looked at."""
     series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)
@@ -137,6 +143,7 @@ class Frame:
                 f"{name}: {type(native).__name__} is no data frame known here"
             ) from None
         self._lazy = isinstance(self._frame, nw.LazyFrame)
+        self._names = list(self._frame.collect_schema().names())
         self.name = name
 
     def kinds(self) -> dict[str, str]:
@@ -167,15 +174,16 @@ class Frame:
         if where is None:
             return None
         by, level = where
-        items = _series(self._native(by)).to_list()
-        return np.fromiter((str(item) == str(level) for item in items), dtype=bool)
+        series = _series(self._native(by))
+        alike = [v for v in series.drop_nulls().unique().to_list() if str(v) == str(level)]
+        chosen = series.is_in(alike).to_list() if alike else [False] * len(series)
+        return np.array([bool(here) for here in chosen], dtype=bool)
 
     def _native(self, column: str) -> Any:
-        names = list(self._frame.collect_schema().names())
-        if column not in names:
-            raise no_such_column(self.name, column, names)
-        frame = self._frame.select(column)
-        return (frame.collect() if self._lazy else frame)[column].to_native()
+        if column not in self._names:
+            raise no_such_column(self.name, column, self._names)
+        frame = self._frame.select(column).collect() if self._lazy else self._frame
+        return frame[column].to_native()
 
 
 def no_such_column(name: str, column: str, there: Iterable[str]) -> ValueError:

@@ -35,11 +35,18 @@ NULL_WORDS = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"
 """What the sniffer of CSV files takes for a missing value when it guesses types."""
 
 
+READ_AHEAD = 4_000_000
+"""Values that are read at a time when many columns of one file will be wanted: 32 MB."""
+
+
+MANY_RUNS = 8
+"""A file is so many times longer than the runs of rows that are taken from it."""
+
+
 class Source(NamedTuple):
-    """A table expression of SQL, its parameters, and what its columns hold."""
+    """A table expression of SQL, and what its columns hold."""
 
     sql: str
-    parameters: list[Any]
     kinds: dict[str, str]
     is_text: bool
     per_second: dict[str, float] = {}  # noqa: RUF012  # ticks, where durations are whole numbers
@@ -61,6 +68,8 @@ class DuckFile:
     def __init__(self, path: str, form: str) -> None:
         self.path = path
         self.form = form
+        self._coming: list[str] = []
+        self._ahead: dict[str, Array] = {}
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -73,10 +82,16 @@ class DuckFile:
         rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v")
         return [str(row[0]) for row in rows]
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other: several of them go into one query."""
+        self._coming = list(columns)
+
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
     ) -> tuple[Array, npt.NDArray[Any] | None]:
         """Up to ``limit`` values of a column in order, with the labels of another one."""
+        if column in self._coming and groups is None and where is None and self._together > 1:
+            return self._read_ahead(column)[:limit], None
         label = "" if groups is None else f", CAST({self._quoted(groups)} AS VARCHAR) AS g"
         end = "" if limit is None else f" LIMIT {limit:d}"
         found = self._run(
@@ -99,7 +114,31 @@ class DuckFile:
             )
         return values, np.asarray(labels.data).astype(str)
 
-    def selection(self, column: str, by: str | None, groups: str | None) -> str:
+    def _read_ahead(self, column: str) -> Array:
+        """A whole column, read together with those that come next."""
+        if column not in self._ahead:
+            start = self._coming.index(column)
+            names = self._coming[start : start + self._together]
+            columns = ", ".join(f"{self._number(name)} AS x{i}" for i, name in enumerate(names))
+            found = self._run(f"SELECT {columns} FROM {self._source.sql}", how="fetchnumpy")
+            self._ahead = {name: _filled(found[f"x{i}"]) for i, name in enumerate(names)}
+        values = self._ahead.pop(column)
+        if np.isnan(values).any():
+            self.refuse_words(column, None)
+        return values
+
+    @cached_property
+    def _together(self) -> int:
+        """How many columns of this file are read at a time."""
+        return READ_AHEAD // max(1, self._rows)
+
+    @cached_property
+    def _rows(self) -> int:
+        return int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
+
+    def selection(
+        self, column: str, by: str | None, groups: str | None, source: str | None = None
+    ) -> str:
         """SQL of a column as a double, with a column of levels and one of groups as text."""
         names = {"sample": by, "measured_on": groups}
         extra = "".join(
@@ -107,9 +146,21 @@ class DuckFile:
             for alias, name in names.items()
             if name is not None
         )
-        # DuckDB holds the whole result of a relation with parameters: the path goes in as text
-        source = self._source.sql.replace("?", _text(self.path), 1)
-        return f"SELECT {self._number(column)} AS x{extra} FROM {source}"
+        return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
+
+    def runs(self, count: int, rows: int) -> list[str]:
+        """Sources of ``count`` runs of rows all over a large Parquet file; none for others.
+
+        DuckDB reads no more than the row groups that they lie in.
+        """
+        if self.form != "parquet" or self._rows < MANY_RUNS * count * rows:
+            return []
+        starts = np.linspace(0, self._rows - rows, count).astype(np.int64)
+        numbered = f"read_parquet({_text(self.path)}, file_row_number = true)"
+        return [
+            f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
+            for start in starts
+        ]
 
     def refuse_words(self, column: str, where: Where) -> None:
         """Name the first cell that is neither a number nor a word for a missing value."""
@@ -169,7 +220,7 @@ class DuckFile:
     def _run(self, sql: str, parameters: Sequence[Any] = (), how: str = "fetchall") -> Any:
         """Run a query of this file; what DuckDB says about the file comes in one line."""
         try:
-            return _fetch(sql, [*self._source.parameters, *parameters], how)
+            return _fetch(sql, list(parameters), how)
         except ValueError as error:
             raise ValueError(f"{self.path}: {error}") from None
 
@@ -223,13 +274,18 @@ def _connection() -> Any:
     )
     # Parquet's minima and maxima leave NaN out; an optimiser that trusts them takes NaN for none
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    # a footer that names a thousand columns is read once, not once a column
+    connection.execute("SET parquet_metadata_cache = true")
     # a file that is written anew within a moment must not be taken for what it was
     connection.execute("SET enable_external_file_cache = false")
     return connection
 
 
 def relation(selections: Sequence[str]) -> Any:
-    """Selections of several files, one below the other, on a connection of their own."""
+    """Selections of several files, one below the other, on a connection of their own.
+
+    It is a plan, not a result: with parameters, DuckDB would read all of it here and now.
+    """
     return _connection().cursor().sql(" UNION ALL ".join(selections))
 
 
@@ -270,8 +326,10 @@ def _csv(path: str) -> Source:
         "auto_detect": "false",
         "null_padding": "false",
     }
-    sql = f"read_csv(?, {', '.join(f'{key}={value}' for key, value in options.items())})"
-    return Source(sql, [path], {n: _kind(t) for n, t in names.items()}, is_text=True)
+    sql = (
+        f"read_csv({_text(path)}, {', '.join(f'{key}={value}' for key, value in options.items())})"
+    )
+    return Source(sql, {n: _kind(t) for n, t in names.items()}, is_text=True)
 
 
 def _json(path: str) -> Source:
@@ -279,10 +337,10 @@ def _json(path: str) -> Source:
     described = _fetch("DESCRIBE SELECT * FROM read_json(?)", [path])
     names = {row[0]: row[1] for row in described}
     if names.keys() == {"json"} and _kind(names["json"]) == NUMBER:  # a list of plain numbers
-        return Source("read_json(?)", [path], {"json": NUMBER}, is_text=False)
+        return Source(f"read_json({_text(path)})", {"json": NUMBER}, is_text=False)
     columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
     kinds = {name: _kind(kind) for name, kind in names.items()}
-    return Source(f"read_json(?, columns={{{columns}}})", [path], kinds, is_text=True)
+    return Source(f"read_json({_text(path)}, columns={{{columns}}})", kinds, is_text=True)
 
 
 def _parquet(path: str) -> Source:
@@ -290,7 +348,7 @@ def _parquet(path: str) -> Source:
     kinds = {row[0]: _kind(row[1]) for row in described}
     ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
     kinds.update(dict.fromkeys(ticks, DURATION))
-    return Source("read_parquet(?)", [path], kinds, is_text=False, per_second=ticks)
+    return Source(f"read_parquet({_text(path)})", kinds, is_text=False, per_second=ticks)
 
 
 def _arrow_durations(path: str) -> dict[str, float]:

@@ -129,8 +129,10 @@ class RelationEngine:
 
     dialect = "duckdb"
 
-    def __init__(self, relation: Any) -> None:
+    def __init__(self, relation: Any, part: Any = None) -> None:
         self._relation = relation
+        self._part = part
+        """Some rows of it from all over, which are quicker to read than a sample is to draw."""
 
     @cached_property
     def table(self) -> Any:
@@ -152,16 +154,22 @@ class RelationEngine:
         return self._fetch(ibis.to_sql(expression, dialect="duckdb"))
 
     def sample(self, table: Any, view: View, rows: int) -> Columns:
-        """DuckDB's reservoir."""
+        """The part that is known, or DuckDB's reservoir where that has too few rows."""
         import ibis
 
-        return self._fetch(reservoir(ibis.to_sql(view(table), dialect="duckdb"), rows))
+        sql = ibis.to_sql(view(table), dialect="duckdb")
+        if self._part is not None:
+            found = self._fetch(sql, self._part)
+            if next(iter(found.values())).size >= ENOUGH:
+                return found
+        return self._fetch(reservoir(sql, rows))
 
-    def _fetch(self, sql: str) -> Columns:
+    def _fetch(self, sql: str, relation: Any = None) -> Columns:
         import duckdb
 
         try:
-            found = self._relation.query(RELATION, sql).fetchnumpy()
+            source = self._relation if relation is None else relation
+            found = source.query(RELATION, sql).fetchnumpy()
         except duckdb.Error as error:
             raise EngineError(gist(error)) from None
         except RuntimeError as error:
@@ -360,7 +368,7 @@ class Scan:
         self._groups = groups
         self._home = {name: i for i, (_, names) in enumerate(tables) for name in names.values()}
         self._planned: dict[str, Grid] = {}
-        self._found: dict[tuple[str, Grid, bool], Summary] = {}
+        self._found: dict[tuple[str, Grid, float | None], Summary] = {}
         self._effects: dict[tuple[str, Witness, bool], tuple[float, int]] = {}
 
     def samples(self) -> dict[str, Data]:
@@ -370,7 +378,7 @@ class Scan:
         return {name: self._sample(name, grid) for name in self._previews}
 
     def _sample(self, name: str, grid: Grid | None) -> Streamed:
-        def summarize(grid: Grid, logs: bool) -> Summary:
+        def summarize(grid: Grid, logs: float | None) -> Summary:
             return self.summary(name, grid, logs)
 
         def effect(witness: Witness, logs: bool) -> tuple[float, int]:
@@ -388,23 +396,26 @@ class Scan:
         """Say beforehand on which grids samples will be asked for: then they share queries."""
         self._planned.update(grids)
 
-    def summary(self, name: str, grid: Grid, logs: bool) -> Summary:
-        """Counts and sums per bin of a sample; those that share a query with it are kept."""
+    def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:
+        """Sums per bin of a sample, or of the logarithms of its values below an edge.
+
+        Samples that share a query with it are kept.
+        """
         if (name, grid, logs) not in self._found:
             self._query(self._batch(name, grid, logs), logs)
         return self._found[name, grid, logs]
 
-    def _batch(self, name: str, grid: Grid, logs: bool) -> dict[int, Grid]:
+    def _batch(self, name: str, grid: Grid, logs: float | None) -> dict[int, Grid]:
         """The tables whose aggregates are found in one query with this one, and their grids."""
         batch = {self._home[name]: grid}
-        if logs or self._planned.get(name) != grid:
+        if logs is not None or self._planned.get(name) != grid:
             return batch
         for other, planned in self._planned.items():
             if len(batch) < BATCH and (other, planned, logs) not in self._found:
                 batch.setdefault(self._home[other], planned)
         return batch
 
-    def _query(self, batch: Mapping[int, Grid], logs: bool) -> None:
+    def _query(self, batch: Mapping[int, Grid], logs: float | None) -> None:
         import ibis
 
         dialect = self._engine.dialect
@@ -412,19 +423,17 @@ class Scan:
             grids = {f"c{at}": Coordinates.of(grid) for at, grid in batch.items()}
             query = per_bin_of_columns(self._wide, grids, dialect)
         else:
-            tables = {at: self._tables[at][0] for at in batch}
-            parts = [
-                per_bin(
-                    logarithms(tables[at]) if logs else tables[at], Coordinates.of(grid), dialect
-                )
-                for at, grid in batch.items()
-            ]
+            parts = []
+            for at, grid in batch.items():
+                table = self._tables[at][0]
+                table = table if logs is None else logarithms(table, logs)
+                parts.append(per_bin(table, Coordinates.of(grid), dialect))
             query = ibis.union(*parts) if len(parts) > 1 else parts[0]
         rows = _by_sample(self._engine.run(query))
         for at, grid in batch.items():
             for text, name in self._tables[at][1].items():
                 summary = summary_of(rows.get(text, NO_ROWS), grid)
-                if not logs and self._may_be_positive(name, summary):
+                if logs is None and self._may_be_positive(name, summary):
                     summary.minimum = self._lowest(name)
                 self._found[name, grid, logs] = summary
 
@@ -459,8 +468,9 @@ class Scan:
 
     def _mean_psi(self, name: str, witness: Witness, logs: bool) -> float:
         """The mean of ψ by the bins: sums of what is left are small and lose no digits."""
-        for (known, grid, of_logs), summary in self._found.items():
-            if known == name and of_logs == logs and summary.size:
+        whole = math.inf if logs else None
+        for (known, grid, edge), summary in self._found.items():
+            if known == name and edge == whole and summary.size:
                 return side_sums(Side.of(summary), witness, witness.center - grid.center).mean
         return 0.0
 

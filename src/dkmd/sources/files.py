@@ -12,7 +12,7 @@ import gzip
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.grid import Grid
+from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import GROUP, SAMPLE, VALUE
 from dkmd.sources.columns import (
@@ -34,14 +35,14 @@ from dkmd.sources.columns import (
     parse_number,
 )
 from dkmd.sources.duck import DuckFile, Where, relation
-from dkmd.sources.samples import Data, Held, OneByOne, Streamed
+from dkmd.sources.samples import LARGE, Data, Held, OneByOne, Streamed, Summarize
 from dkmd.summary import Summary
-
-LARGE = 2_000_000
-"""Values of one column that are held in memory: 16 MB."""
 
 BATCH = 1 << 16
 """Lines of text that are read at a time."""
+
+RUNS = 16
+"""Places in files that a part of them is taken from."""
 
 STDIN = "-"
 TEXT_COLUMN = "value"
@@ -69,6 +70,9 @@ class File(Protocol):
 
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """These columns will be read one after the other."""
 
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
@@ -112,6 +116,8 @@ class FileTable:
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns, one by one: files are kept by columns."""
+        for file in self.files:
+            file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
 
     def _held(self, column: str, groups: str | None, where: Where) -> Held | None:
@@ -166,7 +172,8 @@ def _in_duck(
     """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
     from dkmd.sources.engines import EngineTable, RelationEngine
 
-    engine = RelationEngine(relation([file.selection(column, by, groups) for file in files]))
+    whole = relation([file.selection(column, by, groups) for file in files])
+    engine = RelationEngine(whole, _runs(files, column, by, groups))
     table = EngineTable(engine.table, files[0].path, engine)
     group = None if groups is None else GROUP
     read = (
@@ -182,13 +189,24 @@ def _in_duck(
     return checked
 
 
+def _runs(files: Sequence[DuckFile], column: str, by: str | None, groups: str | None) -> Any:
+    """Some rows from all over the files, where all are large and of a kind that allows it."""
+    from dkmd.sources.engines import FIT_ROWS
+
+    few = [files[at] for at in np.linspace(0, len(files) - 1, min(RUNS, len(files))).astype(int)]
+    count = max(1, RUNS // len(few))
+    sources = [(file, file.runs(count, FIT_ROWS // RUNS)) for file in few]
+    if not all(found for _, found in sources):
+        return None
+    return relation(
+        [file.selection(column, by, groups, each) for file, found in sources for each in found]
+    )
+
+
 def _refusing(
-    summarize: Callable[[Grid, bool], Summary],
-    files: Sequence[DuckFile],
-    column: str,
-    where: Where,
-) -> Callable[[Grid, bool], Summary]:
-    def checked(grid: Grid, logs: bool) -> Summary:
+    summarize: Summarize, files: Sequence[DuckFile], column: str, where: Where
+) -> Summarize:
+    def checked(grid: Grid, logs: float | None) -> Summary:
         summary = summarize(grid, logs)
         if summary.nan:
             for file in files:
@@ -201,10 +219,10 @@ def _refusing(
 def _together(parts: Sequence[Streamed]) -> Streamed:
     """Several parts of one sample."""
 
-    def summarize(grid: Grid, logs: bool) -> Summary:
+    def summarize(grid: Grid, logs: float | None) -> Summary:
         total = Summary(grid)
         for part in parts:
-            total.merge(part.summary(grid, logs))
+            total.merge(part.summarize(grid, logs))
         return total
 
     return Streamed(np.concatenate([part.preview for part in parts]), summarize)
@@ -276,6 +294,9 @@ class BatchFile:
         """Not there, unless a format has columns."""
         raise no_such_column(self.path, by, self.kinds())
 
+    def expect(self, columns: Sequence[str]) -> None:
+        """Each is read on its own all the same."""
+
     def batches(
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
@@ -301,10 +322,10 @@ class BatchFile:
         batches = self._checked(column, None, where)
         preview = np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
 
-        def summarize(grid: Grid, logs: bool) -> Summary:
+        def summarize(grid: Grid, logs: float | None) -> Summary:
             total = Summary(grid)
             for batch, _ in self._checked(column, None, where):
-                total.update(np.log(batch) if logs else batch)
+                total.update(batch if logs is None else logs_below(batch, logs))
             return total
 
         return Streamed(preview, summarize)

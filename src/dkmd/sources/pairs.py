@@ -67,13 +67,6 @@ def better_grid(pooled: Summary) -> Grid | None:
     return None if better == pooled.grid else better
 
 
-def log_summaries(x: Data, y: Data) -> tuple[Summary, Summary]:
-    """The logarithms of positive data, in a pass of their own."""
-    previews = [np.empty(0) if isinstance(side, Stored) else side.preview for side in (x, y)]
-    grid = Grid.fit(*(np.log(p[p > 0.0]) for p in previews)).rounded()
-    return x.summary(grid, True), y.summary(grid, True)
-
-
 def effects_of_pair(x: Data, y: Data, logs: bool) -> tuple[Effect, Effect] | None:
     """What groups do to the variances, worked out where the data are; None without groups."""
     of_x, of_y = _effect(x, logs), _effect(y, logs)

@@ -5,21 +5,30 @@ A table, whatever it is kept in, gives columns as such sides. Comparing them is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from dkmd.grid import Grid
+from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import DURATION, Frame
 from dkmd.summary import Summary
 from dkmd.witness import Witness
 
+LARGE = 2_000_000
+"""Values of one side from which on answers come from sums per bin; files hold no more: 16 MB."""
+
 UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
 """Endings of column names that tell the unit: latency_ms."""
+
+
+Summarize = Callable[[Grid, float | None], Summary]
+"""All values on a grid; given an edge, the logarithms of the values below it."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,20 @@ class Held:
         """What a grid is fitted to."""
         return self.values
 
-    def summary(self, grid: Grid, logs: bool = False) -> Summary:
-        """The values, or their logarithms, on a grid."""
-        return Summary.of(np.log(self.values) if logs else self.values, grid)
+    @property
+    def summed(self) -> bool:
+        """Whether there are so many values that answers come from their sums per bin."""
+        return self.values.size > LARGE and self.groups is None
+
+    def summary(self, grid: Grid) -> Summary:
+        """The values on a grid."""
+        return Summary.of(self.values, grid)
+
+    def logs(self, grid: Grid, below: float = math.inf) -> Summary:
+        """The logarithms of the values below an edge, piece by piece."""
+        total = Summary(grid)
+        total.update(self.values, partial(logs_below, below=below))
+        return total
 
 
 @dataclass(frozen=True)
@@ -44,7 +64,7 @@ class Streamed:
     """Data too large to hold: a random part of it, and a way to summarise all of it."""
 
     preview: Array
-    summarize: Callable[[Grid, bool], Summary] = field(repr=False)
+    summarize: Summarize = field(repr=False)
     grid: Grid | None = None
     """One that fits all that is read in the same pass, where there is more than a pair."""
     effect: Callable[[Witness, bool], tuple[float, int]] | None = field(default=None, repr=False)
@@ -52,30 +72,46 @@ class Streamed:
     scan: Any = field(default=None, repr=False)
     """What is read in the same pass: it can be told the grids beforehand (``plan``)."""
 
-    def summary(self, grid: Grid, logs: bool = False) -> Summary:
-        """One pass over the data, or over its logarithms."""
-        return self.summarize(grid, logs)
+    @property
+    def summed(self) -> bool:
+        """Always."""
+        return True
+
+    def summary(self, grid: Grid) -> Summary:
+        """One pass over the data."""
+        return self.summarize(grid, None)
+
+    def logs(self, grid: Grid, below: float = math.inf) -> Summary:
+        """The logarithms of the values below an edge."""
+        return self.summarize(grid, below)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A summary that was made earlier: it fixes the grid, and its logarithms are not known."""
+    """A summary that was made earlier: it fixes the grid, and its values cannot be read again."""
 
     stored: Summary
 
-    def summary(self, grid: Grid, logs: bool = False) -> Summary:
+    @property
+    def summed(self) -> bool:
+        """Always."""
+        return True
+
+    def summary(self, grid: Grid) -> Summary:
         """The summary as it is."""
-        if logs:
-            raise ValueError(
-                "percentages are worked out on the logarithms of the data, and a stored summary "
-                "does not hold them: give the margin in data units or as '0.1sd'"
-            )
         if grid != self.stored.grid:
             raise ValueError(
                 "the two summaries were made on different grids: make one on the grid of the "
                 "other (dkmd summarize --like, or Summary(other.grid))"
             )
         return self.stored
+
+    def logs(self, grid: Grid, below: float = math.inf) -> Summary:
+        """Not known where bins do not tell."""
+        raise ValueError(
+            "percentages are worked out on the logarithms of the data, and a stored summary does "
+            "not hold those of values near 0: give the margin in data units or as '0.1sd'"
+        )
 
 
 Data = Held | Streamed | Stored

@@ -1,0 +1,121 @@
+"""The logarithms of a sample from its bins: percentages without a second pass over most values.
+
+A bin that is narrow against its distance from 0 has the mean of ln x that its mean and variance
+tell, to about 1e-10. Bins near 0 are not narrow: the values below an edge are read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dkmd.compiled import compiled
+from dkmd.grid import EDGES, PER_E_FOLD, SIDE, Grid
+from dkmd.sources.arrays import Array
+from dkmd.summary import Summary
+
+NARROW = 1.0 / 16.0
+"""Width over distance from 0 up to which a bin's mean and variance stand for its logarithms."""
+
+Again = Callable[[Grid, float], Summary]
+"""The logarithms, on a grid, of the values below an edge; inf asks for all of them."""
+
+
+def log_grid(pooled: Summary) -> Grid:
+    """A grid for the logarithms of positive values."""
+    values, weights = pooled.all_points()
+    kept = values > 0.0
+    return Grid.fit_weighted(np.log(values[kept]), weights[kept])
+
+
+def log_summaries(
+    summaries: Sequence[Summary], grid: Grid, again: Sequence[Again]
+) -> list[Summary]:
+    """Summaries of ln x on ``grid``, from those of x where their bins are narrow, else ``again``.
+
+    The summaries share a grid and all values are positive. One edge serves all of them, so that
+    sides that lie in one table can be read again in one pass.
+    """
+    require_positive(*summaries)
+    first = max((_first_narrow(summary) for summary in summaries), default=0)
+    logs = []
+    for summary, read in zip(summaries, again, strict=True):
+        position = int(np.searchsorted(summary.bins, first))
+        total = _converted(summary, grid, position)
+        if any(each.bins.size and each.bins[0] < first for each in summaries):
+            total.merge(read(grid, _lower_edge(summary.grid, first)))
+        if total.size != summary.size:  # a value within a rounding error of the edge went astray
+            total = read(grid, math.inf)
+        total.nan = summary.nan
+        logs.append(total)
+    return logs
+
+
+def logs_below(values: Array, below: float = math.inf) -> Array:
+    """ln of the values below an edge; NaN stays NaN when all are asked for."""
+    if below == math.inf:
+        return np.log(values)
+    kept = np.empty_like(values)
+    return np.log(kept[: _keep_below(values, below, kept)])
+
+
+@compiled
+def _keep_below(values: Array, below: float, kept: Array) -> int:
+    """Copy the values below an edge to the front of ``kept``, without a branch; how many."""
+    count = 0
+    for i in range(values.size):
+        kept[np.uint64(count)] = values[i]
+        count += 1 if values[i] < below else 0
+    return count
+
+
+def require_positive(*summaries: Summary) -> None:
+    """Refuse values without a logarithm."""
+    for summary in summaries:
+        if summary.minus_inf or summary.minimum <= 0.0:
+            raise ValueError("percentages need positive data; there are values of 0 or below")
+
+
+def _first_narrow(summary: Summary) -> int:
+    """The bin from which on every one is narrow; SIDE + 1 if a far one has no width."""
+    if summary.bins.size and summary.bins[-1] >= SIDE:
+        return SIDE + 1
+    offset, variance, _ = summary.moments()
+    distance = np.abs(offset)
+    # what ``moments`` takes for a tie, or one value, is known to a millionth of its distance
+    width = np.where(variance == 0.0, 2e-6 * distance, (summary.grid.unit + distance) / PER_E_FOLD)
+    wide = np.flatnonzero(width > NARROW * (summary.grid.center + offset))
+    return int(summary.bins[wide[-1]]) + 1 if wide.size else -SIDE - 1
+
+
+def _lower_edge(grid: Grid, k: int) -> float:
+    """Where a bin begins; inf past the last regular one."""
+    if k >= SIDE:
+        return math.inf
+    edge = float(EDGES[k]) if k >= 0 else -float(EDGES[-k])
+    return grid.center + grid.unit * edge
+
+
+def _converted(summary: Summary, grid: Grid, first: int) -> Summary:
+    """ln x of the bins from a position on: E ln x = ln μ − v/2μ² and var ln x = v/μ²."""
+    total = Summary(grid)
+    offset, variance, counts = (part[first:] for part in summary.moments())
+    mean = summary.grid.center + offset
+    relative = variance / (mean * mean)
+    logs = np.log(mean) - 0.5 * relative
+    total.bins, cell = np.unique(grid.bin_of(logs), return_inverse=True)
+    u = (logs - grid.center) / grid.unit
+
+    def added(weights: Array) -> Array:
+        return np.asarray(np.bincount(cell, weights, total.bins.size), dtype=np.float64)
+
+    total.counts = added(counts).astype(np.int64)
+    total.sums = added(counts * u)
+    total.squares = added(counts * (u * u + relative / grid.unit**2))
+    total.plus_inf = summary.plus_inf
+    if counts.size:
+        total.minimum = math.log(summary.minimum) if first == 0 else float(logs[0])
+        total.maximum = math.log(summary.maximum)
+    return total

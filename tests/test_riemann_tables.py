@@ -1,0 +1,123 @@
+"""The paper's estimator on tables: sorted by their engine, equal to arrays to 1e-10."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ibis
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from dkmd import RiemannBlock, Witness, riemann
+from dkmd.sources import ranges
+
+pytestmark = pytest.mark.slow
+
+Samples = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+ODD = 'select "x"; --'
+PSI = Witness(0.7, 1.3, center=0.2)
+
+
+def samples(kind: str) -> Samples:
+    """Two samples of one kind, of different sizes."""
+    rng = np.random.default_rng(11)
+    if kind == "whole numbers":
+        return rng.integers(-3, 4, 3_000), rng.integers(-3, 5, 2_000)
+    if kind == "one value":
+        return np.full(10, 2.5), np.full(7, 2.5)
+    x, y = rng.normal(0.0, 1.0, 3_000), rng.normal(0.3, 1.2, 2_000)
+    if kind == "ties":
+        return np.round(x, 1), np.round(y, 1)
+    return (x + 1e6, y + 1e6) if kind == "offset" else (x, y)
+
+
+KINDS = ("normal", "ties", "whole numbers", "one value", "offset")
+
+
+@pytest.fixture
+def connection() -> Iterator[Any]:
+    """An own DuckDB in memory."""
+    found = ibis.duckdb.connect()
+    yield found
+    found.disconnect()
+
+
+def _table(connection: Any, name: str, columns: dict[str, Any]) -> Any:
+    connection.con.register(name, pa.table(columns))
+    return connection.table(name)
+
+
+def _tables(connection: Any, pair: Samples) -> list[Any]:
+    return [
+        _table(connection, name, {ODD: values, "other": values})
+        for name, values in zip("xy", pair, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("chunk", [7, 500, 1 << 17])
+def test_tables_give_what_arrays_give(
+    kind: str, chunk: int, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many values a block holds, and wherever a border cuts ties in two."""
+    monkeypatch.setattr(ranges, "CHUNK", chunk)
+    pair = samples(kind)
+    expected = riemann(*pair, PSI)
+    x, y = _tables(connection, pair)
+    found = riemann(x, y, PSI, column=ODD)
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * PSI.bound)
+
+
+def test_points_that_tie_may_be_given_as_one() -> None:
+    x, y = samples("ties")
+    z, cell = np.unique(np.concatenate([x, y]), return_inverse=True)
+    counts = np.bincount(cell[: x.size], minlength=z.size) / x.size
+    counts = counts - np.bincount(cell[x.size :], minlength=z.size) / y.size
+    block = RiemannBlock.of_runs(z, counts, PSI)
+    assert block.total == pytest.approx(riemann(x, y, PSI), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "x has 1 value that is NaN or NULL: drop or fill them first"),
+        (np.nan, "x has 1 value that is NaN or NULL"),
+        (np.inf, "needs finite values"),
+        (-np.inf, "needs finite values"),
+    ],
+)
+def test_what_arrays_are_refused_for_tables_are_too(
+    value: Any, message: str, connection: Any
+) -> None:
+    x = _table(connection, "x", {"v": pa.array([1.0, value, 2.0], pa.float64())})
+    y = _table(connection, "y", {"v": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=message):
+        riemann(x, y, PSI, column="v")
+
+
+def test_tables_that_do_not_fit_are_named(connection: Any) -> None:
+    x = _table(connection, "x", {"a": [1.0], "b": [1.0], "word": ["w"]})
+    empty = x.filter(x.a > 5.0)
+    for y, column, error, message in [
+        (x, None, ValueError, "x has several columns"),
+        (x, "c", ValueError, "x has no column 'c'"),
+        (x, "word", TypeError, "holds string, not numbers"),
+        (empty, "a", ValueError, "y is empty"),
+        (np.ones(3), "a", TypeError, "both be Ibis tables"),
+        (ibis.memtable(pa.table({"a": [1.0]})), "a", TypeError, "one connection"),
+    ]:
+        with pytest.raises(error, match=message):
+            riemann(x, y, PSI, column=column)
+    with pytest.raises(ValueError, match="kernel='laplace' only"):
+        riemann(x, x, Witness(kernel="gaussian"), column="a")
+    with pytest.raises(ValueError, match="column= is for tables"):
+        riemann([1.0], [2.0], PSI, column="a")
+
+
+def test_a_table_that_changes_while_it_is_read_gives_no_number() -> None:
+    run = ranges.Run(RiemannBlock.of_runs(np.array([1.0]), np.array([0.5]), PSI), 1)
+    with pytest.raises(RuntimeError, match="the tables changed meanwhile"):
+        ranges._total([run], 2)
