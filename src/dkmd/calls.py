@@ -180,7 +180,7 @@ def without_password(word: str) -> str:
     >>> without_password("postgresql://me:s3cret@host/db?sslpassword=s3cret")
     'postgresql://me:***@host/db?sslpassword=***'
     """
-    hidden = re.sub(r"(://[^:/@\s]*):[^/\s]*@", r"\1:***@", word)
+    hidden = re.sub(r"(://[^:/@\s]*):\S*@", r"\1:***@", word)
     return re.sub(r"(password=)[^&\s]*", r"\1***", hidden, flags=re.IGNORECASE)
 
 

@@ -97,8 +97,6 @@ def require_folder(path: Path | None) -> None:
 
 def command_line() -> str:
     """What was typed, fit for a shell, without passwords and without where the page goes."""
-    from dkmd.calls import without_password
-
     words = iter(sys.argv[1:])
     kept = ["dkmd"]
     for word in words:

@@ -22,6 +22,7 @@ from dkmd.gate import NOT_WORSE, WORSE, Gate, GateRow
 from dkmd.margins import Margin, parse_margin
 from dkmd.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.result import ExactOutcome
+from dkmd.sources.columns import present
 from dkmd.sources.samples import Held
 from dkmd.wording import amount, count, level_of, percent, plain, short_p
 
@@ -96,7 +97,7 @@ class Row:
         own = Opinion(
             "dkmd (shift)", self.shift.middle, self.raw_pvalue, direction_of(self.shift.middle)
         )
-        return opinions(own, *self.values, self.scale)
+        return opinions(own, *(present(side) for side in self.values), self.scale)
 
     def settings(self) -> Iterator[tuple[str, str, float | None]]:
         """What the answer rests on: name, words, and the number behind them."""
