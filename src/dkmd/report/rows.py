@@ -97,7 +97,8 @@ class Row:
         own = Opinion(
             "dkmd (shift)", self.shift.middle, self.raw_pvalue, direction_of(self.shift.middle)
         )
-        return opinions(own, *(present(side) for side in self.values), self.scale)
+        reference, current = (present(side) for side in self.values)
+        return opinions(own, reference, current, self.scale)
 
     def settings(self) -> Iterator[tuple[str, str, float | None]]:
         """What the answer rests on: name, words, and the number behind them."""
