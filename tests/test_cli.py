@@ -250,6 +250,7 @@ def test_the_examples_of_the_help_work(command: Any, tmp_path: Path) -> None:
     joined = re.sub(r"\n {10,}", " ", examples)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     found = re.findall(r"^ +dkmd (.+)$", joined, re.M)
+    found = [words for words in found if "user@host" not in words]  # a database that is not there
     assert found
     code = 1 if command is gate_command else 0  # both shipped branches are worse
     for words in found:
@@ -267,7 +268,7 @@ def test_numbers_are_not_rounded_in_json() -> None:
 
 def test_without_words_the_help_is_shown() -> None:
     assert "summarize" in here().stdout
-    assert "Missing argument" in here("compare", code=2).stderr
+    assert "give two files" in here("compare", code=2).stderr
 
 
 def test_an_interrupted_run_leaves_no_file(tmp_path: Path) -> None:

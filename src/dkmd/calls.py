@@ -173,14 +173,14 @@ def _path(source: Any) -> str | None:
 
 
 def without_password(word: str) -> str:
-    """A word of a command without the password of a URL in it: pages are passed on.
+    """A word of a command with the password of a URL in it hidden: pages are passed on.
 
     Examples
     --------
     >>> without_password("postgresql://me:s3cret@host/db?sslpassword=s3cret")
-    'postgresql://me@host/db?sslpassword=***'
+    'postgresql://me:***@host/db?sslpassword=***'
     """
-    hidden = re.sub(r"(://[^:/@\s]*):\S*@", r"\1@", word)  # a password may hold / and @
+    hidden = re.sub(r"(://[^:/@\s]*):\S*@", r"\1:***@", word)
     return re.sub(r"(password=)[^&\s]*", r"\1***", hidden, flags=re.IGNORECASE)
 
 
