@@ -147,8 +147,8 @@ def logarithms(table: Any, below: float = math.inf) -> Any:
 def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, float]]) -> Any:
     """Sums over groups of repeated measurements: one row per sample, whatever their number.
 
-    S is a group's Σ(ψ − pivot), n its size. ψ has a closed form for σ = τ = w, t = (x − c)/w:
-    ψ = ±2w·(A/e − e·(π/2 − A)) with e = exp(−|t|) and A = arctan e.
+    s is a group's Σ(ψ − pivot), q its Σ(ψ − pivot)², n its size. ψ has a closed form for
+    σ = τ = w, t = (x − c)/w: ψ = ±2w·(A·(e + 1/e) − e·π/2) with e = exp(−|t|) and A = arctan e.
     """
     import ibis
 
@@ -158,15 +158,19 @@ def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, floa
     near = ibis.least(ibis.greatest(x, low), high)
     rows = rows.mutate(t=(near - exactly(witness.center)) / exactly(witness.sigma))
     rows = rows.mutate(e=(-rows.t.abs()).exp())
-    rows = rows.mutate(a=rows.e.atan())
-    size = rows.a / rows.e - rows.e * (exactly(0.5 * math.pi) - rows.a)
+    # PostgreSQL works each use of a column out anew, so there are few: mean and variance share one
+    size = rows.e.atan() * (rows.e + exactly(1.0) / rows.e) - rows.e * exactly(0.5 * math.pi)
     size *= exactly(2.0 * witness.sigma)
     rows = rows.mutate(psi=ibis.cases((rows.t < 0.0, -size), else_=size))
     groups = rows.group_by([SAMPLE, GROUP]).aggregate(
-        n=rows.count().cast("float64"), s=rows.psi.sum(), q=(rows.psi * rows.psi).sum()
+        n=rows.count().cast("float64"), mean=rows.psi.mean(), variance=rows.psi.var(how="pop")
     )
     pivot = ibis.cases(*((groups[SAMPLE] == key, exactly(at)) for key, at in pivots))
-    groups = groups.mutate(s=groups.s - groups.n * pivot)
+    groups = groups.mutate(away=groups["mean"] - pivot)
+    groups = groups.mutate(
+        s=groups.n * groups.away,
+        q=groups.n * (groups["variance"] + groups.away * groups.away),
+    )
     return groups.group_by(SAMPLE).aggregate(
         groups=groups.count(),
         unlabelled=groups[GROUP].isnull().sum(),
