@@ -27,9 +27,17 @@ def signed_number(value: float) -> str:
 
 
 def signed(difference: float, old: float, new: float) -> str:
-    """A difference of two numbers; nothing where one is infinite."""
+    """A difference of two numbers; nothing where one is infinite, 0 where it is but rounding.
+
+    Examples
+    --------
+    >>> signed(0.25, 1e9, 1e9 + 0.25), signed(1.8e-15, -8.000000000000002, -8.0)
+    ('+0.250', '0')
+    """
     if not (math.isfinite(old) and math.isfinite(new)):
         return ""
+    if math.isclose(old, new, rel_tol=4e-15):
+        return "0"
     return signed_number(difference)
 
 

@@ -73,6 +73,8 @@ def statement(
     result = per_bin(measured, at, name, ("center", "unit"))
     result = result.mutate(rows=result.count().over())
     final = compiler.to_sqlglot(result.order_by([SAMPLE, BELOW, BIN]))
+    for window in final.find_all(exp.Window):
+        window.set("spec", None)  # Ibis spells the whole frame out, which some allow in order only
     for step, expression in steps.items():
         alias = exp.TableAlias(this=exp.to_identifier(step, quoted=True))
         final = final.with_(alias, as_=compiler.to_sqlglot(expression), copy=False)

@@ -10,7 +10,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -95,8 +95,21 @@ class IbisEngine:
 
     def run(self, expression: Any) -> Columns:
         """Through Arrow, which every backend gives."""
+        if self.dialect == "postgres" and not _in_memory(expression):
+            fetched: Columns = self._asked(lambda: self._fetched(expression))
+            return fetched
         found = self._asked(lambda: self.backend.to_pyarrow(expression))
         return {name: _array(found.column(name)) for name in found.column_names}
+
+    def _fetched(self, expression: Any) -> Columns:
+        """The same without a cursor in the server: PostgreSQL has no parallel plans for one."""
+        with closing(self.backend.raw_sql(self.backend.compile(expression))) as cursor:
+            names = [column.name for column in cursor.description]
+            rows = cursor.fetchall()
+        columns = np.empty((len(names), len(rows)), dtype=object)
+        for at, row in enumerate(rows):
+            columns[:, at] = row
+        return dict(zip(names, columns, strict=True))
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
         """What the engine answers; each has errors of its own, and they become one kind."""
@@ -464,7 +477,7 @@ class Scan:
                 raise EngineError("the data changed between two queries: ask again")
             if sums["unlabelled"]:
                 raise ValueError(f"column {self._groups!r}: some group labels are missing")
-            self._effects[name, witness, logs] = _design_effect(sums | {"pivot": pivots[text]})
+            self._effects[name, witness, logs] = _design_effect(sums)
 
     def _mean_psi(self, name: str, witness: Witness, logs: bool) -> float:
         """The mean of ψ by the bins: sums of what is left are small and lose no digits."""
@@ -476,7 +489,11 @@ class Scan:
 
     def _size(self, name: str) -> int:
         """How many values the bins of a sample hold."""
-        return next(summary.size for (known, *_), summary in self._found.items() if known == name)
+        return next(
+            summary.size
+            for (known, _, edge), summary in self._found.items()
+            if known == name and edge is None
+        )
 
     def _lowest(self, name: str) -> float:
         """The smallest value of a sample: a query that is made only where bins do not tell."""
@@ -498,7 +515,7 @@ def _design_effect(m: Mapping[str, float]) -> tuple[float, int]:
     """From the sums of ``group_moments``, whose pivot need not be the mean exactly."""
     n, rest = m["n"], m["s"] / m["n"]
     between = m["ss"] - 2.0 * rest * m["sn"] + rest * rest * m["nn"]
-    within = m["q"] - n * (rest + m["pivot"]) ** 2
+    within = m["q"] - n * rest**2
     return design_effect_of(between, within, n, int(m["groups"]))
 
 
