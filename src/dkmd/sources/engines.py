@@ -446,13 +446,18 @@ class Scan:
         for at, grid in batch.items():
             for text, name in self._tables[at][1].items():
                 summary = summary_of(rows.get(text, NO_ROWS), grid)
-                if logs is None and self._may_be_positive(name, summary):
-                    summary.minimum = self._lowest(name)
+                if logs is None and hides_sign(summary):
+                    smallest = self._smallest(name)
+                    exact = smallest > 0.0 or summary.minimum > smallest
+                    summary.minimum = smallest if exact else summary.minimum
                 self._found[name, grid, logs] = summary
 
-    def _may_be_positive(self, name: str, summary: Summary) -> bool:
-        """Whether the bins leave open if all values are positive, which much depends on."""
-        return hides_sign(summary) and not np.any(self._previews[name] <= 0.0)
+    def _smallest(self, name: str) -> float:
+        """A value that tells whether all are positive, where the bins leave that open."""
+        seen = self._previews[name]
+        seen = seen[np.isfinite(seen)]
+        known = float(seen.min()) if seen.size else math.inf
+        return known if known <= 0.0 else self._lowest(name)
 
     def effect(self, name: str, witness: Witness, logs: bool) -> tuple[float, int]:
         """The design effect of a sample's groups, and their number."""
