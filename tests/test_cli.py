@@ -231,6 +231,17 @@ def test_version_loads_nothing() -> None:
     assert not {"numpy", "numba", "typer", "rich", "duckdb"} & set(modules.split())
 
 
+def test_small_files_are_compared_without_loading_much() -> None:
+    """The command should answer within a second: none of these is quick to import."""
+    words = ["dkmd", "compare", BEFORE, AFTER, "--quiet"]
+    code = f"import atexit, sys; sys.argv = {words!r}; from dkmd.cli import main; "
+    code += "atexit.register(lambda: print(*sys.modules)); main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "duckdb" in loaded
+    assert not {"pandas", "ibis", "sqlglot", "dask", "scipy.stats", "matplotlib"} & loaded
+
+
 def test_completion_offers_the_commands() -> None:
     done = run(
         _DKMD_COMPLETE="complete_bash", COMP_WORDS="dkmd ", COMP_CWORD="1",

@@ -1,7 +1,8 @@
 """Files that DuckDB reads, out of core: one column at a time, or only its sums per bin.
 
 Text (CSV, JSON) is read as text and turned into numbers here, so that a cell that is no number is
-named. Names and values go into SQL quoted or as parameters, never as they are.
+named. Names and values go into SQL quoted, never as they are; not as parameters, for whose sake
+DuckDB would import pandas.
 """
 
 from __future__ import annotations
@@ -97,7 +98,6 @@ class DuckFile:
         found = self._run(
             f"SELECT {self._number(column)} AS x{label} FROM {self._source.sql}"
             f"{self._where(where)}{end}",
-            self._at(where),
             "fetchnumpy",
         )
         values = _filled(found["x"])
@@ -199,28 +199,25 @@ class DuckFile:
             f"SELECT row, {name} FROM ({numbered}){condition} AND {name} IS NOT NULL "
             f"AND ({self._number(column)}) IS NULL AND lower(trim({name})) NOT IN ({known}) "
             "ORDER BY row LIMIT 1",
-            self._at(where),
             "fetchone",
         )
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
 
     def _where(self, where: Where) -> str:
-        return "" if where is None else f" WHERE CAST({self._quoted(where[0])} AS VARCHAR) = ?"
-
-    @staticmethod
-    def _at(where: Where) -> list[Any]:
-        return [] if where is None else [str(where[1])]
+        if where is None:
+            return ""
+        return f" WHERE CAST({self._quoted(where[0])} AS VARCHAR) = {_text(str(where[1]))}"
 
     def _quoted(self, column: str) -> str:
         if column not in self._source.kinds:
             raise no_such_column(self.path, column, self._source.kinds)
         return quoted(column)
 
-    def _run(self, sql: str, parameters: Sequence[Any] = (), how: str = "fetchall") -> Any:
+    def _run(self, sql: str, how: str = "fetchall") -> Any:
         """Run a query of this file; what DuckDB says about the file comes in one line."""
         try:
-            return _fetch(sql, list(parameters), how)
+            return _fetch(sql, how)
         except ValueError as error:
             raise ValueError(f"{self.path}: {error}") from None
 
@@ -247,13 +244,13 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _fetch(sql: str, parameters: list[Any], how: str = "fetchall") -> Any:
+def _fetch(sql: str, how: str = "fetchall") -> Any:
     """What a query finds, without extensions from elsewhere; errors are ValueErrors."""
     import duckdb
 
     cursor = _connection().cursor()
     try:
-        return getattr(cursor.execute(sql, parameters), how)()
+        return getattr(cursor.execute(sql), how)()
     except duckdb.Error as error:
         raise ValueError(gist(error)) from None
     except RuntimeError as error:
@@ -296,9 +293,9 @@ def limit_memory(limit: str) -> None:
     if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", limit.strip(), re.IGNORECASE):
         raise ValueError(f"memory must be like 500MB or 2GB, got {limit!r}")
     folder = _text(str(Path(tempfile.gettempdir()) / "dkmd"))
-    _fetch(f"SET GLOBAL memory_limit = {_text(limit.strip())}", [])
-    _fetch(f"SET GLOBAL temp_directory = {folder}", [])
-    _fetch("SET GLOBAL preserve_insertion_order = false", [])
+    _fetch(f"SET GLOBAL memory_limit = {_text(limit.strip())}")
+    _fetch(f"SET GLOBAL temp_directory = {folder}")
+    _fetch("SET GLOBAL preserve_insertion_order = false")
 
 
 def _csv(path: str) -> Source:
@@ -308,8 +305,7 @@ def _csv(path: str) -> Source:
     tab = ", delim='\t'" if ".tsv" in Path(path).name.lower() else ""
     row = _fetch(
         "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns "
-        f"FROM sniff_csv(?, encoding={_text(encoding)}, nullstr={nulls}{tab})",
-        [path],
+        f"FROM sniff_csv({_text(path)}, encoding={_text(encoding)}, nullstr={nulls}{tab})",
         "fetchone",
     )
     delimiter, quote, escape, comment, skip, header, columns = row
@@ -334,7 +330,7 @@ def _csv(path: str) -> Source:
 
 def _json(path: str) -> Source:
     """JSON with every column as text, so that one odd cell does not change its type."""
-    described = _fetch("DESCRIBE SELECT * FROM read_json(?)", [path])
+    described = _fetch(f"DESCRIBE SELECT * FROM read_json({_text(path)})")
     names = {row[0]: row[1] for row in described}
     if names.keys() == {"json"} and _kind(names["json"]) == NUMBER:  # a list of plain numbers
         return Source(f"read_json({_text(path)})", {"json": NUMBER}, is_text=False)
@@ -344,7 +340,7 @@ def _json(path: str) -> Source:
 
 
 def _parquet(path: str) -> Source:
-    described = _fetch("DESCRIBE SELECT * FROM read_parquet(?)", [path])
+    described = _fetch(f"DESCRIBE SELECT * FROM read_parquet({_text(path)})")
     kinds = {row[0]: _kind(row[1]) for row in described}
     ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
     kinds.update(dict.fromkeys(ticks, DURATION))
@@ -356,8 +352,8 @@ def _arrow_durations(path: str) -> dict[str, float]:
 
     Only the schema that Arrow hides in the file tells; without pyarrow they stay whole numbers.
     """
-    query = "SELECT count(*) FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
-    if not _fetch(query, [path], "fetchone")[0]:
+    metadata = f"parquet_kv_metadata({_text(path)})"
+    if not _fetch(f"SELECT count(*) FROM {metadata} WHERE key = 'ARROW:schema'", "fetchone")[0]:
         return {}
     try:
         import pyarrow as pa
