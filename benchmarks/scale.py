@@ -302,12 +302,13 @@ def _write(measured: list[Measured]) -> None:
     before, rest = PAGE.read_text().split(BEGIN)
     after = rest.split(END)[1]
     versions = ", ".join(f"{name} {number}" for name, number in known.items())
-    table = ["| | ours | theirs | | at most |", "|---|---|---|---|---|"]
+    table = ["| | | ours | theirs | | at most |", "|---|---|---|---|---|---|"]
     for row in measured:
         against = f" against {row.against}" if row.against else ""
         limit = "" if row.at_most is None else f"{row.at_most:.3g}"
         number = f"{row.number:.3g} {row.unit}"
-        table.append(f"| {row.what}{against} | {row.ours} | {row.theirs} | {number} | {limit} |")
+        what = f"{row.part} | {row.what}{against}"
+        table.append(f"| {what} | {row.ours} | {row.theirs} | {number} | {limit} |")
     block = f"{BEGIN}\n{chr(10).join(table)}\n\n{versions}.\n{END}"
     PAGE.write_text(before + block + after)
 
