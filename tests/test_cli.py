@@ -289,6 +289,9 @@ def test_an_interrupted_run_leaves_no_file(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(1.0)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]

@@ -31,7 +31,19 @@ def main() -> None:
         code = _run([word for word in arguments if word != "--debug"] or ["--help"], debug)
     except KeyboardInterrupt:
         code = _fail("interrupted", INTERRUPTED)
+    if code == INTERRUPTED:
+        _end_within(5.0)
     sys.exit(code)
+
+
+def _end_within(seconds: float) -> None:
+    """End the process after that time at the latest: a thread may never hear of the interrupt."""
+    import os
+    import threading
+
+    timer = threading.Timer(seconds, os._exit, (INTERRUPTED,))
+    timer.daemon = True
+    timer.start()
 
 
 def _run(arguments: list[str], debug: bool) -> int:
