@@ -64,16 +64,17 @@ def main() -> int:
     asked = _arguments()
     BUILD.mkdir(parents=True, exist_ok=True)
     kept = json.loads(OUTPUT.read_text())["measured"] if OUTPUT.exists() else []
-    measured = [Measured(**row) for row in kept if row["part"] not in asked.only]
+    measured = [Measured(**row) for row in kept]
     try:
         for name in asked.only:
+            measured = [row for row in measured if row.part != name]
             for row in PARTS[name](asked):
                 print(_line(row), flush=True)
                 measured.append(row)
+            measured.sort(key=lambda row: list(PARTS).index(row.part))
+            _write(measured)
     finally:
         shutil.rmtree(BUILD, ignore_errors=True)
-    measured.sort(key=lambda row: list(PARTS).index(row.part))
-    _write(measured)
     above = [row for row in measured if row.too_much]
     print(f"\n{len(above)} of {sum(row.at_most is not None for row in measured)} above their limit")
     return 1 if above else 0

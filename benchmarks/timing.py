@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import platform
 import subprocess
 import sys
@@ -47,15 +46,27 @@ def extra_mebibytes(setup: str, call: str) -> float:
     return int(run.stdout) / 1024
 
 
+_WATCHED = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+seconds = time.perf_counter() - start
+print(code, seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
 def peak_of_command(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds and peak memory in MiB of a command, which must succeed."""
-    start = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)  # it is gone: nothing to wait for
-    if child.returncode:
-        raise RuntimeError(f"{' '.join(command)} exits with {child.returncode}")
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+    """Seconds and peak memory in MiB of a command, which must succeed.
+
+    A small process starts it: one that is forked from this process would begin with its memory,
+    and the system counts that.
+    """
+    watcher = [sys.executable, "-c", _WATCHED, *command]
+    done = subprocess.run(watcher, stdout=subprocess.PIPE, text=True, check=True)
+    code, seconds, kibibytes = done.stdout.split()
+    if int(code):
+        raise RuntimeError(f"{' '.join(command)} exits with {code}")
+    return float(seconds), int(kibibytes) / 1024
 
 
 def machine() -> dict[str, str]:
