@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from scipy.stats import ttest_ind
 from timing import best_seconds, extra_mebibytes, machine, peak_of_command
 
-from dkmd import compare, drift
+from dkmd import Witness, compare, drift, riemann
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))  # where servers of engines are started
@@ -172,6 +172,7 @@ def _fastest(function: Callable[[], object], times: int) -> float:
 
 
 AVG_AND_VAR = "SELECT variant, avg(v), var_samp(v) FROM {table} GROUP BY variant"
+GAP = "SELECT max(gap) FROM (SELECT v - lag(v) OVER (ORDER BY v) AS gap FROM {table}) AS gaps"
 
 
 def duck(asked: argparse.Namespace) -> Iterator[Measured]:
@@ -239,9 +240,8 @@ def postgres(_: argparse.Namespace) -> Iterator[Measured]:
                 copy.write_row((variant, value))
         connection.commit()
         cursor.execute("ANALYZE requests")
-        query = AVG_AND_VAR.format(table="requests")
         table = ibis.connect(server.url.replace("postgresql", "postgres")).table("requests")
-        yield _engine("postgres", table, lambda: cursor.execute(query).fetchall())
+        yield from _engine("postgres", table, lambda sql: cursor.execute(sql).fetchall())
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -255,15 +255,20 @@ def spark(_: argparse.Namespace) -> Iterator[Measured]:
     with servers.spark(folder) as session:
         frame = session.read.parquet(str(path)).repartition(2).cache()
         frame.createOrReplaceTempView("requests")
-        query = AVG_AND_VAR.format(table="requests")
-        yield _engine("spark", frame, lambda: session.sql(query).collect())
+        yield from _engine("spark", frame, lambda sql: session.sql(sql).collect())
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _engine(name: str, table: Any, own: Callable[[], object]) -> Measured:
+def _engine(name: str, table: Any, run: Callable[[str], object]) -> Iterator[Measured]:
     options: dict[str, Any] = {"by": "variant", "reference": "A", "current": "B"}
+    own = partial(run, AVG_AND_VAR.format(table="requests"))
     a, b = best_seconds(lambda: compare(table, column="v", **options), own, budget=30.0)
-    return _ratio(name, f"compare, {ENGINE_ROWS:.0e} rows", "its avg and var", a, b, 5.0)
+    yield _ratio(name, f"compare, {ENGINE_ROWS:.0e} rows", "its avg and var", a, b, 5.0)
+    x, y = (table.filter(table.variant == variant) for variant in "BA")
+    witness = Witness(9.0, 9.0, center=100.0)
+    own = partial(run, GAP.format(table="requests"))
+    a, b = best_seconds(lambda: riemann(x, y, witness, column="v"), own, budget=30.0)
+    yield _ratio(name, f"riemann, {ENGINE_ROWS:.0e} rows", "its largest gap", a, b, None)
 
 
 def _requests() -> Iterator[tuple[str, float]]:

@@ -31,10 +31,12 @@ def samples(kind: str) -> Samples:
     x, y = rng.normal(0.0, 1.0, 3_000), rng.normal(0.3, 1.2, 2_000)
     if kind == "ties":
         return np.round(x, 1), np.round(y, 1)
+    if kind == "heavy tails":
+        return rng.standard_cauchy(3_000), rng.standard_cauchy(2_000) + 0.3
     return (x + 1e6, y + 1e6) if kind == "offset" else (x, y)
 
 
-KINDS = ("normal", "ties", "whole numbers", "one value", "offset")
+KINDS = ("normal", "ties", "whole numbers", "one value", "offset", "heavy tails")
 
 
 @pytest.fixture
@@ -71,6 +73,74 @@ def test_tables_give_what_arrays_give(
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * PSI.bound)
 
 
+@pytest.fixture
+def in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB treated like an engine that is elsewhere."""
+    monkeypatch.setattr(ranges, "IN_PROCESS", ())
+
+    def streamed(*arguments: Any) -> Any:
+        raise AssertionError("values came here")
+
+    monkeypatch.setattr(ranges, "_streamed", streamed)
+
+
+@pytest.mark.usefixtures("in_ranges")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight", ["tanh", "algebraic", "linear", "sign"])
+def test_so_do_ranges_of_values(kind: str, weight: str, connection: Any) -> None:
+    witness = Witness(0.7, 1.3, center=0.2, weight=weight)
+    pair = samples(kind)
+    expected = riemann(*pair, witness)
+    x, y = _tables(connection, pair)
+    found = riemann(x, y, witness, column=ODD)
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * PSI.bound)
+
+
+@pytest.mark.usefixtures("in_ranges")
+@pytest.mark.parametrize("sigma", [1e-3, 0.03, 50.0])
+def test_ranges_are_narrow_against_the_kernel_and_many_in_the_data(
+    sigma: float, connection: Any
+) -> None:
+    pair = samples("normal")
+    witness = Witness(sigma, 1.3)
+    x, y = _tables(connection, pair)
+    found = riemann(x, y, witness, column=ODD)
+    assert found == pytest.approx(riemann(*pair, witness), rel=1e-10)
+
+
+def test_only_ranges_come_back_from_an_engine_elsewhere(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "IN_PROCESS", ())
+    found: list[int] = []
+    in_order = ranges._in_order
+
+    def counted(columns: Any, witness: Witness) -> Any:
+        found.append(len(columns["low"]))
+        return in_order(columns, witness)
+
+    monkeypatch.setattr(ranges, "_in_order", counted)
+    rng = np.random.default_rng(4)
+    x, y = _tables(connection, (rng.normal(size=200_000), rng.normal(size=100_000)))
+    riemann(x, y, PSI, column=ODD)
+    assert 100 < found[0] < 400
+
+
+@pytest.mark.parametrize("case", ["erf", "a function", "far"])
+def test_what_ranges_cannot_do_is_streamed(
+    case: str, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights that SQL has no word for, and values at distances that have no ranges."""
+    monkeypatch.setattr(ranges, "IN_PROCESS", ())
+    weight: Any = {"erf": "erf", "a function": lambda u: u / (1.0 + abs(u))}.get(case, "tanh")
+    witness = Witness(0.7, 1.3, weight=weight)
+    first, second = samples("normal")
+    first = first * 1e200 if case == "far" else first
+    x, y = _tables(connection, (first, second))
+    found = riemann(x, y, witness, column=ODD)
+    assert found == pytest.approx(riemann(first, second, witness), rel=1e-10)
+
+
 def test_points_that_tie_may_be_given_as_one() -> None:
     x, y = samples("ties")
     z, cell = np.unique(np.concatenate([x, y]), return_inverse=True)
@@ -104,7 +174,7 @@ def test_tables_that_do_not_fit_are_named(connection: Any) -> None:
     for y, column, error, message in [
         (x, None, ValueError, "x has several columns"),
         (x, "c", ValueError, "x has no column 'c'"),
-        (x, "word", TypeError, "holds string, not numbers"),
+        (x, "word", TypeError, "holds text: cast it to a number"),
         (empty, "a", ValueError, "y is empty"),
         (np.ones(3), "a", TypeError, "both be Ibis tables"),
         (ibis.memtable(pa.table({"a": [1.0]})), "a", TypeError, "one connection"),

@@ -55,8 +55,8 @@ def riemann(x: Any, y: Any, witness: Witness, *, column: str | None = None) -> f
     gap before it as its own weight, so ψ̂ is not bounded by 2·sigma. ``exact`` has neither fault.
 
     O(N log N) time, in threads from 200,000 values on. Memory beyond the inputs: their sorted
-    copies and less than 1 MiB. Tables are sorted by their engine: Ibis tables stream here in
-    bounded memory, Spark summarises ranges of values where they are (dkmd must be installed there).
+    copies and less than 1 MiB. Tables are sorted by their engine, which gives ten numbers for each
+    range of values; those of DuckDB, and any with the weight "erf" or a callable, stream here.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dkmd import Witness, riemann
+from dkmd.sources import ranges
 
 PSI = Witness(0.7, 1.3, center=0.2)
 ODD = 'select "x"; --'
@@ -23,7 +24,12 @@ def _samples(kind: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["normal", "ties", "whole numbers"])
-def test_tables_give_what_arrays_give(engine: Any, kind: str) -> None:
+def test_tables_give_what_arrays_give(
+    engine: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And only DuckDB, which is in this process, hands its values over."""
+    if engine.name != "duckdb":
+        monkeypatch.setattr(ranges, "_streamed", None)
     x, y = _samples(kind)
     expected = riemann(x, y, PSI)
     tables = [
@@ -35,6 +41,16 @@ def test_tables_give_what_arrays_give(engine: Any, kind: str) -> None:
     if engine.name == "spark":  # a dataframe of its own is as good as a table of Ibis
         frames = [engine.session.table(name) for name in ("of_x", "of_y")]
         assert riemann(frames[0], frames[1], PSI, column=ODD) == pytest.approx(found, rel=1e-12)
+
+
+def test_weights_without_a_word_in_sql_are_weighed_here(engine: Any) -> None:
+    x, y = _samples("normal")
+    tables = [
+        engine.load(pd.DataFrame({"v": v}), name) for v, name in ((x, "of_x"), (y, "of_y"))
+    ]
+    witness = Witness(0.7, 1.3, weight="erf")
+    found = riemann(tables[0], tables[1], witness)
+    assert found == pytest.approx(riemann(x, y, witness), rel=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
     import ibis
 
     u = offsets.u
-    k = _floor()((ibis.literal(1.0, "float64") + u.abs()).ln() * float(PER_E_FOLD))
+    k = floor((ibis.literal(1.0, "float64") + u.abs()).ln() * float(PER_E_FOLD))
     if dialect != "duckdb":  # there FLOOR keeps NaN and infinities, and a CASE costs a fifth more
         k = ibis.cases((u.abs() <= FARTHEST, k), else_=u)
     binned = offsets.mutate(**{BELOW: u < 0.0, BIN: k})
@@ -123,9 +123,13 @@ def _offset(x: Any, grid: Coordinates, dialect: str) -> Any:
     )
 
 
+def floor(x: Any) -> Any:
+    """The engine's own FLOOR, as it is: Ibis would make it a whole number, which NaN is not."""
+    return _floor()(x)
+
+
 @cache
 def _floor() -> Any:
-    """The engine's own FLOOR, as it is: Ibis would make it a whole number, which NaN is not."""
     import ibis
 
     def floor(x):  # type: ignore[no-untyped-def]

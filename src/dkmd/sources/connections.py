@@ -34,12 +34,24 @@ def _engine_table(source: Any, name: str) -> EngineTable:
         return source
     package = type(source).__module__.partition(".")[0]
     if package == "pyspark":
-        return EngineTable(_spark_table(source), name)
+        return EngineTable(_spark_table(source, _spark(source)), name)
     if package != "ibis":
         engine = RelationEngine(source)
         return EngineTable(engine.table, name, engine)
     known = getattr(source.op(), "name", None)  # the name of a table that is kept
     return EngineTable(source, str(known) if isinstance(known, str) else name)
+
+
+def tables_together(x: Any, y: Any) -> tuple[IbisEngine, list[EngineTable]]:
+    """Two tables of one connection, and what runs a query about both."""
+    packages = {type(table).__module__.partition(".")[0] for table in (x, y)}
+    if packages == {"pyspark"} and x.sparkSession is y.sparkSession:
+        backend = _spark(x)
+        x, y = (_spark_table(frame, backend) for frame in (x, y))
+    elif packages != {"ibis"} or x.get_backend() is not y.get_backend():
+        raise TypeError("x and y must both be Ibis tables, or both DataFrames, of one connection")
+    engine = IbisEngine(x.get_backend())
+    return engine, [EngineTable(x, "x", engine), EngineTable(y, "y", engine)]
 
 
 @contextmanager
@@ -138,14 +150,18 @@ def name_parts(table: str) -> list[str]:
     return [quoted.replace('""', '"') if quoted else plain for quoted, plain in parts]
 
 
-def _spark_table(frame: Any) -> Any:
-    """A DataFrame as a view of its own session."""
+def _spark(frame: Any) -> Any:
+    """The session of a DataFrame, for Ibis."""
     try:
         import ibis
 
-        backend = ibis.pyspark.connect(frame.sparkSession)
+        return ibis.pyspark.connect(frame.sparkSession)
     except ImportError as error:
         raise ImportError(f"{gist(error)}: pip install 'dkmd[spark]'") from None
+
+
+def _spark_table(frame: Any, backend: Any) -> Any:
+    """A DataFrame as a view of its own session."""
     view = f"dkmd_{id(frame):x}"
     _with_seconds(frame).createOrReplaceTempView(view)
     return backend.table(view)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 from typing import Any, Protocol
@@ -120,6 +120,15 @@ class IbisEngine:
                 return ask()
         except Exception as error:
             raise EngineError(f"{self.dialect}: {gist(error)}") from error
+
+    def batches(self, expression: Any, rows: int) -> Iterator[Columns]:
+        """What a query finds, so many rows at a time."""
+        batches = self._asked(lambda: self.backend.to_pyarrow_batches(expression, chunk_size=rows))
+        while True:
+            batch = self._asked(lambda: next(batches, None))
+            if batch is None:
+                return
+            yield {name: batch.column(name).to_numpy(False) for name in batch.schema.names}
 
     def sample(self, table: Any, view: View, rows: int) -> Columns:
         """DuckDB has a reservoir, PostgreSQL can look at some pages only; else by random order."""
@@ -252,6 +261,14 @@ class EngineTable:
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
         return {str(name): _kind(kind) for name, kind in self._table.schema().items()}
+
+    def values(self, column: str) -> Any:
+        """A column as a table of its own, of doubles."""
+        return self._table.select(**{VALUE: self._number(self._table, column)})
+
+    def is_floating(self, column: str) -> bool:
+        """Whether a column holds doubles; whole numbers and decimals have ties."""
+        return bool(self._column(self._table, column).type().is_floating())
 
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""

@@ -1,28 +1,44 @@
-"""The paper's estimator where the data are: sorted by their engine, summarised in ranges of values.
+"""The paper's estimator where the data are: in ranges of values, each sorted by its engine.
 
-Ibis tables are sorted by their database and come here as a stream, a block at a time. Spark keeps
-its rows: it puts ranges of values into partitions, each of which becomes one block there.
+A query gives ten numbers for each range of values that holds any: a RiemannBlock, and blocks
+combine in order. DuckDB, which lives in this process, hands its sorted values over instead: there
+that is quicker, and they do not travel. The same is done for weights that SQL cannot say.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dkmd.riemann import RiemannBlock, infinite_range, require_laplace
-from dkmd.sources.arrays import missing_values
+from dkmd.sources.arrays import Array, missing_values
+from dkmd.sources.bins import VALUE, Columns, exactly, floor
+from dkmd.sources.connections import tables_together
+from dkmd.sources.engines import FIT_ROWS, EngineTable
 from dkmd.witness import Witness
 
 CHUNK = 1 << 17
-"""Rows of a stream that are held at a time."""
+"""Values of a stream that are held at a time."""
 
-VALUE, SIGN, COUNT = "value", "sign", "count"
-"""Columns of the streams: a point, what it counts in the statistic, and how many rows it is."""
+WIDEST = 4.0
+"""The width of a range in σ at most: e to the power of it is what rounding errors grow by."""
+
+PER_SPREAD = 32.0
+"""Ranges between the quartiles at least, so that many can be sorted at a time."""
+
+FARTHEST = 2.0**50
+"""So many ranges from the middle, the ends of a range are no longer told apart."""
+
+IN_PROCESS = ("duckdb", "polars")
+"""Engines that share this process, so that a stream of values costs nothing."""
+
+IN_X, IN_Y = "in_x", "in_y"
+"""How many values of x and of y a row stands for."""
 
 
 @dataclass(frozen=True)
@@ -35,50 +51,78 @@ class Extent:
     high: float
 
 
-@dataclass(frozen=True)
-class Run:
-    """Blocks so far, as one, and how many rows they stand for."""
+class Run(NamedTuple):
+    """Blocks so far, as one, and how many values they stand for."""
 
     block: RiemannBlock
-    rows: int
+    values: int
 
     def followed_by(self, later: Run) -> Run:
         """This run and the one after it."""
-        return Run(self.block.combine(later.block), self.rows + later.rows)
+        return Run(self.block.combine(later.block), self.values + later.values)
+
+
+class Ranges(NamedTuple):
+    """Ranges of values that are equally wide."""
+
+    base: float
+    width: float
 
 
 def riemann_of_tables(x: Any, y: Any, witness: Witness, column: str | None) -> float:
     """``riemann`` of a column of two tables."""
     require_laplace(witness)
-    kinds = {_engine(table) for table in (x, y)}
-    if kinds == {"ibis"} and x.get_backend().name == y.get_backend().name == "pyspark":
-        x, y = (_spark_frame(table) for table in (x, y))
-        kinds = {"pyspark"}
-    if kinds == {"ibis"}:
-        return _of_ibis(x, y, witness, column)
-    if kinds == {"pyspark"}:
-        return _of_spark(x, y, witness, column)
-    raise TypeError("x and y must both be Ibis tables, or both Spark dataframes, of one connection")
+    engine, tables = tables_together(x, y)
+    columns = [_column_of(table, column) for table in tables]
+    values = [table.values(name) for table, name in zip(tables, columns, strict=True)]
+    extents = [_extent(engine.run(_ends(each))) for each in values]
+    _require_finite(extents)
+    n, m = (extent.size for extent in extents)
+    # ties are the rule among whole numbers: then they are counted where they are
+    whole = any(not t.is_floating(name) for t, name in zip(tables, columns, strict=True))
+    pooled = _pooled(values, whole)
+    ranges = None
+    if engine.dialect not in IN_PROCESS and witness.weight in WEIGHTS:
+        some = engine.sample(pooled, lambda table: table[[VALUE]], FIT_ROWS)[VALUE]
+        ranges = _fitted(np.asarray(some, dtype=np.float64), extents, witness.sigma)
+    if ranges is None:
+        runs = _streamed(engine.batches(pooled.order_by(VALUE), CHUNK), n, m, witness)
+    else:
+        found = engine.run(blocks_of_ranges(pooled, ranges, n, m, witness))
+        runs = _in_order(found, witness)
+    return _total(runs, n + m)
 
 
-def _engine(table: Any) -> str:
-    return type(table).__module__.partition(".")[0]
-
-
-def _column_of(names: Iterable[str], column: str | None, label: str) -> str:
+def _column_of(table: EngineTable, column: str | None) -> str:
     """The column that was asked for, or the only one."""
-    names = list(names)
-    if column is None and len(names) == 1:
-        return names[0]
-    if column is None:
-        raise ValueError(f"{label} has several columns, say which: {', '.join(map(repr, names))}")
-    if column not in names:
-        raise ValueError(f"{label} has no column {column!r}: it has {', '.join(map(repr, names))}")
-    return column
+    names = list(table.kinds())
+    if column is None and len(names) > 1:
+        several = ", ".join(map(repr, names))
+        raise ValueError(f"{table.name} has several columns, say which: {several}")
+    return names[0] if column is None else column
 
 
-def _require_finite(extents: tuple[Extent, Extent]) -> None:
+def _ends(values: Any) -> Any:
+    """The query behind an Extent."""
+    x = values[VALUE]
+    return values.aggregate(
+        rows=values.count(), known=x.count(), nan=x.isnan().sum(), low=x.min(), high=x.max()
+    )
+
+
+def _extent(found: Columns) -> Extent:
+    rows, known, nan = (int(found[name][0] or 0) for name in ("rows", "known", "nan"))
+    low, high = (_double(found[name][0]) for name in ("low", "high"))
+    return Extent(known - nan, rows - known + nan, low, high)
+
+
+def _double(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _require_finite(extents: Iterable[Extent]) -> None:
     """What ``riemann`` refuses of arrays: nothing at all, missing values, infinite ranges."""
+    extents = list(extents)
     for name, extent in zip("xy", extents, strict=True):
         if extent.size + extent.missing == 0:
             raise ValueError(f"{name} is empty: at least one value is needed")
@@ -90,159 +134,143 @@ def _require_finite(extents: tuple[Extent, Extent]) -> None:
         raise infinite_range(low, high)
 
 
-def _walked(batches: Iterable[tuple[Any, Any, Any]], witness: Witness) -> Iterator[Run]:
-    """Batches of points in order, each as a block: values, signs and numbers of rows."""
-    for values, signs, counts in batches:
-        z = np.ascontiguousarray(values, dtype=np.float64)
-        if z.size:
-            s = np.ascontiguousarray(signs, dtype=np.float64)
-            yield Run(RiemannBlock.of_runs(z, s, witness), int(np.sum(counts)))
+def _pooled(values: list[Any], whole: bool) -> Any:
+    """Both samples as one table, with where each value came from."""
+    x, y = (
+        table.mutate(**{IN_X: np.int64(1 - i).item(), IN_Y: np.int64(i).item()})
+        for i, table in enumerate(values)
+    )
+    both = x.union(y)
+    if not whole:
+        return both
+    return both.group_by(VALUE).aggregate(**{name: both[name].sum() for name in (IN_X, IN_Y)})
 
 
-def _total(runs: Iterable[Run], rows: int) -> float:
-    """The statistic; refused if the engine gave other rows than it had counted."""
-    whole = reduce(Run.followed_by, runs)
-    if whole.rows != rows:
-        raise RuntimeError(
-            f"{rows:,} values were counted and {whole.rows:,} read: the tables changed meanwhile"
+def _streamed(batches: Iterable[Columns], n: int, m: int, witness: Witness) -> Iterator[Run]:
+    """Blocks of values that come in order."""
+    for batch in batches:
+        z, in_x, in_y = (
+            np.ascontiguousarray(batch[name], dtype=np.float64) for name in (VALUE, IN_X, IN_Y)
         )
+        if z.size:
+            block = RiemannBlock.of_runs(z, in_x / n - in_y / m, witness)
+            yield Run(block, int(in_x.sum() + in_y.sum()))
+
+
+def _fitted(some: Array, extents: Iterable[Extent], sigma: float) -> Ranges | None:
+    """Ranges for data of which some values are known; None where there would be no end of them."""
+    low, middle, high = np.quantile(some[np.isfinite(some)], (0.25, 0.5, 0.75)).tolist()
+    width = WIDEST * sigma
+    if high > low:
+        width = min(width, (high - low) / PER_SPREAD)
+    farthest = max(max(extent.high - middle, middle - extent.low) for extent in extents)
+    return None if farthest > FARTHEST * width else Ranges(middle, width)
+
+
+def blocks_of_ranges(pooled: Any, ranges: Ranges, n: int, m: int, witness: Witness) -> Any:
+    """The query: what a RiemannBlock is made of, for every range that holds a value.
+
+    The statistic is Σ_k c_k·Σ_i s_i e^{−|z_i − z_k|/σ}. With g_i = e^{(z_i − origin)/σ} the inner
+    sum is Σ_{i ≤ k} s_i g_i / g_k + g_k·Σ_{i > k} s_i / g_i: two running sums, F and G, of which
+    the second is taken from its total. Ties may stand in any order, but in one.
+    """
+    import ibis
+
+    z, sigma = pooled[VALUE], exactly(witness.sigma)
+    base, width = exactly(ranges.base), exactly(ranges.width)
+    rows = pooled.mutate(place=floor((z - base) / width))
+    rows = rows.mutate(
+        origin=base + rows.place * width,
+        s=rows[IN_X] * exactly(1.0 / n) - rows[IN_Y] * exactly(1.0 / m),
+    )
+    rows = rows.mutate(g=((rows[VALUE] - rows.origin) / sigma).exp())
+    sorted_by = {"group_by": rows.place, "order_by": rows[VALUE]}
+    gap = rows[VALUE] - rows[VALUE].lag().over(**sorted_by)
+    running = ibis.cumulative_window(**sorted_by)
+    rows = rows.mutate(
+        c=gap.fill_null(0.0) * WEIGHTS[str(witness.weight)](rows[VALUE], witness),
+        f=(rows.s * rows.g).sum().over(running),
+        b=(rows.s / rows.g).sum().over(running),
+    )
+    return rows.group_by(rows.place).aggregate(
+        values=(rows[IN_X] + rows[IN_Y]).sum(),
+        origin=rows.origin.min(),
+        low=rows[VALUE].min(),
+        high=rows[VALUE].max(),
+        inside=(rows.c * (rows.f / rows.g - rows.b * rows.g)).sum(),
+        signs_up=(rows.s * rows.g).sum(),
+        steps_up=(rows.c * rows.g).sum(),
+        signs_down=(rows.s / rows.g).sum(),
+        steps_down=(rows.c / rows.g).sum(),
+    )
+
+
+def _in_order(found: Columns, witness: Witness) -> Iterator[Run]:
+    """The blocks of a query, from the left."""
+    columns = {name: np.asarray(column, dtype=np.float64) for name, column in found.items()}
+    for at in np.argsort(columns["low"]).tolist():
+        yield _run({name: float(column[at]) for name, column in columns.items()}, witness)
+
+
+def _run(row: Mapping[str, float], witness: Witness) -> Run:
+    low, high, sigma = row["low"], row["high"], witness.sigma
+    at_low = math.exp((low - row["origin"]) / sigma)
+    at_high = math.exp((row["origin"] - high) / sigma)
+    block = RiemannBlock(
+        first=low,
+        last=high,
+        first_weight=float(witness.weigh(low)),
+        total=row["inside"] + row["signs_down"] * row["steps_up"],
+        signs_at_last=row["signs_up"] * at_high,
+        steps_at_last=row["steps_up"] * at_high,
+        signs_at_first=row["signs_down"] * at_low,
+        steps_at_first=row["steps_down"] * at_low,
+        sigma=sigma,
+    )
+    return Run(block, int(row["values"]))
+
+
+def _total(runs: Iterable[Run], values: int) -> float:
+    """The statistic; refused if the engine gave other values than it had counted."""
+    whole = reduce(Run.followed_by, runs)
+    if whole.values != values:
+        counted = f"{values:,} values were counted and {whole.values:,} read"
+        raise RuntimeError(f"{counted}: the tables changed meanwhile")
     return whole.block.total
 
 
-def _of_ibis(x: Any, y: Any, witness: Witness, column: str | None) -> float:
-    """One query for the extents, one that is sorted by the database and read as a stream."""
-    if x.get_backend() is not y.get_backend():
-        raise TypeError("x and y must be tables of one connection")
-    sides = [_ibis_numbers(table, column, name) for table, name in ((x, "x"), (y, "y"))]
-    extents = (_ibis_extent(sides[0][0]), _ibis_extent(sides[1][0]))
-    _require_finite(extents)
-    n, m = (extent.size for extent in extents)
-    parts = [
-        table.mutate(in_x=np.int64(1 - i).item(), in_y=np.int64(i).item())
-        for i, (table, _) in enumerate(sides)
-    ]
-    both = parts[0].union(parts[1])
-    if any(whole for _, whole in sides):  # ties are the rule: count them where they are
-        both = both.group_by(VALUE).agg(in_x=both.in_x.sum(), in_y=both.in_y.sum())
-    stream = x.get_backend().to_pyarrow_batches(both.order_by(VALUE), chunk_size=CHUNK)
-
-    def batches() -> Iterator[tuple[Any, Any, Any]]:
-        for batch in stream:
-            value, in_x, in_y = (
-                batch.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
-                for name in (VALUE, "in_x", "in_y")
-            )
-            yield value, in_x / n - in_y / m, in_x + in_y
-
-    return _total(_walked(batches(), witness), n + m)
+def _tanh(z: Any, witness: Witness) -> Any:
+    """1 − 2/(e^{2u} + 1): not every engine has a tanh, and some stop where e^{2u} overflows."""
+    return exactly(1.0) - exactly(2.0) / ((_near(z, witness, 20.0) * 2.0).exp() + exactly(1.0))
 
 
-def _ibis_numbers(table: Any, column: str | None, label: str) -> tuple[Any, bool]:
-    """A table of one column of doubles, and whether they were exact numbers with ties."""
-    name = _column_of(table.columns, column, label)
-    values = table[name]
-    kind = values.type()
-    if kind.is_boolean():
-        values = values.cast("int8")
-    elif not kind.is_numeric():
-        raise TypeError(f"{label}, column {name!r} holds {kind}, not numbers")
-    return table.select(**{VALUE: values.cast("float64")}), not kind.is_floating()
+def _algebraic(z: Any, witness: Witness) -> Any:
+    u = _near(z, witness, 2.0**28)
+    return u / (u * u + exactly(1.0)).sqrt()
 
 
-def _ibis_extent(table: Any) -> Extent:
-    value = table[VALUE]
-    query = table.aggregate(
-        rows=table.count(),
-        known=value.count(),
-        nan=value.isnan().sum(),
-        low=value.min(),
-        high=value.max(),
+def _linear(z: Any, witness: Witness) -> Any:
+    return z - exactly(witness.center)
+
+
+def _sign(z: Any, witness: Witness) -> Any:
+    return _linear(z, witness).sign()
+
+
+def _near(z: Any, witness: Witness, reach: float) -> Any:
+    """(z − center)/tau, as far as the weight is not yet at its limit."""
+    import ibis
+
+    low, high = (exactly(witness.center + side * reach * witness.tau) for side in (-1.0, 1.0))
+    return (ibis.least(ibis.greatest(z, low), high) - exactly(witness.center)) / exactly(
+        witness.tau
     )
-    (row,) = query.to_pyarrow().to_pylist()
-    nan = int(row["nan"] or 0)
-    low, high = (math.nan if row[end] is None else float(row[end]) for end in ("low", "high"))
-    return Extent(int(row["known"]) - nan, int(row["rows"]) - int(row["known"]) + nan, low, high)
 
 
-def _spark_frame(table: Any) -> Any:
-    """An Ibis table of Spark as a dataframe of Spark."""
-    backend = table.get_backend()
-    return backend.raw_sql(backend.compile(table))
-
-
-def _of_spark(x: Any, y: Any, witness: Witness, column: str | None) -> float:
-    """Ranges of values as partitions, each sorted and summarised by the executor that has it."""
-    from pyspark.sql import functions as f
-
-    sides = [_spark_numbers(frame, column, name) for frame, name in ((x, "x"), (y, "y"))]
-    extents = (_spark_extent(sides[0]), _spark_extent(sides[1]))
-    _require_finite(extents)
-    n, m = (extent.size for extent in extents)
-    parts = [
-        side.withColumn(SIGN, f.lit(sign))
-        for side, sign in zip(sides, (1 / n, -1 / m), strict=True)
-    ]
-    # equal values never lie in two ranges
-    ranged = parts[0].union(parts[1]).repartitionByRange(VALUE).sortWithinPartitions(VALUE)
-    schema = ", ".join([*(f"{name} double" for name in RiemannBlock.__slots__), "rows long"])
-    try:
-        found = ranged.mapInArrow(_partition_block(witness), schema).collect()
-    except Exception as error:
-        if "No module named 'dkmd'" in str(error):
-            where = "the Python of Spark's executors has no dkmd: install it there (PYSPARK_PYTHON)"
-            raise RuntimeError(where) from None
-        raise
-    runs = [Run(RiemannBlock(*row[:-1]), row[-1]) for row in found]
-    return _total(sorted(runs, key=lambda run: run.block.first), n + m)
-
-
-def _spark_numbers(frame: Any, column: str | None, label: str) -> Any:
-    from pyspark.sql import functions as f
-    from pyspark.sql import types as t
-
-    name = _column_of(frame.columns, column, label)
-    kind = frame.schema[name].dataType
-    if not isinstance(kind, t.NumericType | t.BooleanType):
-        raise TypeError(f"{label}, column {name!r} holds {kind.simpleString()}, not numbers")
-    escaped = name.replace("`", "``")
-    return frame.select(f.col(f"`{escaped}`").cast("double").alias(VALUE))
-
-
-def _spark_extent(frame: Any) -> Extent:
-    from pyspark.sql import functions as f
-
-    value = f.col(VALUE)
-    gone = value.isNull() | f.isnan(value)
-    row = frame.select(
-        f.count(f.lit(1)), f.sum(gone.cast("long")), f.min(value), f.max(value)
-    ).first()
-    rows, missing = int(row[0]), int(row[1] or 0)
-    low, high = (math.nan if end is None else float(end) for end in row[2:])
-    return Extent(rows - missing, missing, low, high)
-
-
-def _partition_block(witness: Witness) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What an executor does with the Arrow batches of a sorted partition: one row, its block."""
-
-    def summarise(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        points = (
-            (batch.column(0).to_numpy(), batch.column(1).to_numpy(), batch.num_rows)
-            for batch in batches
-        )
-        runs = list(_combined(_walked(points, witness)))
-        rows = [asdict(run.block) | {"rows": run.rows} for run in runs]
-        if rows:
-            yield pa.RecordBatch.from_pylist(rows)
-
-    return summarise
-
-
-def _combined(runs: Iterable[Run]) -> Iterator[Run]:
-    """All runs as one; none for none."""
-    whole: Run | None = None
-    for run in runs:
-        whole = run if whole is None else whole.followed_by(run)
-    if whole is not None:
-        yield whole
+WEIGHTS: Mapping[str, Callable[[Any, Witness], Any]] = {
+    "tanh": _tanh,
+    "algebraic": _algebraic,
+    "linear": _linear,
+    "sign": _sign,
+}
+"""Weights that can be said in SQL; it has no erf, and knows no function of ours."""
