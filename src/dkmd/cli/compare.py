@@ -39,10 +39,15 @@ def compare(
         ),
     ] = None,
     column: Column = None,
-    by: Annotated[str | None, typer.Option(help="Column that tells the samples apart.")] = None,
-    reference: Annotated[str | None, typer.Option(help="Level of --by to compare with.")] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column that tells the samples apart.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Level of --by to compare with.")
+    ] = None,
     current: Annotated[
-        str | None, typer.Option(help="Level of --by to compare; all others by default.")
+        str | None,
+        typer.Option(metavar="LEVEL", help="Level of --by to compare; all others by default."),
     ] = None,
     margin: Margin = None,
     groups: Groups = None,

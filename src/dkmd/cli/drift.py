@@ -26,11 +26,17 @@ from dkmd.cli.show import progress, show_answer, show_json, write_report
 
 
 def drift(
-    reference: Annotated[str | None, typer.Argument(help="Table to compare with.")] = None,
-    current: Annotated[str | None, typer.Argument(help="Table to compare.")] = None,
+    reference: Annotated[
+        str | None, typer.Argument(metavar="REFERENCE", help="Table to compare with.")
+    ] = None,
+    current: Annotated[
+        str | None, typer.Argument(metavar="CURRENT", help="Table to compare.")
+    ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", "-c", help="Columns, one option each; all by default."),
+        typer.Option(
+            "--column", "-c", metavar="NAME", help="Columns, one option each; all by default."
+        ),
     ] = None,
     margin: Margin = None,
     groups: Groups = None,

@@ -29,29 +29,41 @@ class Inconclusive(StrEnum):
 
 
 def gate(
-    reference: Annotated[str, typer.Argument(help="Benchmarks of the build to compare with.")],
-    current: Annotated[str, typer.Argument(help="Benchmarks of the build to judge.")],
+    reference: Annotated[
+        str, typer.Argument(metavar="REFERENCE", help="Benchmarks of the build to compare with.")
+    ],
+    current: Annotated[
+        str, typer.Argument(metavar="CURRENT", help="Benchmarks of the build to judge.")
+    ],
     margin: Annotated[
-        str, typer.Option(help="Change that does not matter: 2%, a number in data units, 0.1sd.")
+        str,
+        typer.Option(
+            metavar="AMOUNT", help="Change that does not matter: 2%, a number in data units, 0.1sd."
+        ),
     ] = "5%",
     worse: Annotated[Worse, typer.Option(help="The bad direction.")] = Worse.INCREASE,
     column: Annotated[
-        str | None, typer.Option("--column", "-c", help="In a table: the column to judge.")
+        str | None,
+        typer.Option("--column", "-c", metavar="NAME", help="In a table: the column to judge."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="In a table: the column with the benchmarks' names.")
+        str | None,
+        typer.Option(metavar="NAME", help="In a table: the column with the benchmarks' names."),
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(help="In a table: the column that tells processes apart.")
+        str | None,
+        typer.Option(metavar="NAME", help="In a table: the column that tells processes apart."),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="Probability of a false alarm over all benchmarks.")
+        float,
+        typer.Option(metavar="LEVEL", help="Probability of a false alarm over all benchmarks."),
     ] = 0.05,
     inconclusive: Annotated[
         Inconclusive, typer.Option(help="Exit as pass (0) or fail (1) when inconclusive.")
     ] = Inconclusive.THREE,
     markdown: Annotated[
-        Path | None, typer.Option(help="Also write a summary for a pull request to this file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a summary for a pull request to this file."),
     ] = None,
     report: Report = None,
     json: Json = False,

@@ -14,23 +14,40 @@ import typer
 from dkmd.calls import without_password
 
 Column = Annotated[
-    str | None, typer.Option("--column", "-c", help="Column to compare; the only numeric one.")
+    str | None,
+    typer.Option(
+        "--column",
+        "-c",
+        metavar="NAME",
+        help="Column to compare; may be left out where only one is numeric.",
+    ),
 ]
 Margin = Annotated[
     str | None,
-    typer.Option(help="Shifts that do not matter: a number in data units, 3%, or 0.1sd."),
+    typer.Option(
+        metavar="AMOUNT", help="Shifts that do not matter: a number in data units, 3%, or 0.1sd."
+    ),
 ]
 Groups = Annotated[
     str | None,
-    typer.Option(help="Column that tells which values are repeated measurements (user, host)."),
+    typer.Option(
+        metavar="NAME",
+        help="Column that tells which values are repeated measurements (user, host).",
+    ),
 ]
 Alpha = Annotated[
-    float, typer.Option(help="Level: intervals have confidence 1 - alpha, p-values count below it.")
+    float,
+    typer.Option(
+        metavar="LEVEL", help="Intervals have confidence 1 - alpha; p-values count below it."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Report = Annotated[
     Path | None,
-    typer.Option(help="Also write a page with figures to this file: HTML that needs no network."),
+    typer.Option(
+        metavar="FILE",
+        help="Also write a page with figures to this file: HTML that needs no network.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, in one line.")]
 
@@ -42,7 +59,9 @@ Connect = Annotated[
 ]
 Tables = Annotated[
     list[str] | None,
-    typer.Option("--table", help="Table of the database (schema.table); twice for two."),
+    typer.Option(
+        "--table", metavar="NAME", help="Table of the database (schema.table); twice for two."
+    ),
 ]
 Rows = Annotated[
     str | None,
@@ -50,7 +69,10 @@ Rows = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(help="Memory that reading files may take, such as 2GB; the rest goes to disk."),
+    typer.Option(
+        metavar="SIZE",
+        help="Memory that reading files may take, such as 2GB; the rest goes to disk.",
+    ),
 ]
 
 

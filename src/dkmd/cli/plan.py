@@ -14,13 +14,22 @@ if TYPE_CHECKING:
 
 
 def plan(
-    pilot: Annotated[str, typer.Argument(help="Data like those to come: a file or a summary.")],
+    pilot: Annotated[
+        str, typer.Argument(metavar="PILOT", help="Data like those to come: a file or a summary.")
+    ],
     column: Column = None,
     shift: Annotated[
-        str | None, typer.Option(help="Shift to be shown: a number in data units, 3%, or 0.1sd.")
+        str | None,
+        typer.Option(
+            metavar="AMOUNT", help="Shift to be shown: a number in data units, 3%, or 0.1sd."
+        ),
     ] = None,
-    n: Annotated[int | None, typer.Option("-n", min=2, help="Values on each side.")] = None,
-    power: Annotated[float, typer.Option(help="Probability of showing the shift.")] = 0.8,
+    n: Annotated[
+        int | None, typer.Option("-n", metavar="COUNT", min=2, help="Values on each side.")
+    ] = None,
+    power: Annotated[
+        float, typer.Option(metavar="PROBABILITY", help="Probability of showing the shift.")
+    ] = 0.8,
     alpha: Alpha = 0.05,
     json: Json = False,
     quiet: Quiet = False,

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("dkmd-paper"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the report.")] = Path(
+        "dkmd-paper"
+    ),
     only: Annotated[
         str,
         typer.Option(
@@ -25,9 +27,12 @@ def reproduce(
         ),
     ] = "",
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the trials.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, other samples.")] = 2026,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Another seed, other samples.")
+    ] = 2026,
     markdown: Annotated[
-        Path | None, typer.Option(help="Also write the report as Markdown, for docs.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the report as Markdown, for docs."),
     ] = None,
 ) -> int:
     """Run every experiment of the paper and set its printed numbers beside ours.

@@ -23,11 +23,14 @@ def sql(
     dialect: Annotated[
         str,
         typer.Option(
-            help="bigquery, clickhouse, databricks, duckdb, postgres, snowflake, spark or trino."
+            metavar="NAME",
+            help="bigquery, clickhouse, databricks, duckdb, postgres, snowflake, spark or trino.",
         ),
     ],
     column: Column = None,
-    by: Annotated[str | None, typer.Option(help="Column that tells the samples apart.")] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column that tells the samples apart.")
+    ] = None,
     grid: Annotated[
         str | None,
         typer.Option(

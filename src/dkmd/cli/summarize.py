@@ -12,12 +12,16 @@ from dkmd.cli.show import show_answer, show_json, working
 
 
 def summarize(
-    file: Annotated[str, typer.Argument(help="Data file, folder, pattern, or - .")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Summary to write: NAME.dkmd.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Data file, folder, pattern, or - .")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Summary to write: NAME.dkmd.")
+    ],
     column: Column = None,
     like: Annotated[
         Path | None,
-        typer.Option(help="A summary whose grid to use, so that the two can be compared."),
+        typer.Option(
+            metavar="FILE", help="A summary whose grid to use, so that the two can be compared."
+        ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
