@@ -145,11 +145,12 @@ def compare(
 
     Parameters
     ----------
-    reference, current : array_like, column, frame, Summary or path
-        Numbers, booleans or durations (as seconds) in lists, arrays or columns of pandas, polars
-        and pyarrow; frames with a ``column``; a Summary; the path of a data file or of a saved
-        summary. An array beside a Summary is binned on its grid. For a long table: levels of
-        ``by``.
+    reference, current : array_like, column, frame, table, Summary, path or URL
+        Numbers, booleans or durations (as seconds) in lists, arrays or columns of pandas, polars,
+        pyarrow and dask; frames with a ``column``; tables of Ibis, DataFrames of Spark and
+        relations of DuckDB, whose data stay where they are; a Summary; the path of a data file or
+        of a saved summary. An array beside a Summary is binned on its grid. For a long table:
+        levels of ``by``.
     column : str, optional
         Of frames and files; the only numeric one by default.
     by : str, optional
@@ -324,8 +325,9 @@ def drift(
 
     Parameters
     ----------
-    reference, current : frame or path
-        Frames of pandas, polars or pyarrow; data files.
+    reference, current : frame, table or path
+        Frames of pandas, polars, pyarrow or dask; tables of Ibis, DataFrames of Spark, relations of
+        DuckDB; data files.
     columns : sequence of str, optional
         All numeric columns that both have, by default.
     margin, groups, alpha, scale, nan_policy
