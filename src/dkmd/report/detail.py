@@ -65,7 +65,7 @@ def name(text: str) -> str:
     return f"<bdi>{escape(text)}</bdi>"
 
 
-def _narrow(text: str) -> str:
+def narrow(text: str) -> str:
     """A name for a small space: it may break where its words end."""
     return f"<bdi>{re.sub(r'(?<=[_./-])(?=.)', '<wbr>', escape(text))}</bdi>"
 
@@ -88,8 +88,8 @@ def _turns(text: str) -> bool:
 def legend(row: Row) -> str:
     """Which colour is which sample."""
     return (
-        f'<p class="legend"><span class="key ref"></span>{name(row.reference.label)} '
-        f'<span class="key now"></span>{name(row.current.label)}</p>'
+        f'<p class="legend"><span class="ref">{name(row.reference.label)}</span> '
+        f'<span class="now">{name(row.current.label)}</span></p>'
     )
 
 
@@ -165,7 +165,7 @@ def _numbers(row: Row) -> str:
         moved = _cell(signed(new - old, old, new), new - old)
         lines.append((f"{q:.0%}", _plain(old), _plain(new), moved))
     lines += _missing(before, after)
-    return _table(("", _narrow(before.label), _narrow(after.label), "difference"), lines)
+    return _table(("", narrow(before.label), narrow(after.label), "difference"), lines)
 
 
 def _missing(before: SampleFacts, after: SampleFacts) -> Iterator[tuple[str, str, str, str]]:
