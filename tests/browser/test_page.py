@@ -309,7 +309,9 @@ def test_cells_hold_what_they_show(opened: Open, name: str, width: int) -> None:
         """cells => cells.map(cell => {
             const range = document.createRange(); range.selectNodeContents(cell);
             const [inner, outer] = [range, cell].map(part => part.getBoundingClientRect());
-            const more = Math.max(inner.right - outer.right, outer.left - inner.left);
+            const looks = getComputedStyle(cell);
+            const more = Math.max(inner.right - outer.right + parseFloat(looks.paddingRight),
+                outer.left + parseFloat(looks.paddingLeft) - inner.left);
             return [cell.innerText, inner.width ? more : 0]; })"""
     )
     assert [cell for cell in beyond if cell[1] > 0.5] == []

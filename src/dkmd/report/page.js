@@ -39,7 +39,7 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("hashchange", follow);
   follow();
 
-  const other = {ascending: "descending", descending: "ascending"};
+  const turned = {ascending: "descending", descending: "ascending"};
   function value(body, column) {
     const cell = body.rows[0].cells[column];
     return column ? parseFloat(cell.dataset.v) : cell.textContent.trim();
@@ -50,9 +50,12 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   // first as the heading says, then the other way round, then as it was
   function sort(column) {
-    const {dataset: {sort: first}, ariaSort: was} = heads[column];
-    const now = was === "none" ? first : was === first ? other[first] : "none";
-    heads.forEach((head, i) => { if (head.ariaSort) head.ariaSort = i === column ? now : "none"; });
+    const first = heads[column].dataset.sort;
+    const was = heads[column].getAttribute("aria-sort");
+    const now = was === "none" ? first : was === first ? turned[first] : "none";
+    heads.forEach((head, i) => {
+      if (head.dataset.sort) head.setAttribute("aria-sort", i === column ? now : "none");
+    });
     const entries = rows.map((body) => ({body, key: value(body, column)}));
     if (now !== "none") entries.sort(compare(column, now === "ascending" ? 1 : -1));
     table.append(...entries.map((entry) => entry.body));
@@ -64,7 +67,7 @@ document.addEventListener("DOMContentLoaded", () => {
     button.append(...head.firstElementChild.childNodes);
     button.addEventListener("click", () => sort(column));
     head.firstElementChild.replaceWith(button);
-    head.ariaSort = "none";
+    head.setAttribute("aria-sort", "none");
   });
 
   if (tools) {
