@@ -73,7 +73,7 @@ class Row:
     @cached_property
     def curves(self) -> Curves | None:
         """What its figures are drawn from; None where nothing could be compared."""
-        return None if self.outcome is None else curves_of(self.outcome)
+        return None if self.outcome is None else curves_of(self.outcome, self.values)
 
     @property
     def scales(self) -> Measured:
