@@ -112,6 +112,29 @@ def test_many_zeros_are_a_bar_beside_a_density() -> None:
     assert np.trapezoid(curves.current.density, curves.x) == pytest.approx(0.1, abs=0.03)
 
 
+def test_peaks_are_drawn_as_narrow_as_they_are() -> None:
+    """Two peaks in one sample, and two samples far apart, whose quartiles share a bin."""
+    rng = np.random.default_rng(5)
+    two = [rng.normal(0, 1, 1000) + 50.0 * (rng.random(1000) < 0.5) for _ in range(2)]
+    for y, x in (two, (rng.normal(0, 1, 1000), rng.normal(1000, 1, 1000))):
+        curves = _curves(y, x)
+        density, step = curves.reference.density, curves.x[1] - curves.x[0]
+        high = np.count_nonzero(density > 0.5 * density.max()) * step
+        assert high < max(12.0, 4.0 * step)
+
+
+def test_most_of_both_samples_is_in_the_window() -> None:
+    rng = np.random.default_rng(6)
+    for y, x in (
+        (np.full(1000, 5.0), rng.normal(5, 3, 1000)),
+        (rng.normal(0, 0.1, 1000), rng.normal(0, 100, 1000)),
+        (rng.choice([1.0, 2.0, 3.0, 40.0], 1000, p=[0.3, 0.3, 0.24, 0.16]), rng.normal(2, 1, 1000)),
+    ):
+        curves = _curves(y, x)
+        for shape in (curves.reference, curves.current):
+            assert shape.below + shape.above <= 100
+
+
 def test_whole_numbers_over_a_wide_range_draw_no_comb() -> None:
     rng = np.random.default_rng(6)
     curves = _curves(rng.integers(0, 300, 20_000), rng.integers(10, 310, 20_000))
