@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 
 import dkmd
@@ -262,6 +263,16 @@ def test_notebook_and_plot_show_the_curves_of_the_page() -> None:
     shown = answer._repr_html_()
     assert drawings.density(curves, colours.in_notebook("up")) in shown
     assert drawings.cdf(curves, colours.in_notebook("up")) in shown
+
+
+def test_several_comparisons_have_bars_and_sparklines_in_a_notebook() -> None:
+    rng = np.random.default_rng(3)
+    old = pd.DataFrame({"a<b": rng.normal(size=300), "same": np.ones(300)})
+    new = old.assign(**{"a<b": old["a<b"] + 1.0})
+    text = dkmd.drift(old, new)._repr_html_()
+    assert "a&lt;b" in text
+    assert text.count("<svg") == 1 + 2 + 1  # an axis, a bar each, and one that can be drawn
+    assert 'class="' not in text
 
 
 def test_counts_are_plotted_as_bars() -> None:

@@ -165,6 +165,12 @@ def interval_bar(
     return drawing(BAR_WIDTH, BAR_HEIGHT, parts, label)
 
 
+def common_extent(reaches: Sequence[float]) -> float:
+    """Where the axis of several interval bars ends: most fit, the others get an arrow."""
+    usual = float(np.quantile(reaches, 0.75)) if reaches else 0.0
+    return 1.05 * min(max(reaches, default=0.0), 4.0 * usual or math.inf) or 1.0
+
+
 def interval_scale(extent: float, percent: bool, paint: Paint) -> str:
     """The axis that all interval bars of a page share."""
     across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)

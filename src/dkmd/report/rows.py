@@ -18,7 +18,7 @@ from dkmd.calls import Call
 from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts, plain_margin
 from dkmd.facts import facts_of
 from dkmd.figures.curves import Curves, curves_of
-from dkmd.figures.drawings import kind_of
+from dkmd.figures.drawings import common_extent, kind_of
 from dkmd.gate import NOT_WORSE, WORSE, Gate, GateRow
 from dkmd.margins import Margin, parse_margin
 from dkmd.opinions import Opinion, Opinions, direction_of, opinions
@@ -150,8 +150,7 @@ class Contents:
         for row in self.rows:
             ends = (*self.measured(row).interval, *row.band(self.in_percent))
             reach.append(max((abs(e) for e in ends if math.isfinite(e)), default=0.0))
-        usual = float(np.quantile(reach, 0.75)) if reach else 0.0
-        return 1.05 * min(max(reach, default=0.0), 4.0 * usual or math.inf) or 1.0
+        return common_extent(reach)
 
     def measured(self, row: Row) -> Measured:
         """The shift of a row in the measure of the interval bars."""
