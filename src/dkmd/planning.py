@@ -140,12 +140,12 @@ class _Plan:
 
     def pair(self, shift: float, n: float, m: float) -> Pair:
         """The moved pilot and the pilot, with the scale that samples of n and m would have."""
-        (values, weights), side, zero = self._pooled
+        (values, weights), side, zero, grid = self._pooled
         moved = side._replace(offset=side.offset + shift)
         points = Points(
             np.concatenate([values + shift, values]), np.concatenate([weights, weights])
         )
-        both = Pooled(points, moved.joined(side), zero)
+        both = Pooled(points, moved.joined(side), zero, grid)
         width = scale_of(both, self._scale, (n, m), self._origin).width
         return Pair(moved, side, Witness(width, width), self._origin, False)
 
