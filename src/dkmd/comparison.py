@@ -27,7 +27,7 @@ from dkmd.wording import (
     html_page,
     level_of,
     percent,
-    plain,
+    plain_pair,
     probability,
     short_p,
     signed,
@@ -99,6 +99,8 @@ class Comparison:
         In percent, worked out on logarithms; None unless all values are positive and at hand.
     statistic, pvalue, df : float
         Of the test behind it.
+    adjusted_pvalue : float or None
+        Among several comparisons: adjusted for their number, and then what the verdict rests on.
     reference, current : SampleFacts
         Sizes, NaN, infinite values, centres and quantiles.
     warnings : tuple of str
@@ -125,6 +127,7 @@ class Comparison:
     current: SampleFacts
     warnings: tuple[str, ...]
     result: DkmdResult = field(repr=False)
+    adjusted_pvalue: float | None = None
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """Reference and current, where they are held."""
     call: Call | None = field(default=None, repr=False, compare=False)
@@ -134,6 +137,12 @@ class Comparison:
     def shift_in_scales(self) -> float:
         """The shift in units of the robust scale of the pooled data."""
         return self.shift / self.scale if self.scale > 0.0 else math.nan
+
+    @property
+    def interval_in_scales(self) -> tuple[float, float]:
+        """The interval of the shift in the same units."""
+        scale = self.scale if self.scale > 0.0 else math.nan
+        return self.shift_interval.low / scale, self.shift_interval.high / scale
 
     def peers(self) -> Opinions:
         """What mean difference, Welch, Mann-Whitney, KS and MMD² would say, in one table."""
@@ -185,6 +194,18 @@ class Comparison:
         """The same answer, knowing how it was asked for."""
         return replace(self, call=call)
 
+    def among_several(self, adjusted_pvalue: float) -> Self:
+        """The same as one of several: a change that their number may explain is none."""
+        clear = adjusted_pvalue < self.alpha or self.verdict == "equivalent"
+        verdict = self.verdict if clear else "inconclusive"
+        return replace(self, adjusted_pvalue=adjusted_pvalue, verdict=verdict)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether there was a change at all: p, or the adjusted p, is below alpha."""
+        decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
+        return decides < self.alpha
+
     def plot(self, ax: Any = None, kind: str = "density") -> Any:
         """Both distributions, their centres and the shift; needs matplotlib (dkmd[plot]).
 
@@ -193,7 +214,7 @@ class Comparison:
         from dkmd.plot import entitle, plot_pair
 
         labels = (self.reference.label, self.current.label)
-        axes = plot_pair(self.result, labels, self.verdict, self.unit, ax, kind)
+        axes = plot_pair(self.result, labels, self.verdict, self.unit, ax, kind, self.values)
         axes.set_xlabel(f"{self.name} ({self.unit})" if self.unit else self.name)
         entitle(axes, self.headline())
         return axes
@@ -209,14 +230,13 @@ class Comparison:
             ("values", count(before.size), count(after.size), ""),
             (
                 "centre",
-                plain(before.center),
-                plain(after.center),
+                *plain_pair(before.center, after.center),
                 amount(self.shift, self.unit),
             ),
         ]
         for q in QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
-            rows.append((f"{q:.0%}", plain(old), plain(new), signed(new - old, old, new)))
+            rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
         for what, name in (("NaN, left out", "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
             old, new = getattr(before, name), getattr(after, name)
             if old or new:
@@ -231,7 +251,7 @@ class Comparison:
 
         outcome = self.result.outcome()
         labels = (self.reference.label, self.current.label)
-        drawn = pictures(outcome, self.verdict, labels, self.unit)
+        drawn = pictures(outcome, self.verdict, labels, self.unit, self.values)
         return html_page(self.headline(), self.table(), self.warnings, drawn)
 
     def table(self) -> list[tuple[str, ...]]:
@@ -249,7 +269,7 @@ class Comparison:
             return f"{self.name} is EQUIVALENT up to {within}: {self._numbers()}."
         if math.isnan(self.shift):
             return f"{self.name} cannot be compared."
-        if self.pvalue < self.alpha:
+        if self.is_clear:
             word = "higher" if self.shift > 0.0 else "lower"
             margin = plain_margin(self.margin, self.unit)
             return (
@@ -268,11 +288,17 @@ class Comparison:
 
     def _evidence(self) -> str:
         sizes = f"n = {count(self.reference.size)} and {count(self.current.size)}"
-        return f"{probability(self.pvalue)}, {sizes}."
+        p = probability(self.pvalue)
+        if self.adjusted_pvalue is not None:
+            p += f" (adjusted {short_p(self.adjusted_pvalue) or 'unknown'})"
+        return f"{p}, {sizes}."
 
 
 class Comparisons(Mapping[str, Comparison]):
     """Several comparisons by name: one per level of a column, or one per column.
+
+    Their verdicts take their number into account: where the adjusted p-value does not show a
+    change, none is claimed.
 
     Attributes
     ----------
@@ -284,7 +310,8 @@ class Comparisons(Mapping[str, Comparison]):
     ROWS = ""
 
     def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
-        self._comparisons = dict(comparisons)
+        adjusted = _adjusted({name: c.pvalue for name, c in comparisons.items()})
+        self._comparisons = {n: c.among_several(adjusted[n]) for n, c in comparisons.items()}
         self.alpha = alpha
         self.call: Call | None = None
 
@@ -300,17 +327,18 @@ class Comparisons(Mapping[str, Comparison]):
     @cached_property
     def adjusted_pvalues(self) -> dict[str, float]:
         """p-values adjusted for their number (Benjamini–Hochberg); NaN where there is none."""
-        from scipy.stats import false_discovery_control
-
-        known = {n: c.pvalue for n, c in self.items() if not math.isnan(c.pvalue)}
-        adjusted = false_discovery_control(list(known.values())) if known else ()
-        found = dict(zip(known, (float(p) for p in adjusted), strict=True))
-        return {name: found.get(name, math.nan) for name in self}
+        known = {name: comparison.adjusted_pvalue for name, comparison in self.items()}
+        return {name: math.nan if p is None else p for name, p in known.items()}
 
     @property
     def changed(self) -> list[str]:
         """Those whose adjusted p-value is below alpha."""
-        return [name for name in self if self.adjusted_pvalues[name] < self.alpha]
+        return [name for name in self if self[name].is_clear]
+
+    @property
+    def beyond(self) -> list[str]:
+        """Those of ``changed`` that moved by more than the margin."""
+        return [name for name in self.changed if self[name].verdict in ("increase", "decrease")]
 
     def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
         """Write a page with a row for each: one HTML file that needs nothing else.
@@ -340,13 +368,17 @@ class Comparisons(Mapping[str, Comparison]):
 
     def headline(self) -> str:
         """How many changed, by name."""
-        names = f": {', '.join(self.changed)}" if self.changed else ""
-        return f"{self.tally()}{names}."
+        named = ", ".join(self.beyond)
+        return f"{self.tally()}{named and f': {named}'}."
 
     def tally(self) -> str:
-        """How many changed."""
+        """How many changed, and how many of them by more than the margin, if there is one."""
         what = f"{len(self.changed)} of {len(self)} {self.ROWS}".strip()
-        return f"{what} changed (false-discovery rate {self.alpha:g})"
+        told = f"{what} changed (false-discovery rate {self.alpha:g})"
+        some = next(iter(self.values()))
+        if not some.margin or not self.changed:
+            return told
+        return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
 
     def to_dict(self) -> dict[str, Any]:
         """Every comparison with its adjusted p-value, in order."""
@@ -376,7 +408,13 @@ class Comparisons(Mapping[str, Comparison]):
         return f"<{type(self).__name__}: {self.headline()}>"
 
     def _repr_html_(self) -> str:
-        return html_page(self.headline(), self.table(), self.notes())
+        from dkmd.figures.notebook import Line, overview
+
+        lines = [
+            Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
+            for c in self.values()
+        ]
+        return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
 
     def _entry(self, name: str) -> dict[str, Any]:
         adjusted = {"adjusted_pvalue": self.adjusted_pvalues[name]}
@@ -435,6 +473,16 @@ class Drift(Comparisons):
         before, after = c.reference.nan_share, c.current.nan_share
         share = f"{before:.1%} → {after:.1%}" if before or after else ""
         return *super()._row(name, c), share
+
+
+def _adjusted(pvalues: Mapping[str, float]) -> dict[str, float]:
+    """Benjamini–Hochberg; NaN stays and does not count."""
+    from scipy.stats import false_discovery_control
+
+    known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
+    adjusted = false_discovery_control(list(known.values())) if known else ()
+    found = dict(zip(known, (float(p) for p in adjusted), strict=True))
+    return {name: found.get(name, math.nan) for name in pvalues}
 
 
 def _rank(comparison: Comparison) -> tuple[bool, float]:

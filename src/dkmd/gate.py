@@ -30,7 +30,7 @@ from dkmd.sources.benchmarks import (
 from dkmd.sources.columns import NUMERIC
 from dkmd.sources.samples import Held, Table, unit_of
 from dkmd.two_sample import dkmd_2samp
-from dkmd.wording import percent, plain, short_p, signed_number
+from dkmd.wording import percent, plain_pair, short_p, signed_number
 
 WORSE_WHEN = ("increase", "decrease")
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
@@ -64,6 +64,7 @@ class Evidence(NamedTuple):
     reference: Measurements
     current: Measurements
     result: DkmdResult | None = None  # with x = current; None where there is none
+    pvalue: float = math.nan  # of "worse than the margin", for this benchmark alone
 
 
 @dataclass(frozen=True)
@@ -319,12 +320,13 @@ def _judge(
     log_change = judged.shift if relative else math.nan
     if not relative and positive:
         log_change = float(result.on_logs().shift)
+    alone = judged.pvalue_beyond(limit, beyond)
     return _Judged(
         row,
-        judged.pvalue_beyond(limit, beyond),
+        alone,
         judged.pvalue_beyond(limit, within),
         log_change,
-        evidence._replace(result=result),
+        evidence._replace(result=result, pvalue=alone),
     )
 
 
@@ -397,7 +399,7 @@ def _missing(these: Mapping[str, object], those: Mapping[str, object]) -> tuple[
 
 def _table_row(row: GateRow) -> tuple[str, ...]:
     unit = row.unit and f" {row.unit}"
-    before, after = ("" if math.isnan(c) else f"{plain(c)}{unit}" for c in row.centers)
+    before, after = ("" if c == "–" else f"{c}{unit}" for c in plain_pair(*row.centers))
     change = interval = ""
     if not math.isnan(row.shift):
         scaled = [100.0 * v if row.relative else v for v in (row.shift, *row.interval)]

@@ -12,6 +12,7 @@ from dkmd.figures.colours import LIGHT
 from dkmd.figures.curves import Curves, Shape, curves_of
 from dkmd.figures.drawings import kind_of
 from dkmd.result import DkmdResult, ExactOutcome
+from dkmd.sources.arrays import Array
 from dkmd.wording import amount
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def plot_pair(
     unit: str = "",
     ax: Axes | None = None,
     kind: str = "density",
+    values: tuple[Array, Array] | None = None,
 ) -> Axes:
     """Both distributions, their M-centres, and the shift between them."""
     try:
@@ -39,7 +41,7 @@ def plot_pair(
     if not isinstance(outcome, ExactOutcome):
         raise ValueError("there is nothing to plot: the samples could not be compared")
     axes: Any = ax if ax is not None else plt.subplots(figsize=(7.0, 3.8), layout="constrained")[1]
-    curves = curves_of(outcome)
+    curves = curves_of(outcome, values)
     colours = (LIGHT["reference"], LIGHT[kind_of(verdict)])
     draw = _densities if kind == "density" else _shares
     draw(axes, curves, colours, labels)

@@ -41,23 +41,48 @@ def signed(difference: float, old: float, new: float) -> str:
     return signed_number(difference)
 
 
-def plain(value: float) -> str:
-    """A number to four digits."""
+DIGITS = 4
+"""Of a number that has no sign to show."""
+
+
+def plain(value: float, digits: int = DIGITS) -> str:
+    """A number to four digits, or more."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
         return "inf" if value > 0.0 else f"{MINUS}inf"
-    return (MINUS if value < 0.0 else "") + rounded(abs(value), 4)
+    return (MINUS if value < 0.0 else "") + rounded(abs(value), digits)
+
+
+def plain_pair(old: float, new: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to see that they differ.
+
+    Examples
+    --------
+    >>> plain_pair(97.4, 103.1), plain_pair(1e12, 1e12 + 250.0)
+    (('97.40', '103.1'), ('1,000,000,000,000', '1,000,000,000,250'))
+    """
+    apart = abs(new - old)
+    digits = DIGITS
+    if 0.0 < apart < math.inf and not math.isclose(old, new, rel_tol=4e-15):
+        digits = max(DIGITS, min(16, 3 + math.floor(math.log10(max(abs(old), abs(new)) / apart))))
+    return plain(old, digits), plain(new, digits)
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """Significant digits, without an exponent between 0.0001 and a million."""
+    """Significant digits, without an exponent between 0.0001 and a million (more with more digits).
+
+    Examples
+    --------
+    >>> rounded(0.99961), rounded(99.96), rounded(2.5e-7)
+    ('1.00', '100', '2.50e-7')
+    """
     if value == 0.0:
         return "0"
-    if not 1e-4 <= value < 1e6:
+    if not 1e-4 <= value < (1e6 if digits <= DIGITS else 10.0 ** (digits + 3)):
         return f"{value:.{digits - 1}e}".replace("e-0", "e-").replace("e+0", "e+")
-    decimals = max(0, digits - 1 - math.floor(math.log10(value)))
-    return f"{value:,.{decimals}f}"
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded number
+    return f"{value:,.{max(0, digits - 1 - exponent)}f}"
 
 
 def percent(value: float) -> str:
@@ -89,9 +114,24 @@ def short_p(value: float) -> str:
     return "" if math.isnan(value) else probability(value).removeprefix("p ").removeprefix("= ")
 
 
+def visible(text: str) -> str:
+    r"""Text from data on one line, its control characters written out: they steer terminals.
+
+    Examples
+    --------
+    >>> print(visible("a name\nin \x1b[31mred"))
+    a name\nin \x1b[31mred
+    """
+    return "".join(repr(c)[1:-1] if _steers(c) else c for c in text)
+
+
+def _steers(character: str) -> bool:
+    return not character.isprintable() and not (character.isspace() and character > "\xa0")
+
+
 def text_table(rows: Iterable[Sequence[str]]) -> str:
     """Rows of equal length in columns: the first to the left, the others to the right."""
-    rows = list(rows)
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -103,15 +143,23 @@ def text_table(rows: Iterable[Sequence[str]]) -> str:
 
 def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
     """An answer as text: words, a table, what to watch out for."""
-    blocks = [headline, text_table(rows), "\n".join(f"Watch out: {note}." for note in notes)]
+    watch = "\n".join(f"Watch out: {visible(note)}." for note in notes)
+    blocks = [visible(headline), text_table(rows), watch]
     return "\n\n".join(block for block in blocks if block)
 
 
 def html_page(
-    headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str], picture: str = ""
+    headline: str,
+    rows: Iterable[Sequence[str]],
+    notes: Iterable[str],
+    picture: str = "",
+    beside: Iterable[Sequence[str]] | None = None,
 ) -> str:
-    """The same as HTML, for notebooks; ``picture`` is HTML already."""
-    head, *body = ([html.escape(text) for text in row] for row in rows)
+    """The same as HTML, for notebooks; ``picture`` and cells ``beside`` rows are HTML already."""
+    rows = [[html.escape(text) for text in row] for row in rows]
+    if beside is not None:
+        rows = [[*row, *more] for row, more in zip(rows, beside, strict=True)]
+    head, *body = rows
     lines = ["".join(f"<th>{text}</th>" for text in head)]
     lines += ["".join(f"<td>{text}</td>" for text in row) for row in body]
     table = "".join(f"<tr>{line}</tr>" for line in lines)

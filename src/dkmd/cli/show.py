@@ -35,10 +35,10 @@ STYLES = {
 
 def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[str]) -> None:
     """Words first, then a small table, then what to watch out for."""
-    from dkmd.wording import text_table
+    from dkmd.wording import text_table, visible
 
     console = Console(highlight=False, markup=False, emoji=False)
-    _say(console, _emphasized(headline))
+    _say(console, _emphasized(visible(headline)))
     if rows:
         print()
         for row, line in zip(rows, text_table(rows).splitlines(), strict=True):
@@ -48,7 +48,7 @@ def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[st
     if notes:
         print()
     for note in notes:
-        _say(console, Text(f"Watch out: {note}.", "yellow"))
+        _say(console, Text(f"Watch out: {visible(note)}.", "yellow"))
 
 
 def _emphasized(headline: str) -> Text:
@@ -72,9 +72,11 @@ def _with_verdict(row: Sequence[str], line: str) -> Text:
 
 def show_json(text: str, notes: Iterable[str] = ()) -> None:
     """The object on standard output, diagnostics on standard error."""
+    from dkmd.wording import visible
+
     print(text)
     for note in notes:
-        print(f"dkmd: watch out: {note}", file=sys.stderr)
+        print(f"dkmd: watch out: {visible(note)}", file=sys.stderr)
 
 
 class Reported(Protocol):

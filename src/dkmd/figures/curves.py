@@ -20,10 +20,13 @@ POINTS = 97
 """Of a smooth curve: closer than four pixels in every figure."""
 
 OUTER_SHARE = 0.005
-"""What the window may leave out at each end of a sample."""
+"""What the window should leave out at most at each end of a sample, if that is not far away."""
 
 REACH = 8.0
 """The window ends this many robust scales from the centre: heavy tails do not flatten the rest."""
+
+INNER_SHARE = 0.05
+"""What it may leave out at each end of a sample, however far away, or one value of few."""
 
 MOST_STEPS = 60
 """Up to so many values a cdf is drawn step by step."""
@@ -37,6 +40,11 @@ TIED = 0.8
 ATOM = 0.05
 """The share from which one value that towers over its neighbours is drawn as a bar of its own."""
 
+LOOKED_AT = 2048
+"""Values of a sample among which those that occur often are looked for."""
+
+MODAL = 100
+"""From so many values on, the densest quarter of a sample tells how narrow its peaks are."""
 
 LOCAL = 0.5
 """In robust scales: the widest kernel that still tells where samples differ."""
@@ -91,14 +99,19 @@ class Curves:
         return not (self.reference.density.any() or self.current.density.any())
 
 
-def curves_of(outcome: ExactOutcome) -> Curves:
-    """The curves of a comparison, with x = current and y = reference as in ``Comparison``."""
+def curves_of(outcome: ExactOutcome, values: tuple[Array, Array] | None = None) -> Curves:
+    """The curves of a comparison, with x = current and y = reference as in ``Comparison``.
+
+    ``values`` are reference and current, where they are held: bins alone cannot tell how often a
+    value occurs that shares its bin with others.
+    """
     pair, witness = outcome.pair, outcome.witness
     middle = witness.center - pair.origin
     low, high = _window(pair.y, pair.x, middle, outcome)
     x = np.linspace(low, high, POINTS)
     after, before = pair.centers()
-    sides = (_snapped(pair.y, high - low), _snapped(pair.x, high - low))
+    given = (pair.y, pair.x) if values is None else _told_apart(pair.y, pair.x, values, pair.origin)
+    sides = (_snapped(given[0], high - low), _snapped(given[1], high - low))
     atoms, everything = _atoms(*sides, low, high)
     shapes = [
         _shape(side, center, x, atoms, everything)
@@ -133,14 +146,62 @@ def quantiles(side: Side, levels: tuple[float, ...]) -> Array:
     return np.asarray(side.offset[order][np.minimum(at, order.size - 1)])
 
 
+def _told_apart(y: Side, x: Side, values: tuple[Array, Array], origin: float) -> tuple[Side, Side]:
+    """Sides in which values that occur often are bins of their own."""
+    finite = [np.asarray(v, dtype=np.float64) for v in values]
+    finite = [v[np.isfinite(v)] for v in finite]
+    often = np.unique(np.concatenate([_often(v) for v in finite])).tolist()
+
+    def apart(side: Side, held: Array) -> Side:
+        for value in often:
+            times = float(np.count_nonzero(held == value))
+            if times:
+                side = _without(side, value - origin, times)
+        return side
+
+    return apart(y, finite[0]), apart(x, finite[1])
+
+
+def _often(values: Array) -> Array:
+    """Values that occur again and again among some that are picked by chance."""
+    some = values
+    if values.size > LOOKED_AT:
+        some = values[np.random.default_rng(0).integers(0, values.size, LOOKED_AT)]
+    different, times = np.unique(some, return_counts=True)
+    return np.asarray(different[times >= max(2.0, 0.5 * ATOM * some.size)])
+
+
+def _without(side: Side, at: float, times: float) -> Side:
+    """A side with one value, of which it has so many, moved from its bin into one of its own."""
+    n, mean, variance = side.counts, side.offset, side.variance
+    # so far from their mean can k of n values lie that have this variance
+    reach = np.sqrt(variance * np.maximum(n - times, 0.0) / times) + 1e-9 * (1.0 + abs(at))
+    possible = np.flatnonzero((n > times) & (variance > 0.0) & (np.abs(at - mean) <= reach))
+    if not possible.size:  # alone in its bin already
+        return side
+    bin_ = possible[np.argmin(np.abs(at - mean[possible]))]
+    left = n[bin_] - times
+    rest = (n[bin_] * mean[bin_] - times * at) / left
+    squares = n[bin_] * (variance[bin_] + (mean[bin_] - rest) ** 2) - times * (at - rest) ** 2
+    n, mean, variance = n.copy(), mean.copy(), variance.copy()
+    n[bin_], mean[bin_], variance[bin_] = left, rest, max(0.0, squares / left)
+    return side._replace(
+        counts=np.append(n, times),
+        offset=np.append(mean, at),
+        variance=np.append(variance, 0.0),
+    )
+
+
 def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[float, float]:
-    """Nearly all of both samples, but no further than a few scales from the middle."""
-    ends = np.array([quantiles(s, (OUTER_SHARE, 1.0 - OUTER_SHARE)) for s in (y, x) if s.finite])
+    """Nearly all of both samples, but tails no further than a few scales from the middle."""
+    ends = np.array([_ends(side) for side in (y, x) if side.finite])  # (samples, 4)
     scale = outcome.robust_scale
     moved = abs(outcome.shift) if math.isfinite(outcome.shift) else 0.0
     reach = REACH * scale + moved
-    low = max(float(ends[:, 0].min()), middle - reach)
-    high = min(float(ends[:, 1].max()), middle + reach)
+    lowest, inner_low = ends[:, :2].min(axis=0).tolist()
+    inner_high, highest = ends[:, 2:].max(axis=0).tolist()
+    low = min(inner_low, max(lowest, middle - reach))
+    high = max(inner_high, min(highest, middle + reach))
     if not high - low > 0.5 * scale:
         low, high = low - scale, high + scale
     # a density of few values is wide, and should end inside
@@ -149,12 +210,28 @@ def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[flo
     return low - room, high + room
 
 
+def _ends(side: Side) -> Array:
+    """Where a sample begins and ends: with nearly all of it, and with what must be seen of it."""
+    inner = max(INNER_SHARE, 1.2 / side.finite)  # one value may always be left out
+    return quantiles(side, (OUTER_SHARE, inner, 1.0 - inner, 1.0 - OUTER_SHARE))
+
+
 def _silverman(side: Side, otherwise: float) -> float:
-    """The width of a Gaussian kernel by Silverman's rule, on the middle half of a sample."""
-    lower, upper = quantiles(side, (0.25, 0.75))
-    spread = float(upper - lower) / 1.349 or otherwise
+    """The width of a Gaussian kernel by Silverman's rule, on the middle half of a sample.
+
+    Where its densest quarter is far narrower than that (two peaks, say), on the densest quarter.
+    """
     size = float(side.counts.sum())
-    return 0.9 * spread / math.pow(size, 0.2)
+    half = np.sqrt(3.0 * side.variance)
+    thin = 1e-12 * (float(np.ptp(side.offset)) + float(half.max())) or 1e-300
+    corners, passed = _spread_out(side.offset, np.maximum(half, thin), side.counts)
+    levels = np.linspace(0.0, 1.0, 101)
+    at = np.interp(levels * passed[-1], passed, corners)
+    spread = float(at[75] - at[25]) / 1.349
+    densest = float((at[25:] - at[:-25]).min()) / 0.637  # of a normal: 0.637 deviations
+    if size >= MODAL and thin < densest < 0.5 * spread:
+        spread = densest
+    return 0.9 * (spread if spread > 1e3 * thin else otherwise) / math.pow(size, 0.2)
 
 
 def _atoms(y: Side, x: Side, low: float, high: float) -> tuple[Array, bool]:
@@ -171,7 +248,16 @@ def _atoms(y: Side, x: Side, low: float, high: float) -> tuple[Array, bool]:
     share = np.bincount(which, both.counts[inside & tied], values.size) / finite
     beside = np.maximum(np.append(share[1:], 0.0), np.insert(share[:-1], 0, 0.0))
     towers = (share >= ATOM) & (share > 3.0 * beside) & (share * finite >= 10.0)
-    return values[towers], False
+    found = values[towers]
+    hidden = np.array([any(_may_hide(side, at) for side in (y, x)) for at in found], dtype=bool)
+    return found[~hidden], False
+
+
+def _may_hide(side: Side, at: float) -> bool:
+    """Whether a value that is a bin of its own elsewhere may be part of a wider one here."""
+    if np.any((side.offset == at) & (side.variance == 0.0)):
+        return False
+    return bool(np.any(np.abs(side.offset - at) <= 2.0 * np.sqrt(side.variance)))
 
 
 def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) -> Shape:
@@ -203,7 +289,7 @@ def _density(side: Side, kept: Array, x: Array) -> Array:
         return np.zeros(x.size)
     h = _bandwidth(rest, x)
     near = (rest.offset > x[0] - 5.0 * h) & (rest.offset < x[-1] + 5.0 * h)
-    width = np.sqrt(h * h + rest.variance[near])  # (bins,)
+    width = np.hypot(h, np.sqrt(rest.variance[near]))  # (bins,)
     away = (x[:, None] - rest.offset[near]) / width  # (points, bins)
     heights = rest.counts[near] / (side.size * math.sqrt(2.0 * math.pi) * width)
     return np.asarray(np.exp(-0.5 * away * away) @ heights)
