@@ -75,9 +75,14 @@ def sentence(text: str, rows: Iterable[Row]) -> str:
     names = {n for row in rows for n in (row.name, row.reference.label, row.current.label)}
     turning = sorted((n for n in names if _turns(n)), key=len, reverse=True)
     if not turning:
-        return escape(text)
+        return _unbroken(escape(text))
     parts = re.split(f"({'|'.join(map(re.escape, turning))})", text)
-    return "".join(name(part) if part in turning else escape(part) for part in parts)
+    return "".join(name(part) if part in turning else _unbroken(escape(part)) for part in parts)
+
+
+def _unbroken(text: str) -> str:
+    """Escaped text in which no line ends within a number such as 2e-7."""
+    return re.sub(r"\b[\d.]+e[-+]\d+", r'<span class="one">\g<0></span>', text)
 
 
 def _turns(text: str) -> bool:
