@@ -25,7 +25,7 @@ from dkmd.gate import Gate
 from dkmd.report.detail import asked, detail, exact, full, name, narrow, sentence
 from dkmd.report.rows import Contents, Row, contents_of
 from dkmd.summary_file import replace_file
-from dkmd.wording import amount, count, level_of, percent, short_p, signed_number
+from dkmd.wording import amount, count, level_of, percent, rounded, short_p, signed_number
 
 PRINTED_OPEN = 40
 """Up to so many rows, a printed page has all details; beyond it, those that are open."""
@@ -227,7 +227,7 @@ def _missing_cell(row: Row) -> str:
     if not any(shares):
         shown = '<span class="quiet">none</span>'
     else:
-        shown = _pair(*(exact(f"{100.0 * s:.3g} %", 100.0 * s) for s in shares))
+        shown = _pair(*(exact(f"{rounded(100.0 * s)} %", 100.0 * s) for s in shares))
     return f'<td class="n two" data-h="missing" data-v="{max(shares):.6g}">{shown}</td>'
 
 
