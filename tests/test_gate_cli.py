@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,13 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def through(pipe: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """The command with its output going into another one; the exit code is that of the first."""
+    line = f"{shlex.join([sys.executable, '-m', 'dkmd', *map(str, words)])} | {pipe}"
+    line += "; exit ${PIPESTATUS[0]}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
 
 
 def _hyperfine(path: Path, **samples: Any) -> Path:
@@ -116,6 +124,17 @@ def test_a_table_can_be_judged(tmp_path: Path) -> None:
     assert " ms" in named.stdout
     column = run(*both, "-c", "wall_ms")
     assert "1 of 1 benchmarks worse by more than 5%: wall_ms" in column.stdout
+
+
+def test_a_reader_that_goes_away_leaves_the_exit_code(files: dict[str, Path]) -> None:
+    """``true`` reads nothing, so that every write meets a broken pipe."""
+    for current, code in (("same", 0), ("slow", 1), ("lone", 3)):
+        gone = through("true", "gate", files["main"], files[current], "--margin", "2%")
+        assert (gone.returncode, gone.stderr) == (code, "")
+    first = through("head -1", "gate", files["main"], files["same"], "--margin", "2%")
+    assert (first.returncode, first.stdout.split(":")[0]) == (0, "PASSED")
+    version = through("true", "--version")
+    assert (version.returncode, version.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("tool", ["hyperfine", "pyperf"])
