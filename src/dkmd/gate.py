@@ -28,6 +28,7 @@ from dkmd.sources.benchmarks import (
     BenchmarkFileError,
     Benchmarks,
     Measurements,
+    UnknownFormatError,
     go_processors,
     looks_like_benchmarks,
     looks_like_text_of_benchmarks,
@@ -338,7 +339,7 @@ def load_benchmarks(
     elif looks_like_benchmarks(path):
         try:
             found = read_benchmarks(path)
-        except BenchmarkFileError as error:
+        except UnknownFormatError as error:
             refusal = error
     if found is not None:
         if column or by or groups:

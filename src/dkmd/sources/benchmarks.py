@@ -32,6 +32,10 @@ class BenchmarkFileError(ValueError):
     """A file that holds no benchmarks that can be compared."""
 
 
+class UnknownFormatError(BenchmarkFileError):
+    """A file of none of the formats known here: it may be a table."""
+
+
 @dataclass
 class Measurements:
     """The measurements of one benchmark; ``groups`` tells which process each came from.
@@ -158,7 +162,7 @@ def parse_benchmarks(text: str, name: str) -> BenchmarkFile:
     try:
         found = _parsed(text)
     except BenchmarkFileError as error:
-        raise BenchmarkFileError(f"{name}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BenchmarkFileError(f"{name} is damaged: {error!r}") from None
     if not found:
@@ -175,19 +179,19 @@ def _left_out_words(found: BenchmarkFile) -> str:
 
 def _parsed(text: str) -> BenchmarkFile:
     if not text.strip():
-        raise BenchmarkFileError("the file is empty")
+        raise UnknownFormatError("the file is empty")
     if not text.lstrip().startswith("{"):
         if not _GO_LINE.search(text):
-            raise BenchmarkFileError(UNKNOWN)
+            raise UnknownFormatError(UNKNOWN)
         return _go(text)
     try:
         document = json.loads(text)
     except ValueError:
-        raise BenchmarkFileError("not valid JSON; was it cut off?") from None
+        raise UnknownFormatError("not valid JSON; was it cut off?") from None
     for belongs, read in _FORMATS:
         if belongs(document):
             return read(document)
-    raise BenchmarkFileError(UNKNOWN)
+    raise UnknownFormatError(UNKNOWN)
 
 
 UNKNOWN = (
