@@ -268,7 +268,7 @@ def test_an_overview_row_says_what_the_answer_says() -> None:
     assert f'title="{c.shift!r}"' in row
     assert f'title="{answer.adjusted_pvalues["c1"]!r}"' in row
     assert "180 →" in shown
-    assert "10 %" in shown
+    assert "10.0 %" in shown
     label = re.search(r'aria-label="([^"]*) scales, ([^"]*) to ([^"]*)"', row)
     assert label is not None
     assert float(label[1]) == pytest.approx(c.shift_in_scales, rel=5e-3)

@@ -21,7 +21,7 @@ from dkmd.calls import Call, recorded
 from dkmd.compare import open_table
 from dkmd.comparison import FORMAT_VERSION, plain_margin
 from dkmd.inference import pvalue
-from dkmd.margins import Margin, Region, parse_margin, region_of
+from dkmd.margins import Margin, Region, opposed, parse_margin, region_of
 from dkmd.result import DkmdResult, ExactOutcome
 from dkmd.sources.benchmarks import (
     BenchmarkFile,
@@ -148,10 +148,11 @@ class Gate:
         rows = [_table_row(row) for row in self.rows]
         if not math.isnan(self.geometric_mean):
             mean = percent(100.0 * (self.geometric_mean - 1.0))
-            rows.append((self._mean_of(), "", "", mean, "", "", "", ""))
+            rows.append((self.mean_of(), "", "", mean, "", "", "", ""))
         return [head, *rows]
 
-    def _mean_of(self) -> str:
+    def mean_of(self) -> str:
+        """What the geometric mean is of, if not of all."""
         covered = len(self.rows) if self.averaged is None else self.averaged
         some = covered < len(self.rows)
         return "geometric mean" + (f" of {covered} of {len(self.rows)}" if some else "")
@@ -499,6 +500,8 @@ def _judge_samples(
     if not isinstance(outcome, ExactOutcome) or not isinstance(judged, ExactOutcome):
         return _undecided(name, sizes, _told(caught) or "nothing varies", evidence)
     relative = region.result is not result
+    if relative and opposed(result, region.result, 0.95):
+        return _undecided(name, sizes, OPPOSED, evidence)
     interval = judged.shift_interval(0.95)
     centers = tuple(c + outcome.pair.origin for c in outcome.pair.centers())
     units = (len(set(y.groups)), len(set(x.groups)))
@@ -521,6 +524,12 @@ def _judge_samples(
         log_change = float(result.on_logs().shift)
     alone, fine = _pvalues(region, worse, units) if not too_few else (math.nan, math.nan)
     return _Judged(row, alone, fine, log_change, evidence._replace(result=result, pvalue=alone))
+
+
+OPPOSED = (
+    "values and their logarithms moved in opposite directions, which a percentage cannot tell: "
+    "give the margin in data units or in sd"
+)
 
 
 def _pvalues(region: Region, worse: str, units: tuple[int, int]) -> tuple[float, float]:

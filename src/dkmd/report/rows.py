@@ -262,14 +262,15 @@ def _leaning(interval: Interval, neither: str) -> str:
 
 
 def _gate(gate: Gate) -> Contents:
-    one_sided = {
-        "Not in current any more": gate.vanished,
-        "New in current, not judged": gate.appeared,
+    not_judged = {
+        "Not in current any more": dict.fromkeys(gate.vanished, ""),
+        "New in current, not judged": dict.fromkeys(gate.appeared, ""),
+        "Not judged": gate.left_out,
     }
     factor = gate.geometric_mean
     closing = ""
     if not math.isnan(factor):
-        closing = f"Geometric mean of all changes: {percent(100.0 * (factor - 1.0))}."
+        closing = f"{gate.mean_of().capitalize()}: {percent(100.0 * (factor - 1.0))}."
     return Contents(
         title=f"Gate {gate.outcome}{_between(gate.call)}",
         headline=gate.headline(),
@@ -281,9 +282,7 @@ def _gate(gate: Gate) -> Contents:
         ),
         rows=tuple(sorted((_benchmark(gate, r) for r in gate.rows), key=lambda row: -row.rank)),
         in_percent=_is_percent(gate.margin),
-        absent=tuple(
-            (heading, dict.fromkeys(names, "")) for heading, names in one_sided.items() if names
-        ),
+        absent=tuple((heading, names) for heading, names in not_judged.items() if names),
         call=gate.call,
         closing=closing,
     )
@@ -374,9 +373,12 @@ def _said(row: GateRow, gate: Gate, change: Measured) -> str:
     if math.isnan(change.middle):
         return f"{row.name} {verdict}."
     unit = "%" if row.relative else row.unit
+    if math.isnan(change.interval[0]):
+        return f"{row.name} {verdict}: {amount(change.middle, unit)}."
     shown, high = (amount(v, unit) for v in (change.middle, change.interval[1]))
     interval = f"{level_of(1.0 - GATE_CONFIDENCE)} interval {amount(change.interval[0])} to {high}"
-    return f"{row.name} {verdict}: {shown} ({interval}), p (worse) = {short_p(row.pvalue)}."
+    p = "" if math.isnan(row.pvalue) else f", p (worse) = {short_p(row.pvalue)}"
+    return f"{row.name} {verdict}: {shown} ({interval}){p}."
 
 
 def _is_percent(margin: Margin | None) -> bool:
