@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import pickle
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -351,6 +352,16 @@ def test_columns_of_different_names_are_not_compared_by_chance() -> None:
         compare(before, after)
     assert compare(before["p"], after["q"]).shift == compare(reference, current).shift
     assert compare(before, current).name == "p"
+
+
+def test_an_answer_can_be_pickled() -> None:
+    reference, current = _latency()
+    grid = Grid.fit(reference)
+    for pair in ((reference, current), (Summary.of(reference, grid), current)):
+        answer = compare(*pair, margin="1%")
+        copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(answer))))
+        assert str(copy) == str(answer)
+        assert copy.result.on_logs().shift == answer.result.on_logs().shift
 
 
 def test_columns_may_be_named_by_numbers() -> None:
