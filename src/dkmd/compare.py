@@ -564,11 +564,10 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
     if side.summary is not None:
         _no_groups(groups)
         known = side.summary.column
-        if column and known and column != known:
+        if column and column != known and not _is_generic(known):
             raise ValueError(f"{label} is a summary of column {known!r}, not of {column!r}")
-        return Sample(
-            Stored(side.summary), known or column or "value", label, side.summary.column_unit
-        )
+        name = column or known or "value"
+        return Sample(Stored(side.summary), name, label, side.summary.column_unit)
     if side.table is not None:
         name = column or side.numeric_column(groups)
         return sample_of(side.table.read(name, groups), name, label, side.kinds.get(name, ""))
