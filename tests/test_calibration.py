@@ -54,6 +54,22 @@ def test_size_is_right_for_a_thousand_values(name: str) -> None:
     assert _lower(0.03, 400) <= np.mean(p < 0.05) <= _upper(0.065, 400)
 
 
+@pytest.mark.parametrize("rest", ["exponential", "normal"])
+@pytest.mark.parametrize(("share", "n"), [(0.7, 100), (0.7, 1000), (0.55, 300), (0.9, 1000)])
+def test_size_is_right_for_many_zeros_and_values_close_to_them(
+    rest: str, share: float, n: int
+) -> None:
+    """A value that shares a bin with the zeros is no spread of theirs."""
+    rng = np.random.default_rng(n)
+    family, trials = FAMILIES[rest], 500
+
+    def draw() -> Array:
+        return np.where(rng.random(n) < share, 0.0, family(rng, n))
+
+    p = np.array([dkmd_2samp(draw(), draw()).pvalue for _ in range(trials)])
+    assert _lower(0.03, trials) <= np.mean(p < 0.05) <= _upper(0.065, trials)
+
+
 @pytest.mark.parametrize("name", SYMMETRIC)
 @pytest.mark.parametrize(("n", "m"), [(30, 30), (30, 100), (100, 30)])
 def test_a_fourfold_spread_of_a_symmetric_family_is_no_direction(name: str, n: int, m: int) -> None:

@@ -170,6 +170,78 @@ def test_summaries_with_values_near_0_have_no_percentages() -> None:
         compare(*pair, margin="3%")
 
 
+@pytest.mark.parametrize("case", ["constant", "zeros", "far away", "much narrower", "much wider"])
+def test_a_stored_reference_need_not_be_like_the_data_that_come_later(case: str) -> None:
+    """A grid that was fitted to other data is left for one that suits both."""
+    rng = np.random.default_rng(12)
+    reference, current = {
+        "constant": (np.full(100, 5.0), rng.normal(104.0, 10.0, 500)),
+        "zeros": (np.zeros(100), np.repeat([0.0, 1.0], [80, 20])),
+        "far away": (rng.normal(0.0, 1.0, 1000), rng.normal(1000.0, 1.0, 1000)),
+        "much narrower": (rng.normal(0.0, 100.0, 1000), rng.normal(0.1, 0.1, 1000)),
+        "much wider": (rng.normal(0.1, 0.1, 1000), rng.normal(0.0, 100.0, 1000)),
+    }[case]
+    direct = compare(reference, current)
+    stored = compare(Summary.of(reference, Grid.fit(reference)), current)
+    width = direct.shift_interval.high - direct.shift_interval.low
+    assert stored.shift == pytest.approx(direct.shift, abs=1e-2 * width)
+    assert list(stored.shift_interval) == pytest.approx(list(direct.shift_interval), rel=1e-3)
+    spread = float(np.std(current))
+    assert stored.current.quantiles[0.75] == pytest.approx(
+        direct.current.quantiles[0.75], abs=0.1 * spread
+    )
+
+
+def test_a_summary_on_another_grid_keeps_its_moments() -> None:
+    values = np.append(np.random.default_rng(2).normal(3.0, 2.0, 5000), [np.nan, np.inf, -np.inf])
+    summary = Summary.of(values, Grid(3.0, 0.25))
+    moved = summary.on(Grid(2.0, 0.5))
+    assert (moved.size, moved.nan, moved.plus_inf) == (summary.size, 1, 1)
+    assert moved.minimum == summary.minimum
+    finite = [Summary(s.grid) for s in (summary, moved)]
+    for bare, full in zip(finite, (summary, moved), strict=True):
+        for name in ("bins", "counts", "sums", "squares"):
+            setattr(bare, name, getattr(full, name))
+    assert finite[1].mean == pytest.approx(finite[0].mean, rel=1e-12)
+    assert finite[1].variance == pytest.approx(finite[0].variance, rel=1e-9)
+
+
+def test_a_percentage_that_contradicts_the_shift_is_not_given() -> None:
+    """More small and more very large values: logarithms rise where values fall."""
+    rng = np.random.default_rng(0)
+    x = rng.gamma(0.6, 1.0, 2000)
+    x, y = x / np.median(x), 1.05 * rng.lognormal(0.0, 0.9, 2000)
+    for margin in (None, "3%"):
+        answer = compare(x, y, margin=margin)
+        assert answer.shift < 0.0
+        assert answer.relative_shift is None
+        assert any("opposite directions" in warning for warning in answer.warnings)
+        assert answer.verdict == ("decrease" if margin is None else "inconclusive")
+
+
+def test_verdicts_among_many_columns_take_their_number_into_account() -> None:
+    """Of 40 columns of noise some are below 0.05, and none is called a change."""
+    rng = np.random.default_rng(1)
+    old, new = (pd.DataFrame(rng.normal(size=(200, 40))).add_prefix("c") for _ in range(2))
+    found = drift(old, new)
+    assert min(c.pvalue for c in found.values()) < 0.05
+    assert found.changed == []
+    assert {c.verdict for c in found.values()} == {"inconclusive"}
+    assert not any("HIGHER" in c.headline() or "LOWER" in c.headline() for c in found.values())
+    assert "adjusted" in next(iter(found.values())).headline()
+
+
+def test_a_headline_with_a_margin_counts_what_moved_beyond_it() -> None:
+    rng = np.random.default_rng(3)
+    old = pd.DataFrame({"a": rng.normal(size=50_000), "b": rng.normal(size=50_000)})
+    new = old.assign(a=old.a + 0.05, b=old.b + 0.5)
+    found = drift(old, new, margin="0.1sd")
+    assert found.beyond == ["b"]
+    assert found.headline() == (
+        "2 of 2 columns changed (false-discovery rate 0.05), 1 of them by more than 0.1sd: b."
+    )
+
+
 def test_summaries_of_different_grids_are_refused_with_a_way_out() -> None:
     reference, current = _latency()
     with pytest.raises(ValueError, match="different grids"):

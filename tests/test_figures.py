@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 
 import dkmd
@@ -110,6 +111,29 @@ def test_many_zeros_are_a_bar_beside_a_density() -> None:
     assert not curves.discrete
     assert _atoms(curves, curves.current) == {0.0: pytest.approx(np.mean(x == 0.0))}
     assert np.trapezoid(curves.current.density, curves.x) == pytest.approx(0.1, abs=0.03)
+
+
+def test_peaks_are_drawn_as_narrow_as_they_are() -> None:
+    """Two peaks in one sample, and two samples far apart, whose quartiles share a bin."""
+    rng = np.random.default_rng(5)
+    two = [rng.normal(0, 1, 1000) + 50.0 * (rng.random(1000) < 0.5) for _ in range(2)]
+    for y, x in (two, (rng.normal(0, 1, 1000), rng.normal(1000, 1, 1000))):
+        curves = _curves(y, x)
+        density, step = curves.reference.density, curves.x[1] - curves.x[0]
+        high = np.count_nonzero(density > 0.5 * density.max()) * step
+        assert high < max(12.0, 4.0 * step)
+
+
+def test_most_of_both_samples_is_in_the_window() -> None:
+    rng = np.random.default_rng(6)
+    for y, x in (
+        (np.full(1000, 5.0), rng.normal(5, 3, 1000)),
+        (rng.normal(0, 0.1, 1000), rng.normal(0, 100, 1000)),
+        (rng.choice([1.0, 2.0, 3.0, 40.0], 1000, p=[0.3, 0.3, 0.24, 0.16]), rng.normal(2, 1, 1000)),
+    ):
+        curves = _curves(y, x)
+        for shape in (curves.reference, curves.current):
+            assert shape.below + shape.above <= 100
 
 
 def test_whole_numbers_over_a_wide_range_draw_no_comb() -> None:
@@ -239,6 +263,16 @@ def test_notebook_and_plot_show_the_curves_of_the_page() -> None:
     shown = answer._repr_html_()
     assert drawings.density(curves, colours.in_notebook("up")) in shown
     assert drawings.cdf(curves, colours.in_notebook("up")) in shown
+
+
+def test_several_comparisons_have_bars_and_sparklines_in_a_notebook() -> None:
+    rng = np.random.default_rng(3)
+    old = pd.DataFrame({"a<b": rng.normal(size=300), "same": np.ones(300)})
+    new = old.assign(**{"a<b": old["a<b"] + 1.0})
+    text = dkmd.drift(old, new)._repr_html_()
+    assert "a&lt;b" in text
+    assert text.count("<svg") == 1 + 2 + 1  # an axis, a bar each, and one that can be drawn
+    assert 'class="' not in text
 
 
 def test_counts_are_plotted_as_bars() -> None:

@@ -43,6 +43,8 @@ def test_a_summary_is_as_good_as_the_data() -> None:
         (lambda: sample_size(PILOT, 1.0, power=1.0), "power must lie"),
         (lambda: sample_size(PILOT, 1.0, alpha=0.0), "alpha must lie"),
         (lambda: sample_size(PILOT, 1.0, ratio=-1.0), "ratio must be"),
+        (lambda: sample_size(PILOT, 1.0, power=0.05), "power must be above alpha"),
+        (lambda: detectable_shift(PILOT, 10, power=0.01), "power must be above alpha"),
         (lambda: detectable_shift(PILOT, 1), "at least two values"),
         (lambda: power([1.0], 1.0, 10), "at least two values"),
         (lambda: power([1.0, 1.0], 1.0, 10), "no scale"),

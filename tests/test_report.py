@@ -164,7 +164,7 @@ def test_names_from_data_stay_text_everywhere() -> None:
     tags = {tag for tag, _ in seen.elements}
     plain = {tag for tag, _ in Parsed(_html(drift(*_frames(2)), "dkmd drift a b")).elements}
     assert tags <= plain | {"h2", "ul", "li", "rect"}
-    assert len(seen.all("script")) == len(seen.all("style")) == len(seen.all("title")) == 1
+    assert len(seen.all("script")) == len(seen.all("style")) == 1
     shown = seen.text()
     for name in (*ATTACKS, "<i>skipped"):
         assert re.sub("[\x01\x1b\x85]", "\ufffd", name) in shown
@@ -331,6 +331,61 @@ def test_a_gate_lists_what_vanished_and_appeared() -> None:
     assert "at least two are needed" in Parsed(_html(gate(one, one))).text()
 
 
+def test_a_gate_colours_what_is_bad_and_puts_it_first() -> None:
+    """For throughputs a decrease is bad: it has the colour of an alarm, and the first row."""
+    rng = np.random.default_rng(5)
+
+    def rates(*centers: float) -> dict[str, Measurements]:
+        names = ("steady", "better", "worse")
+        return {
+            n: Measurements("", (c * rng.gamma(400, 1 / 400, 40)).tolist(), list(range(40)))
+            for n, c in zip(names, centers, strict=True)
+        }
+
+    judged = gate(rates(100, 100, 100), rates(100, 130, 70), worse="decrease")
+    first, *others = contents_of(judged).rows
+    assert (first.name, first.mark, first.kind) == ("worse", "▼", "up")
+    assert {row.name: row.kind for row in others}["better"] == "down"
+    assert first.raw_pvalue == judged.evidence["worse"].pvalue <= first.pvalue
+
+
+def test_huge_whole_numbers_have_an_axis() -> None:
+    """Nanoseconds since 1970, which doubles hold to 256 of them."""
+    rng = np.random.default_rng(6)
+    start = 1_760_000_000_000_000_000
+    for width in (1_000, 1_000_000, 10**15):
+        y, x = (start + rng.integers(0, width, 300) for _ in range(2))
+        assert "1,7" in _html(compare(y, x))
+
+
+def test_the_share_of_capped_values_is_told_as_it_is() -> None:
+    """Though other values lie in the same bin."""
+    rng = np.random.default_rng(7)
+    y, x = (np.minimum(rng.normal(center, 20, 1000), 100.0) for center in (90, 93))
+    words = f"At 100.0: {np.mean(y == 100.0):.1%} and {np.mean(x == 100.0):.1%}."
+    assert words in Parsed(_html(compare(y, x))).text()
+    grid = Grid.fit(y, x)
+    bins_only = compare(Summary.of(y, grid), Summary.of(x, grid))
+    assert "At 100.0: 0.0%" not in Parsed(_html(bins_only)).text()
+
+
+def test_the_interval_is_there_to_the_last_digit() -> None:
+    before, after = _frames(2)
+    answer = compare(before.c1, after.c1)
+    text = _html(answer)
+    for number in (answer.shift, *answer.shift_interval):
+        assert f'title="{number!r}"' in text
+    assert f"<title>{answer.shift!r}</title>" in text
+
+
+def test_no_row_claims_what_the_headline_denies() -> None:
+    rng = np.random.default_rng(1)
+    old, new = (pd.DataFrame(rng.normal(size=(200, 40))).add_prefix("c") for _ in range(2))
+    contents = contents_of(drift(old, new))
+    assert contents.headline.startswith("0 of 40")
+    assert {(row.word, row.mark) for row in contents.rows} == {("inconclusive", "–")}
+
+
 def test_a_margin_is_drawn_as_a_band_in_the_measure_of_the_bars() -> None:
     rng = np.random.default_rng(4)
     y, x = rng.gamma(9, 1, 300), rng.gamma(9, 1.1, 300)
@@ -475,7 +530,7 @@ def test_a_gate_keeps_its_exit_code_beside_a_page(tmp_path: Path) -> None:
     files = [str(BENCH / f"pyperf-{build}.json") for build in ("main", "branch")]
     run("gate", *files, "--margin", "3%", "-q", "--report", "g.html", cwd=tmp_path, code=1)
     seen = Parsed((tmp_path / "g.html").read_text())
-    assert "Gate: failed" in seen.text()
+    assert "Gate failed: pyperf-main.json → pyperf-branch.json" in seen.text()
     assert any("load_benchmarks(" in code and "margin='3%'" in code for code in seen.texts["code"])
 
 

@@ -188,6 +188,17 @@ def test_more_than_half_of_one_sample_infinite_shift_it_to_infinity() -> None:
     assert 0.0 < result.pvalue < 1.0
 
 
+@pytest.mark.parametrize("more", [(45, 52), (52, 45), (20, 65), (65, 20), (49, 50)])
+def test_the_interval_of_an_infinite_shift_agrees_with_the_pvalue(more: tuple[int, int]) -> None:
+    """Half of one sample at infinity is no proof that it moved there."""
+    rng = _rng()
+    x, y = (np.r_[[math.inf] * k, rng.gamma(3.0, 10.0, 100 - k)] for k in more)
+    result = dkmd_2samp(x, y)
+    low, high = result.shift_interval()
+    assert (low <= 0.0 <= high) == (result.pvalue >= 0.05)
+    assert low <= result.shift <= high
+
+
 def test_few_infinite_values_are_only_large_ones() -> None:
     x, y = _rng().normal(size=200), _rng(1).normal(size=200)
     far, infinite = x.copy(), x.copy()

@@ -173,15 +173,27 @@ def _path(source: Any) -> str | None:
 
 
 def without_password(word: str) -> str:
-    """A word of a command with the password of a URL in it hidden: pages are passed on.
+    """A word of a command with the secrets of a URL in it hidden: pages are passed on.
 
     Examples
     --------
     >>> without_password("postgresql://me:s3cret@host/db?sslpassword=s3cret")
     'postgresql://me:***@host/db?sslpassword=***'
+    >>> without_password("https://host/a.parquet?sig=s3cret&part=1")
+    'https://host/a.parquet?sig=***&part=1'
+    >>> without_password("host=db password='my secret' user=me")
+    'host=db password=*** user=me'
     """
-    hidden = re.sub(r"(://[^:/@\s]*):\S*@", r"\1:***@", word)
-    return re.sub(r"(password=)[^&\s]*", r"\1***", hidden, flags=re.IGNORECASE)
+    hidden = re.sub(r"(://[^:/@\s]*):.*@", r"\1:***@", word)
+    return SECRET.sub(r"\1***", hidden)
+
+
+SECRET = re.compile(
+    r"""(\b[\w-]*(?:password|passwd|pwd|token|secret|signature|credential|api_?key|access_?key|sig)=)
+    (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^&\s;]*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A setting whose name says that its value is nobody's business, quoted or not."""
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -24,7 +24,7 @@ from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts
 from dkmd.facts import facts_of, notes_of
 from dkmd.grid import Grid
 from dkmd.logarithms import log_grid, log_summaries, require_positive
-from dkmd.margins import Margin, parse_margin, verdict
+from dkmd.margins import Margin, opposed, parse_margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
@@ -689,15 +689,24 @@ def _test(
 
 
 def _relative(result: DkmdResult, level: float) -> tuple[float | None, ConfidenceInterval | None]:
-    """The shift in percent, from the logarithms; None where there are none."""
+    """The shift in percent, from the logarithms; None where there are none, or they disagree."""
     if not isinstance(result.outcome(), ExactOutcome):
         return None, None
     try:
         on_logs = result.on_logs()
     except ValueError:
         return None, None
+    if opposed(result, on_logs, level):
+        warnings.warn(DISAGREE, RuntimeWarning, stacklevel=2)
+        return None, None
     low, high = on_logs.shift_interval(level)
     return _as_percent(on_logs.shift), ConfidenceInterval(_as_percent(low), _as_percent(high))
+
+
+DISAGREE = (
+    "values and their logarithms moved in opposite directions, so there is no percentage: the "
+    "shapes differ, with more small values and more very large ones on one side"
+)
 
 
 def _as_percent(log_shift: float) -> float:

@@ -138,6 +138,12 @@ class Comparison:
         """The shift in units of the robust scale of the pooled data."""
         return self.shift / self.scale if self.scale > 0.0 else math.nan
 
+    @property
+    def interval_in_scales(self) -> tuple[float, float]:
+        """The interval of the shift in the same units."""
+        scale = self.scale if self.scale > 0.0 else math.nan
+        return self.shift_interval.low / scale, self.shift_interval.high / scale
+
     def peers(self) -> Opinions:
         """What mean difference, Welch, Mann-Whitney, KS and MMD² would say, in one table."""
         if self.values is None:
@@ -402,7 +408,13 @@ class Comparisons(Mapping[str, Comparison]):
         return f"<{type(self).__name__}: {self.headline()}>"
 
     def _repr_html_(self) -> str:
-        return html_page(self.headline(), self.table(), self.notes())
+        from dkmd.figures.notebook import Line, overview
+
+        lines = [
+            Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
+            for c in self.values()
+        ]
+        return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
 
     def _entry(self, name: str) -> dict[str, Any]:
         adjusted = {"adjusted_pvalue": self.adjusted_pvalues[name]}

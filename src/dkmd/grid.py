@@ -97,6 +97,10 @@ class Grid:
         center = 2.0 * unit * round(self.center / (2.0 * unit))
         return Grid(center, unit)
 
+    def width_at(self, value: float) -> float:
+        """How wide the bin of a value is, about."""
+        return (self.unit + abs(value - self.center)) / PER_E_FOLD
+
     def bin_of(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The bin of each finite value: k ≥ 0 from the centre up, −1 − k below it."""
         with np.errstate(over="ignore"):

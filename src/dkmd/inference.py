@@ -386,6 +386,9 @@ def shift_interval(
 
 
 FAR_OUT = 1e6
+DOUBLINGS = 42
+"""Of the expected half width, after which an end is at infinity: doubles get coarse there."""
+
 ACCURACY = 1e-8
 """Of the ends of a shift interval, as a share of its expected half width."""
 
@@ -419,8 +422,10 @@ Known = tuple[float, float]
 def _end(function: Callable[[float], float], known: tuple[Known, Known], width: float) -> float:
     """The root of a falling function, about ``width`` from the first of two known values."""
     middle, zero = known
-    if math.isinf(middle[0]):
-        return middle[0]
+    if math.isnan(middle[0]):
+        return math.nan
+    if math.isinf(middle[0]):  # a centre is at infinity; the end need not be
+        middle = zero
     if middle[1] == 0.0:
         return middle[0]
     if middle[1] * zero[1] < 0.0:
@@ -430,7 +435,7 @@ def _end(function: Callable[[float], float], known: tuple[Known, Known], width: 
     following = middle[0] + toward * width
     if (following - here[0]) * toward <= 0.0:
         following = here[0] + toward * width
-    for _ in range(60):
+    for _ in range(DOUBLINGS):
         there = (following, function(following))
         if here[1] * there[1] <= 0.0:
             return _root(function, here, there, ACCURACY * width)

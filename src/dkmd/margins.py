@@ -35,7 +35,8 @@ def verdict(result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float
     -------
     str
         "increase" (x is larger by more than the margin), "decrease", "equivalent" (the interval
-        lies within the margin) or "inconclusive".
+        lies within the margin) or "inconclusive". A percentage decides nothing where the
+        logarithms moved one way and the values themselves the other.
 
     Examples
     --------
@@ -51,13 +52,24 @@ def verdict(result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float
     low, high = region.result.shift_interval(confidence_level)
     if math.isnan(low) or math.isnan(high):
         return "inconclusive"
-    if low > region.high:
-        return "increase"
-    if high < region.low:
-        return "decrease"
+    if low > region.high or high < region.low:
+        if opposed(result, region.result, confidence_level):
+            return "inconclusive"
+        return "increase" if low > region.high else "decrease"
     if region.low < region.high and region.low <= low and high <= region.high:
         return "equivalent"
     return "inconclusive"
+
+
+def opposed(result: DkmdResult, on_logs: DkmdResult, confidence_level: float) -> bool:
+    """Whether values and logarithms moved in opposite directions, at least one of them clearly.
+
+    Shapes that differ do that: more small values and more very large ones.
+    """
+    if not result.shift * on_logs.shift < 0.0:
+        return False
+    ends = (each.shift_interval(confidence_level) for each in (result, on_logs))
+    return any(low > 0.0 or high < 0.0 for low, high in ends)
 
 
 def equivalence(result: DkmdResult, margin: Margin) -> float:

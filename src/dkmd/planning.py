@@ -54,7 +54,7 @@ def sample_size(
     >>> sample_size(pilot, shift=3)  # about 2 · (2.8 · 10/3)², as for a t-test of normal data
     182
     """
-    _check(alpha=alpha, power=power)
+    _check_power(alpha, power)
     if not (math.isfinite(shift) and shift != 0.0):
         raise ValueError(f"shift must be a finite number other than 0, got {shift!r}")
     if not (ratio > 0.0 and math.isfinite(ratio)):
@@ -87,7 +87,7 @@ def detectable_shift(
     >>> round(detectable_shift(pilot, n=200), 1)
     2.9
     """
-    _check(alpha=alpha, power=power)
+    _check_power(alpha, power)
     m = n if m is None else m
     _check_sizes(n, m)
     plan = _Plan(pilot, scale)
@@ -140,12 +140,12 @@ class _Plan:
 
     def pair(self, shift: float, n: float, m: float) -> Pair:
         """The moved pilot and the pilot, with the scale that samples of n and m would have."""
-        (values, weights), side, zero = self._pooled
+        (values, weights), side, zero, grid = self._pooled
         moved = side._replace(offset=side.offset + shift)
         points = Points(
             np.concatenate([values + shift, values]), np.concatenate([weights, weights])
         )
-        both = Pooled(points, moved.joined(side), zero)
+        both = Pooled(points, moved.joined(side), zero, grid)
         width = scale_of(both, self._scale, (n, m), self._origin).width
         return Pair(moved, side, Witness(width, width), self._origin, False)
 
@@ -173,6 +173,15 @@ def _critical(alpha: float, n: float, m: float) -> float:
 def _check_sizes(n: int, m: int) -> None:
     if min(n, m) < 2:
         raise ValueError(f"each sample needs at least two values, got n={n!r}, m={m!r}")
+
+
+def _check_power(alpha: float, power: float) -> None:
+    _check(alpha=alpha, power=power)
+    if power <= alpha:
+        raise ValueError(
+            f"power must be above alpha, which is reached without any shift; got power={power!r}, "
+            f"alpha={alpha!r}"
+        )
 
 
 def _check(**shares: float) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.compiled import compiled
-from dkmd.grid import robust_scale, weighted_median
+from dkmd.grid import Grid, robust_scale, weighted_median
 from dkmd.inference import NOTHING, Side, m_center
 from dkmd.sources.arrays import Array
 from dkmd.summary import Points, Summary
@@ -51,12 +51,13 @@ class Pooled(NamedTuple):
     points: Points
     side: Side
     zero: float  # the offset of 0 where all values are positive, else NaN
+    grid: Grid
 
     @classmethod
     def of(cls, summary: Summary) -> Pooled:
         """A summary's bins, and its values as weighted points."""
         zero = -summary.grid.center if summary.minimum > 0.0 else math.nan
-        return cls(summary.all_points(), Side.of(summary), zero)
+        return cls(summary.all_points(), Side.of(summary), zero, summary.grid)
 
 
 def fitted_scale(
@@ -71,7 +72,7 @@ def scale_of(
     pooled: Pooled, scale: float | str | None, sizes: tuple[float, float], origin: float
 ) -> Scale:
     """``fitted_scale`` for bins from anywhere, whose offsets are measured from ``origin``."""
-    median, robust = median_and_spread(pooled.points)
+    median, robust = median_and_spread(pooled.points, pooled.grid)
     require_squares(robust)
     if scale is None:
         scale = DEFAULT_SCALE
@@ -96,14 +97,22 @@ def require_squares(width: float) -> None:
         )
 
 
-def median_and_spread(points: Points) -> tuple[float, float]:
-    """The median, and 1.4826·MAD of the finite values about it (NaN where that is 0)."""
+def median_and_spread(points: Points, grid: Grid | None = None) -> tuple[float, float]:
+    """The median, and 1.4826·MAD of the finite values about it (NaN where that is 0).
+
+    With a grid, values that share the bin of the median are taken as ties if they are half of all:
+    one value beside thousands of zeros in a bin must not pass for their spread.
+    """
     values, weights = points
     median = weighted_median(values, weights)
     if not math.isfinite(median):
         return median, math.nan
     finite = np.isfinite(values)
-    spread = robust_scale(np.abs(values[finite] - median), weights[finite])
+    distances, weights = np.abs(values[finite] - median), weights[finite]
+    spread = robust_scale(distances, weights)
+    if grid is not None and 0.0 < spread < grid.width_at(median):
+        apart = np.where(distances < grid.width_at(median), 0.0, distances)
+        spread = robust_scale(apart, weights) or spread
     return median, spread or math.nan
 
 

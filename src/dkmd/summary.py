@@ -203,6 +203,25 @@ class Summary:
         unit = self.grid.unit
         return Moments(mean * unit, variance * unit**2, self.counts.astype(np.float64))
 
+    def on(self, grid: Grid) -> Summary:
+        """The same on another grid: every bin moves as a whole, with its mean and variance.
+
+        As exact as it was where the new grid is coarser, and no finer where that is finer.
+        """
+        offset, variance, counts = self.moments()
+        values = self.grid.center + offset
+        u = (values - grid.center) / grid.unit
+        squares = counts * (u * u + variance / grid.unit**2)
+        moved = Summary(grid)
+        moved.bins, which = np.unique(grid.bin_of(values), return_inverse=True)
+        size = moved.bins.size
+        moved.counts = np.bincount(which, counts, size).astype(np.int64)
+        moved.sums = np.bincount(which, counts * u, size).astype(np.float64)
+        moved.squares = np.bincount(which, squares, size).astype(np.float64)
+        for name in ("nan", "minus_inf", "plus_inf", "minimum", "maximum", "column", "column_unit"):
+            setattr(moved, name, getattr(self, name))
+        return moved
+
     def points(self) -> Points:
         """The values of each bin spread evenly about its mean, with its variance: 8 points at most.
 

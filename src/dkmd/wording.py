@@ -149,10 +149,17 @@ def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]
 
 
 def html_page(
-    headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str], picture: str = ""
+    headline: str,
+    rows: Iterable[Sequence[str]],
+    notes: Iterable[str],
+    picture: str = "",
+    beside: Iterable[Sequence[str]] | None = None,
 ) -> str:
-    """The same as HTML, for notebooks; ``picture`` is HTML already."""
-    head, *body = ([html.escape(text) for text in row] for row in rows)
+    """The same as HTML, for notebooks; ``picture`` and cells ``beside`` rows are HTML already."""
+    rows = [[html.escape(text) for text in row] for row in rows]
+    if beside is not None:
+        rows = [[*row, *more] for row, more in zip(rows, beside, strict=True)]
+    head, *body = rows
     lines = ["".join(f"<th>{text}</th>" for text in head)]
     lines += ["".join(f"<td>{text}</td>" for text in row) for row in body]
     table = "".join(f"<tr>{line}</tr>" for line in lines)

@@ -45,9 +45,7 @@ def test_tables_give_what_arrays_give(
 
 def test_weights_without_a_word_in_sql_are_weighed_here(engine: Any) -> None:
     x, y = _samples("normal")
-    tables = [
-        engine.load(pd.DataFrame({"v": v}), name) for v, name in ((x, "of_x"), (y, "of_y"))
-    ]
+    tables = [engine.load(pd.DataFrame({"v": v}), name) for v, name in ((x, "of_x"), (y, "of_y"))]
     witness = Witness(0.7, 1.3, weight="erf")
     found = riemann(tables[0], tables[1], witness)
     assert found == pytest.approx(riemann(x, y, witness), rel=1e-10)

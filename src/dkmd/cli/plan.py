@@ -87,6 +87,8 @@ def _shift(text: str, summary: Summary) -> float:
 
     number, factor = text, 1.0
     if text.endswith("%"):
+        if summary.minimum <= 0.0:
+            raise ValueError(f"--shift {text}: a percentage needs values above 0 only")
         number, factor = text[:-1], summary.median() / 100.0
     elif text.endswith("sd"):
         number, factor = text[:-2], fitted_scale(summary, "robust").robust

@@ -6,7 +6,7 @@ Each takes numbers and a ``Paint`` and gives an element; nothing here knows of p
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dkmd.figures.colours import Paint
 from dkmd.figures.curves import Curves, Shape
 from dkmd.figures.svg import Axis, drawing, line, number, path, stroke, tick_words, ticks, words
 from dkmd.sources.arrays import Array
-from dkmd.wording import MINUS, amount, signed_number
+from dkmd.wording import MINUS, amount, signed, signed_number
 
 WIDTH, HEIGHT = 360.0, 196.0
 LEFT, RIGHT, TOP, FLOOR = 8.0, 352.0, 34.0, 170.0
@@ -63,8 +63,7 @@ def quantile_shifts(
 ) -> str:
     """How far each quantile moved, from (before, after), against the shift of the centre."""
     differences = {q: after - before for q, (before, after) in moved.items()}
-    ends = [v for v in (*differences.values(), *interval, shift, 0.0) if math.isfinite(v)]
-    low, high = min(ends), max(ends)
+    low, high = _usual(differences.values(), (*interval, shift, 0.0))
     room = 0.08 * (high - low) or 1.0
     across = Axis(low - room, high + room, LEFT + 34.0, RIGHT - 58.0)
     top, height = 14.0, (FLOOR - 14.0) / len(differences)
@@ -78,21 +77,40 @@ def quantile_shifts(
     parts.append(line(across(0.0), top, across(0.0), FLOOR, paint("ze")))
     if math.isfinite(shift):
         parts.append(line(across(shift), top, across(shift), FLOOR, paint("cc")))
-    lines = dots = ""  # one element for all of them: a page has many
+    lines = dots = arrows = ""  # one element for all of them: a page has many
     for row, (q, difference) in enumerate(differences.items()):
         y = top + (row + 0.5) * height
         parts.append(words(LEFT + 26.0, y + 4.0, f"{q:.0%}", paint("te")))
-        shown = signed_number(difference) if math.isfinite(difference) else _jump(*moved[q])
-        parts.append(words(RIGHT, y + 4.0, shown, paint("te")))
+        shown = signed(difference, *moved[q]) or _jump(*moved[q])
+        parts.append(words(RIGHT, y + 4.0, shown, paint("te"), difference))
         if math.isfinite(difference):
             lines += f"M{number(across(0.0))} {number(y)}H{number(across(difference))}"
-            dots += f"M{number(across(difference))} {number(y)}h0"
-    parts += [stroke(lines, paint("iv")), stroke(dots, paint("do"))] if lines else []
+            if difference in across:
+                dots += f"M{number(across(difference))} {number(y)}h0"
+            else:
+                arrows += _arrow_head(across(difference), y, difference)
+    parts += [stroke(lines, paint("iv"))] if lines else []
+    parts += [stroke(dots, paint("do"))] if dots else []
+    parts += [stroke(arrows, paint("pt"))] if arrows else []
     choices = (ticks(across.low, across.high, most) for most in (4, 5, 6, 8))
     at = next((some for some in choices if len(some) > 2), [0.0])
     labels = [f"+{t}" if v > 0.0 else t for v, t in zip(at, tick_words(at), strict=True)]
     parts += _scale(across, at, labels, paint)
     return drawing(WIDTH, HEIGHT, parts, "How far each quantile moved")
+
+
+FAR = 6.0
+"""A quantile that moved so many times as far as is usual has an arrow and no place on the axis."""
+
+
+def _usual(moved: Iterable[float], others: Iterable[float]) -> tuple[float, float]:
+    """The ends of an axis for these numbers; one far number does not flatten the others."""
+    amounts = [v for v in moved if math.isfinite(v)]
+    fixed = [v for v in others if math.isfinite(v)]
+    middle = float(np.median(np.abs(amounts))) if amounts else 0.0
+    most = FAR * max([middle, *map(abs, fixed)])
+    ends = [*fixed, *(v for v in amounts if abs(v) <= most or most == 0.0)]
+    return min(ends), max(ends)
 
 
 def differences(curves: Curves, paint: Paint) -> str:
@@ -145,6 +163,12 @@ def interval_bar(
     if not math.isnan(middle):
         parts += _interval(middle, interval, across, y, paint)
     return drawing(BAR_WIDTH, BAR_HEIGHT, parts, label)
+
+
+def common_extent(reaches: Sequence[float]) -> float:
+    """Where the axis of several interval bars ends: most fit, the others get an arrow."""
+    usual = float(np.quantile(reaches, 0.75)) if reaches else 0.0
+    return 1.05 * min(max(reaches, default=0.0), 4.0 * usual or math.inf) or 1.0
 
 
 def interval_scale(extent: float, percent: bool, paint: Paint) -> str:
@@ -229,7 +253,7 @@ def _centers(curves: Curves, across: Axis, paint: Paint, unit: str) -> list[str]
     text = _moved(curves, unit)
     half = 3.4 * len(text)
     middle = min(max(0.5 * (start + end), LEFT + half), RIGHT - half)
-    return [*parts, words(middle, 14.0, text, paint("am"))]
+    return [*parts, words(middle, 14.0, text, paint("am"), curves.shift)]
 
 
 def _moved(curves: Curves, unit: str) -> str:
@@ -250,7 +274,7 @@ def _bottom(curves: Curves, across: Axis, paint: Paint) -> list[str]:
     middle = len(at) // 2
     if at:
         labels = [signed_number(v - at[middle]) for v in at]
-        labels[middle] = tick_words([at[middle], at[middle] + 1.0])[0]
+        labels[middle] = tick_words(at)[middle]
     return _scale(shifted, at, labels, paint)
 
 
@@ -289,17 +313,26 @@ def _interval(
     bar = f"M{number(left)} {number(y)}H{number(right)}"
     arrows = ""
     for end, x in ((low, left), (high, right)):
-        if end in across:
+        if end not in across:
+            arrows += _arrow_head(x, y, end)
+        elif right - left > CAPPED:
             bar += f"M{number(x)} {number(y - 4.0)}v8"
-        else:
-            out = 5.0 if end > 0.0 else -5.0
-            arrows += f"M{number(x + out)} {number(y)}l{number(-out)}-4v8z"
     parts = [stroke(bar, paint("iv"))]
     if arrows:
         parts.append(stroke(arrows, paint("pt")))
     if middle in across:
-        parts.append(_dot(across(middle), y, 3.5, paint("pt")))
+        parts.append(_dot(across(middle), y, 3.5 if right - left > CAPPED else 3.0, paint("pt")))
     return parts
+
+
+CAPPED = 12.0
+"""Shorter bars have no strokes at their ends: with the dot between them they would be a blot."""
+
+
+def _arrow_head(x: float, y: float, end: float) -> str:
+    """A point outwards, at an end of an axis that a number lies beyond."""
+    out = 5.0 if end > 0.0 else -5.0
+    return f"M{number(x + out)} {number(y)}l{number(-out)}-4v8z"
 
 
 def _dot(x: float, y: float, radius: float, paint: str) -> str:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from dkmd.figures.colours import EITHER, in_notebook
 from dkmd.figures.curves import curves_of
-from dkmd.figures.drawings import cdf, density, kind_of
+from dkmd.figures.drawings import (
+    cdf,
+    common_extent,
+    density,
+    interval_bar,
+    interval_scale,
+    kind_of,
+    sparkline,
+)
 from dkmd.figures.svg import escape
 from dkmd.result import ExactOutcome
 from dkmd.sources.arrays import Array
@@ -30,3 +40,29 @@ def pictures(
         for colour, label in zip(("reference", kind), labels, strict=True)
     )
     return f"<p>{legend}</p><p>{density(curves, paint, unit)} {cdf(curves, paint)}</p>"
+
+
+class Line(NamedTuple):
+    """One of several comparisons: its test, its verdict, and its shift in robust scales."""
+
+    outcome: Any
+    verdict: str
+    shift: float
+    interval: tuple[float, float]
+    values: tuple[Array, Array] | None
+
+
+def overview(lines: Sequence[Line]) -> list[tuple[str, str]]:
+    """A head and a row each: the interval as a bar on one axis for all, and both distributions."""
+    ends = [[abs(end) for end in line.interval if math.isfinite(end)] for line in lines]
+    extent = common_extent([max(each, default=0.0) for each in ends])
+    axis = interval_scale(extent, False, in_notebook("flat"))
+    return [(axis, "distributions"), *(_pictured(line, extent) for line in lines)]
+
+
+def _pictured(line: Line, extent: float) -> tuple[str, str]:
+    paint = in_notebook(kind_of(line.verdict))
+    bar = interval_bar(line.shift, line.interval, (0.0, 0.0), extent, paint, "Interval in scales")
+    if not isinstance(line.outcome, ExactOutcome):
+        return bar, ""
+    return bar, sparkline(curves_of(line.outcome, line.values), paint)

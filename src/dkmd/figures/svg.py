@@ -120,9 +120,10 @@ def line(x1: float, y1: float, x2: float, y2: float, paint: str) -> str:
     return stroke(f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}", paint)
 
 
-def words(x: float, y: float, text: str, paint: str) -> str:
-    """A word at a point."""
-    return f'<text x="{number(x)}" y="{number(y)}" {paint}>{escape(text)}</text>'
+def words(x: float, y: float, text: str, paint: str, value: float = math.nan) -> str:
+    """A word at a point; the number behind it, where there is one, shows on hover."""
+    hover = f"<title>{float(value)!r}</title>" if math.isfinite(value) else ""
+    return f'<text x="{number(x)}" y="{number(y)}" {paint}>{escape(text)}{hover}</text>'
 
 
 def stroke(data: str, paint: str) -> str:
@@ -147,7 +148,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     step = next(m * magnitude for m in (1.0, 2.0, 5.0, 10.0) if m * magnitude >= rough)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [k * step for k in range(first, last + 1)]
+    return sorted({k * step for k in range(first, last + 1)})  # far from 0 some are the same
 
 
 def tick_words(values: Sequence[float]) -> list[str]:

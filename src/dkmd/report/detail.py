@@ -16,7 +16,7 @@ from dkmd.figures.svg import escape
 from dkmd.opinions import Opinions
 from dkmd.report.reasons import reasons
 from dkmd.report.rows import Contents, Row
-from dkmd.wording import amount, count, plain, short_p, signed
+from dkmd.wording import amount, count, level_of, plain, plain_pair, short_p, signed
 
 
 def detail(row: Row, contents: Contents, command: str | None) -> str:
@@ -142,16 +142,17 @@ def _outside(row: Row, curves: Curves) -> str:
         if any(infinite):
             parts.append(f"At {sign}: {count(infinite[0])} and {count(infinite[1])}.")
     atoms = curves.current.atoms.at
-    if atoms.size and not curves.discrete:
-        shares = [
-            [float(share) for share in side.atoms.share]
-            for side in (curves.reference, curves.current)
-        ]
+    if atoms.size <= TOLD or not curves.discrete:
+        shares = [side.atoms.share.tolist() for side in sides]
         parts += [
-            f"At {plain(curves.origin + float(at))}: {old:.1%} and {new:.1%}."
-            for at, old, new in list(zip(atoms, *shares, strict=True))[:3]
+            f"At {plain(curves.origin + at)}: {old:.1%} and {new:.1%}."
+            for at, old, new in list(zip(atoms.tolist(), *shares, strict=True))[:TOLD]
         ]
     return escape(" ".join(parts))
+
+
+TOLD = 4
+"""Values whose shares are told in words."""
 
 
 def _numbers(row: Row) -> str:
@@ -159,13 +160,23 @@ def _numbers(row: Row) -> str:
     lines = [("values", *_counts(before.size, after.size), ">")]
     if row.outcome is not None:
         shift = _cell(amount(row.shift.middle, row.unit), row.shift.middle)
-        lines.append(("centre", _plain(before.center), _plain(after.center), shift))
+        lines.append(("centre", *_pair(before.center, after.center), shift))
     for q in QUANTILES if before.size and after.size else ():
         old, new = before.quantiles[q], after.quantiles[q]
         moved = _cell(signed(new - old, old, new), new - old)
-        lines.append((f"{q:.0%}", _plain(old), _plain(new), moved))
+        lines.append((f"{q:.0%}", *_pair(old, new), moved))
     lines += _missing(before, after)
-    return _table(("", _narrow(before.label), _narrow(after.label), "difference"), lines)
+    head = ("", _narrow(before.label), _narrow(after.label), "difference")
+    return _table(head, lines) + _interval(row)
+
+
+def _interval(row: Row) -> str:
+    """The ends of the shift's interval in data units, which nothing else has to the last digit."""
+    low, high = row.shift.interval
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    ends = f"{exact(amount(low), low)} to {exact(amount(high, row.unit), high)}"
+    return f"<p>{level_of(1.0 - row.confidence)} interval of the shift: {ends}.</p>"
 
 
 def _missing(before: SampleFacts, after: SampleFacts) -> Iterator[tuple[str, str, str, str]]:
@@ -179,8 +190,9 @@ def _counts(old: int, new: int) -> tuple[str, str]:
     return _cell(count(old)), _cell(count(new))
 
 
-def _plain(value: float) -> str:
-    return _cell(plain(value), value)
+def _pair(old: float, new: float) -> tuple[str, str]:
+    shown = plain_pair(old, new)
+    return _cell(shown[0], old), _cell(shown[1], new)
 
 
 def _others(row: Row) -> str:
@@ -194,7 +206,7 @@ def _others(row: Row) -> str:
     lines = [
         (
             escape(o.name),
-            _plain(o.value),
+            _cell(plain(o.value), o.value),
             _cell(short_p(o.pvalue), o.pvalue),
             _cell(o.direction.removeprefix("current is ")),
         )

@@ -27,8 +27,6 @@ from dkmd.report.rows import Contents, Row, contents_of
 from dkmd.summary_file import replace_file
 from dkmd.wording import amount, count, level_of, percent, short_p, signed_number
 
-UNCLEAR = ("inconclusive", "no answer")
-
 PRINTED_OPEN = 40
 """Up to so many rows, a printed page has all details; beyond it, those that are open."""
 
@@ -102,8 +100,7 @@ def _asset(file: str) -> str:
 def _tools(contents: Contents) -> str:
     """A field and a button per verdict that occurs; they need the script, and hide without it."""
     tally = Counter(row.word for row in contents.rows)
-    looks = {row.word: (row.mark, row.kind) for row in reversed(contents.rows)}
-    looks |= dict.fromkeys(UNCLEAR, ("–", "flat"))
+    looks = {word: _look([row for row in contents.rows if row.word == word]) for word in tally}
     chips = [
         f'<button type="button" aria-pressed="true" data-w="">all {count(len(contents.rows))}'
         "</button>"
@@ -112,7 +109,7 @@ def _tools(contents: Contents) -> str:
         mark, kind = looks[word]
         chips.append(
             f'<button type="button" aria-pressed="false" class="{kind}" data-w="{escape(word)}">'
-            f"<i aria-hidden='true'>{mark}</i>{escape(word)} {count(number)}</button>"
+            f"{mark and f'<i aria-hidden=true>{mark}</i>'}{escape(word)} {count(number)}</button>"
         )
     return (
         '<div class="tools" role="search"><label class="vh" for="find">Filter by name</label>'
@@ -120,6 +117,12 @@ def _tools(contents: Contents) -> str:
         f'<div class="chips" role="group" aria-label="Verdict">{"".join(chips)}</div>'
         '<span class="shown" role="status"></span></div>'
     )
+
+
+def _look(rows: list[Row]) -> tuple[str, str]:
+    """The mark and the colour that rows share; none where they differ."""
+    marks, kinds = {row.mark for row in rows}, {row.kind for row in rows}
+    return marks.pop() if len(marks) == 1 else "", kinds.pop() if len(kinds) == 1 else "flat"
 
 
 def _overview(contents: Contents, command: str | None) -> str:
@@ -184,7 +187,7 @@ def _cells(row: Row, contents: Contents, extent: float) -> Iterator[str]:
     spark = drawings.sparkline(row.curves, on_page) if row.curves is not None else ""
     sides = (row.reference, row.current)
     yield (
-        f'<td class="verdict" data-h="verdict" data-v="{_rank(row)}"><i aria-hidden="true">'
+        f'<td class="verdict" data-h="verdict" data-v="{row.rank}"><i aria-hidden="true">'
         f"{row.mark}</i>{escape(row.word)}</td>"
     )
     yield _number_cell("shift", amount(row.shift.middle, row.unit), row.shift.middle)
@@ -230,12 +233,6 @@ def _sortable(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.9g}".replace("inf", "Infinity")
 
 
-def _rank(row: Row) -> int:
-    """Up first, then down, then what is clear, then what is not."""
-    order = {"up": 3, "down": 2, "flat": 1}[row.kind]
-    return order if row.word not in UNCLEAR else 0
-
-
 def _bar_words(row: Row, contents: Contents) -> str:
     """An interval bar in words."""
     measured = contents.measured(row)
@@ -275,10 +272,13 @@ def _reading(contents: Contents) -> str:
         if contents.in_percent
         else "robust scales (1.4826 × the median distance from the median, of both samples)"
     )
+    band = ", the shaded band the margin" if any(r.margin for r in contents.rows) else ""
+    hollow = "△ and ▽ mark a clear direction whose amount is not clear. "
     lines = [
-        "Positive means that current is larger. The bar is the interval of the shift in "
-        f"{measure}; the line is zero, the shaded band the margin.",
-        contents.p_means,
+        "Positive means that current is larger. The shift is that of the M-centre, a middle to "
+        "which far values count no more than large ones. The bar is its interval in "
+        f"{measure}; the line is zero{band}.",
+        (hollow if any(r.mark in "△▽" for r in contents.rows) else "") + contents.p_means,
         "Rounded numbers show all their digits on hover.",
         f"Made by dkmd {__version__}; this file needs no network and sends nothing.",
     ]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from dkmd.calls import Call
 from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts, plain_margin
 from dkmd.facts import facts_of
 from dkmd.figures.curves import Curves, curves_of
-from dkmd.figures.drawings import kind_of
+from dkmd.figures.drawings import common_extent, kind_of
 from dkmd.gate import NOT_WORSE, WORSE, Gate, GateRow
 from dkmd.margins import Margin, parse_margin
 from dkmd.opinions import Opinion, Opinions, direction_of, opinions
@@ -61,7 +62,9 @@ class Row:
     scale: float  # the robust scale
     margin: Margin | None
     pvalue: float  # after correction
-    raw_pvalue: float
+    raw_pvalue: float  # the same without
+    two_sided: float  # that of any change, which other statistics are asked for
+    rank: int  # in a sort by verdict: what needs a look has more
     confidence: float
     reference: SampleFacts
     current: SampleFacts
@@ -96,7 +99,7 @@ class Row:
         if self.values is None or self.outcome is None or _large(self.values):
             return None
         own = Opinion(
-            "dkmd (shift)", self.shift.middle, self.raw_pvalue, direction_of(self.shift.middle)
+            "dkmd (shift)", self.shift.middle, self.two_sided, direction_of(self.shift.middle)
         )
         reference, current = (present(side) for side in self.values)
         return opinions(own, reference, current, self.scale)
@@ -147,8 +150,7 @@ class Contents:
         for row in self.rows:
             ends = (*self.measured(row).interval, *row.band(self.in_percent))
             reach.append(max((abs(e) for e in ends if math.isfinite(e)), default=0.0))
-        usual = float(np.quantile(reach, 0.75)) if reach else 0.0
-        return 1.05 * min(max(reach, default=0.0), 4.0 * usual or math.inf) or 1.0
+        return common_extent(reach)
 
     def measured(self, row: Row) -> Measured:
         """The shift of a row in the measure of the interval bars."""
@@ -170,7 +172,7 @@ def _comparison(answer: Comparison) -> Contents:
         headline=answer.headline(),
         what="comparison",
         p_is="p",
-        p_means="The probability of a difference at least as clear if nothing had moved.",
+        p_means="p is the probability of a difference at least as clear if nothing had moved.",
         rows=(_row(answer.name, answer, answer.pvalue),),
         in_percent=_is_percent(answer.margin),
         call=answer.call,
@@ -190,7 +192,7 @@ def _comparisons(answers: Comparisons) -> Contents:
         p_is="adjusted p",
         p_means=(
             "p-values are adjusted for their number (Benjamini–Hochberg, false-discovery rate "
-            f"{answers.alpha:g})."
+            f"{answers.alpha:g}), and verdicts rest on them."
         ),
         rows=tuple(_row(name, c, adjusted[name]) for name, c in answers.items()),
         in_percent=_is_percent(some.margin),
@@ -213,7 +215,7 @@ def _row(name: str, c: Comparison, adjusted: float) -> Row:
         name=name,
         unit=c.unit,
         kind=kind_of(c.verdict),
-        mark=_mark(c.verdict, shift.interval),
+        mark=_mark(c, shift.interval),
         word=WORDS[c.verdict] if known else "no answer",
         headline=c.headline(),
         shift=shift,
@@ -222,6 +224,8 @@ def _row(name: str, c: Comparison, adjusted: float) -> Row:
         margin=c.margin,
         pvalue=adjusted,
         raw_pvalue=c.pvalue,
+        two_sided=c.pvalue,
+        rank=RANKS[c.verdict] + (c.is_clear and c.verdict == "inconclusive") if known else 0,
         confidence=1.0 - c.alpha,
         reference=c.reference,
         current=c.current,
@@ -232,6 +236,8 @@ def _row(name: str, c: Comparison, adjusted: float) -> Row:
     )
 
 
+RANKS = {"increase": 5, "decrease": 4, "inconclusive": 2, "equivalent": 1}
+
 WORDS = {
     "increase": "higher",
     "decrease": "lower",
@@ -240,13 +246,13 @@ WORDS = {
 }
 
 
-def _mark(verdict: str, interval: Interval) -> str:
+def _mark(c: Comparison, interval: Interval) -> str:
     """An arrow: full where the verdict is clear, hollow where only the direction is."""
-    if verdict in ("increase", "decrease"):
-        return "▲" if verdict == "increase" else "▼"
-    if verdict == "equivalent":
+    if c.verdict in ("increase", "decrease"):
+        return "▲" if c.verdict == "increase" else "▼"
+    if c.verdict == "equivalent":
         return "≈"
-    return _leaning(interval, "–")
+    return _leaning(interval, "–") if c.is_clear else "–"
 
 
 def _leaning(interval: Interval, neither: str) -> str:
@@ -265,7 +271,7 @@ def _gate(gate: Gate) -> Contents:
     if not math.isnan(factor):
         closing = f"Geometric mean of all changes: {percent(100.0 * (factor - 1.0))}."
     return Contents(
-        title=f"Gate: {gate.outcome}",
+        title=f"Gate {gate.outcome}{_between(gate.call)}",
         headline=gate.headline(),
         what="benchmark",
         p_is="p (worse)",
@@ -273,7 +279,7 @@ def _gate(gate: Gate) -> Contents:
             f"p is that of “worse by more than {plain_margin(gate.margin, '')}” "
             f"({gate.worse} is worse), corrected for the number of benchmarks (Holm)."
         ),
-        rows=tuple(_benchmark(gate, row) for row in gate.rows),
+        rows=tuple(sorted((_benchmark(gate, r) for r in gate.rows), key=lambda row: -row.rank)),
         in_percent=_is_percent(gate.margin),
         absent=tuple(
             (heading, dict.fromkeys(names, "")) for heading, names in one_sided.items() if names
@@ -281,6 +287,13 @@ def _gate(gate: Gate) -> Contents:
         call=gate.call,
         closing=closing,
     )
+
+
+def _between(call: Call | None) -> str:
+    """The files that were judged, where they are known."""
+    if call is None or None in call.sources:
+        return ""
+    return ": " + " → ".join(Path(str(source)).name for source in call.sources)
 
 
 def _large(values: tuple[Array, Array]) -> bool:
@@ -308,12 +321,13 @@ def _benchmark(gate: Gate, row: GateRow) -> Row:
         relative = _relative(gate, row)
     clear = row.verdict == WORSE
     sign = _leaning(shift.interval, "≈" if row.verdict == NOT_WORSE else "–")
+    # what is bad has the colour of an alarm, whichever way it lies
+    bad, good = ("△", "▽") if gate.worse == "increase" else ("▽", "△")
+    kind = {bad: "up", good: "down"}.get(sign, "flat")
     return Row(
         name=row.name,
         unit=row.unit,
-        kind={"△": "up", "▽": "down"}.get(sign, "flat")
-        if row.verdict in (WORSE, NOT_WORSE)
-        else "flat",
+        kind=kind if row.verdict in (WORSE, NOT_WORSE) else "flat",
         mark={"△": "▲", "▽": "▼"}.get(sign, sign) if clear else sign,
         word=row.verdict if outcome is not None else "no answer",
         headline=_said(row, gate, relative if row.relative else shift),
@@ -322,7 +336,9 @@ def _benchmark(gate: Gate, row: GateRow) -> Row:
         scale=outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan,
         margin=gate.margin,
         pvalue=row.pvalue,
-        raw_pvalue=math.nan if outcome is None else outcome.pvalue,
+        raw_pvalue=evidence.pvalue,
+        two_sided=math.nan if outcome is None else outcome.pvalue,
+        rank={WORSE: 3, NOT_WORSE: 0}.get(row.verdict, 2) if outcome is not None else 1,
         confidence=GATE_CONFIDENCE,
         reference=facts[0],
         current=facts[1],

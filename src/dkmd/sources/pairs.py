@@ -14,6 +14,7 @@ import numpy as np
 from dkmd.grid import UNITS_PER_SCALE, Grid
 from dkmd.groups import design_effect
 from dkmd.scale import median_and_spread
+from dkmd.sources.arrays import Array
 from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
 from dkmd.summary import Summary
 from dkmd.witness import Witness
@@ -37,15 +38,51 @@ def common_grid(reference: Data, current: Data) -> Grid:
 def summaries_of_pair(reference: Data, current: Data) -> tuple[Summary, Summary]:
     """Both sides on one grid; on a better one if the sample that it was fitted to was odd."""
     grid = common_grid(reference, current)
-    before, after = reference.summary(grid), current.summary(grid)
     if isinstance(reference, Stored) or isinstance(current, Stored):
-        return before, after
+        return _beside_stored(reference, current, grid)
+    before, after = reference.summary(grid), current.summary(grid)
     for _ in range(3):
         better = better_grid(before + after)
         if better is None:
             break
         before, after = reference.summary(better), current.summary(better)
     return before, after
+
+
+def _beside_stored(reference: Data, current: Data, grid: Grid) -> tuple[Summary, Summary]:
+    """Both sides on the grid of a stored summary, or on one that suits both if that does not.
+
+    What was stored may be all alike, or far from the data that came since.
+    """
+    sides = (reference, current)
+    if all(isinstance(side, Stored) for side in sides):
+        return reference.summary(grid), current.summary(grid)
+    values, weights = (np.concatenate(part) for part in zip(*map(_weighted, sides), strict=True))
+    fit = Grid.fit_weighted(values, weights)
+    off = abs(fit.center - grid.center) / fit.unit
+    if grid.unit <= 2.0 * fit.unit <= MUCH_FINER * grid.unit and off <= FAR_OFF:
+        return reference.summary(grid), current.summary(grid)
+    grid = fit.rounded()
+    before, after = (s.stored.on(grid) if isinstance(s, Stored) else s.summary(grid) for s in sides)
+    return before, after
+
+
+def _weighted(side: Data) -> tuple[Array, Array]:
+    """Points that stand for a side, which all together count 1."""
+    if isinstance(side, Stored):
+        values, weights = side.stored.all_points()
+    else:
+        values = np.asarray(side.preview, dtype=np.float64)
+        values = values[~np.isnan(values)]
+        weights = np.ones(values.size)
+    return values, weights / max(1.0, float(weights.sum()))
+
+
+MUCH_FINER = 2.0**20
+"""So much finer is a grid that was fitted to values that are all alike."""
+
+FAR_OFF = 64.0
+"""In units of a grid that suits both: bins out there are half a unit wide."""
 
 
 def better_grid(pooled: Summary) -> Grid | None:
