@@ -31,6 +31,7 @@ from dkmd.sources.arrays import Array
 from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
 from dkmd.sources.columns import (
     DURATION,
+    NOTHING,
     NUMBER,
     NUMERIC,
     OTHER,
@@ -64,6 +65,7 @@ Level = str | float | bool
 """A value of the column that tells samples apart."""
 
 SUMMARY_SUFFIX = ".dkmd"
+ALL_MISSING = "all its values are missing"
 
 
 @dataclass(frozen=True)
@@ -397,9 +399,9 @@ def drift(
         if name not in kinds and name not in later:
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
-    empty: set[str] = set()
     reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
     skipped = {name: why for name, why in reasons.items() if why}
+    empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
     old, new = (table.read_columns(compared, groups) for table in (before, after))
     plan_together(old, new)
@@ -440,7 +442,9 @@ def _why_not(
     apart = f"it holds {old} in the reference and {new} in the current table"
     if any(kind not in NUMERIC and not (asked and kind == TEXT) for kind in pair):
         return f"it holds {old}" if old == new else apart
-    return apart if set(pair) == {NUMBER, DURATION} else ""
+    if set(pair) == {NUMBER, DURATION}:
+        return apart
+    return ALL_MISSING if set(pair) == {NOTHING} else ""
 
 
 def _why_empty(answer: Comparison) -> str:
@@ -449,7 +453,7 @@ def _why_empty(answer: Comparison) -> str:
     if not (before.size + before.nan and after.size + after.nan):
         return "there are no rows to compare"
     if not before.size and not after.size:
-        return "all its values are missing"
+        return ALL_MISSING
     where = "the current table" if before.size else "the reference"
     shares = f"{before.nan_share:.1%} → {after.nan_share:.1%}"
     return f"all its values are missing in {where} (missing: {shares})"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dkmd.sources.columns import MISSING
 
-LOOKED_AT = 2000
+LOOKED_AT = 500
 """Rows of a column of text that are looked at."""
 
 
@@ -48,42 +48,31 @@ def is_missing(name: str) -> str:
 
 
 def spelling_of(
-    source: str, columns: Mapping[str, str], fetch: Callable[[str, str], Any]
+    source: str, columns: Mapping[str, str], fetch: Callable[[str], Any]
 ) -> dict[str, Spelling]:
-    """What columns of text spell in their first rows; where these are empty, in their first cells.
+    """What columns of text spell in their first rows; where these are empty, in all of them.
 
     ``columns`` are names with what they are in SQL, ``fetch`` runs a query.
     """
-    if not columns:
-        return {}
-    some = f"SELECT {', '.join(columns.values())} FROM {source} LIMIT {LOOKED_AT}"
-    found = _counted(some, columns, fetch)
-    for name, quoted in columns.items():
-        if not found[name].cells:
-            cells = f"SELECT {quoted} FROM {source} WHERE NOT {is_missing(quoted)}"
-            found |= _counted(f"{cells} LIMIT {LOOKED_AT}", {name: quoted}, fetch)
-    return found
+    found = _counted(source, columns, fetch, f" LIMIT {LOOKED_AT}")
+    empty = {name: quoted for name, quoted in columns.items() if not found[name].cells}
+    return found | _counted(source, empty, fetch)
 
 
 def _counted(
-    rows: str, columns: Mapping[str, str], fetch: Callable[[str, str], Any]
+    source: str, columns: Mapping[str, str], fetch: Callable[[str], Any], limit: str = ""
 ) -> dict[str, Spelling]:
-    counts = ", ".join(count for name in columns.values() for count in _counts(name))
-    row = fetch(f"SELECT {counts} FROM ({rows})", "fetchone")
-    width = len(Spelling._fields)
-    return {
-        name: Spelling(*(int(n) for n in row[width * i : width * (i + 1)]))
-        for i, name in enumerate(columns)
-    }
-
-
-def _counts(name: str) -> tuple[str, ...]:
-    """The SQL of the fields of a Spelling."""
-    there = f"NOT {is_missing(name)}"
-    number, commas = f"({as_double(name)}) IS NOT NULL", f"({as_double(name, True)}) IS NOT NULL"
-    return (
-        f"count(*) FILTER ({there})",
-        f"count(*) FILTER ({there} AND {number})",
-        f"count(*) FILTER ({number} AND contains({name}, '.'))",
-        f"count(*) FILTER ({commas} AND contains({name}, ','))",
+    """Cells of all columns below each other, counted by column: a query as long as many is slow."""
+    if not columns:
+        return {}
+    names = ", ".join(columns.values())
+    cells = f"UNPIVOT (SELECT {names} FROM {source}{limit}) ON {names} INTO NAME name VALUE cell"
+    number, commas = (f"({as_double('cell', comma)}) IS NOT NULL" for comma in (False, True))
+    rows = fetch(
+        f"SELECT name, count(*), count(*) FILTER ({number}), "
+        f"count(*) FILTER ({number} AND contains(cell, '.')), "
+        f"count(*) FILTER ({commas} AND contains(cell, ',')) "
+        f"FROM ({cells}) WHERE NOT {is_missing('cell')} GROUP BY name"
     )
+    counted = {name: Spelling(*counts) for name, *counts in rows}
+    return {name: counted.get(name, Spelling(0, 0, 0, 0)) for name in columns}
