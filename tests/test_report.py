@@ -163,7 +163,7 @@ def test_names_from_data_stay_text_everywhere() -> None:
     seen = Parsed(text)
     tags = {tag for tag, _ in seen.elements}
     plain = {tag for tag, _ in Parsed(_html(drift(*_frames(2)), "dkmd drift a b")).elements}
-    assert tags <= plain | {"h2", "ul", "li", "rect"}
+    assert tags <= plain | {"h2", "ul", "li", "rect", "wbr"}
     assert len(seen.all("script")) == len(seen.all("style")) == 1
     shown = seen.text()
     for name in (*ATTACKS, "<i>skipped"):

@@ -50,6 +50,7 @@ def _frame(moved: float) -> pd.DataFrame:
         "timeouts_s": np.where(rng.random(n) < 0.02, np.inf, rng.gamma(3, 2, n)),
         "missing": np.where(rng.random(n) < 0.1 + 0.3 * moved, np.nan, rng.normal(size=n)),
         "constant": np.full(n, 3.0),
+        "service.http/requests-total_of_all_regions": 1.0 + 1e-11 * rng.gamma(4, 1, n),
         "words": "text",
     }
     return pd.DataFrame(columns | {attack: rng.normal(size=n) for attack in ATTACKS})

@@ -65,7 +65,7 @@ def name(text: str) -> str:
     return f"<bdi>{escape(text)}</bdi>"
 
 
-def _narrow(text: str) -> str:
+def narrow(text: str) -> str:
     """A name for a small space: it may break where its words end."""
     return f"<bdi>{re.sub(r'(?<=[_./-])(?=.)', '<wbr>', escape(text))}</bdi>"
 
@@ -75,9 +75,14 @@ def sentence(text: str, rows: Iterable[Row]) -> str:
     names = {n for row in rows for n in (row.name, row.reference.label, row.current.label)}
     turning = sorted((n for n in names if _turns(n)), key=len, reverse=True)
     if not turning:
-        return escape(text)
+        return _unbroken(escape(text))
     parts = re.split(f"({'|'.join(map(re.escape, turning))})", text)
-    return "".join(name(part) if part in turning else escape(part) for part in parts)
+    return "".join(name(part) if part in turning else _unbroken(escape(part)) for part in parts)
+
+
+def _unbroken(text: str) -> str:
+    """Escaped text in which no line ends within a number such as 2e-7."""
+    return re.sub(r"\b[\d.]+e[-+]\d+", r'<span class="one">\g<0></span>', text)
 
 
 def _turns(text: str) -> bool:
@@ -88,8 +93,8 @@ def _turns(text: str) -> bool:
 def legend(row: Row) -> str:
     """Which colour is which sample."""
     return (
-        f'<p class="legend"><span class="key ref"></span>{name(row.reference.label)} '
-        f'<span class="key now"></span>{name(row.current.label)}</p>'
+        f'<p class="legend"><span class="ref">{name(row.reference.label)}</span> '
+        f'<span class="now">{name(row.current.label)}</span></p>'
     )
 
 
@@ -166,7 +171,7 @@ def _numbers(row: Row) -> str:
         moved = _cell(signed(new - old, old, new), new - old)
         lines.append((f"{q:.0%}", *_pair(old, new), moved))
     lines += _missing(before, after)
-    head = ("", _narrow(before.label), _narrow(after.label), "difference")
+    head = ("", narrow(before.label), narrow(after.label), "difference")
     return _table(head, lines) + _interval(row)
 
 

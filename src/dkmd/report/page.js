@@ -4,6 +4,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const table = document.querySelector(".overview");
   const rows = [...table.tBodies];
   const heads = [...table.tHead.rows[0].cells];
+  const tools = document.querySelector(".tools");
 
   function open(body, wanted) {
     const link = body.querySelector("a");
@@ -11,22 +12,34 @@ document.addEventListener("DOMContentLoaded", () => {
     body.querySelector("details").open = wanted;
     link.setAttribute("aria-expanded", wanted);
   }
+  // the end of a mouse's selection is no click; a key's click has no detail
+  const selects = (event, row) => event.detail && String(getSelection()) && getSelection().containsNode(row, true);
   rows.forEach((body) => {
     open(body, body.querySelector("details").open);
     body.rows[0].addEventListener("click", (event) => {
-      if (event.ctrlKey || event.metaKey || String(getSelection())) return;
+      if (event.ctrlKey || event.metaKey || selects(event, body.rows[0])) return;
       event.preventDefault();
       open(body, !body.classList.contains("open"));
     });
   });
+  function tell() {
+    const left = rows.filter((body) => !body.hidden).length;
+    const words = left === rows.length ? "" : left + " of " + rows.length + " shown";
+    if (tools) tools.querySelector(".shown").textContent = words;
+  }
   function follow() {
     const target = location.hash && document.getElementById(location.hash.slice(1));
     const body = target && target.closest("tbody");
-    if (body) { body.hidden = false; open(body, true); target.scrollIntoView(); }
+    if (!body) return;
+    body.hidden = false;
+    open(body, true);
+    tell();
+    body.rows[0].scrollIntoView();
   }
   addEventListener("hashchange", follow);
   follow();
 
+  const turned = {ascending: "descending", descending: "ascending"};
   function value(body, column) {
     const cell = body.rows[0].cells[column];
     return column ? parseFloat(cell.dataset.v) : cell.textContent.trim();
@@ -35,37 +48,39 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!column) return (a, b) => sign * a.key.localeCompare(b.key, undefined, {numeric: true});
     return (a, b) => isNaN(a.key) - isNaN(b.key) || sign * (a.key - b.key) || 0;
   }
+  // first as the heading says, then the other way round, then as it was
   function sort(column) {
+    const first = heads[column].dataset.sort;
     const was = heads[column].getAttribute("aria-sort");
-    const first = column ? "descending" : "ascending";
-    const now = was === first ? (first === "ascending" ? "descending" : "ascending") : first;
+    const now = was === "none" ? first : was === first ? turned[first] : "none";
     heads.forEach((head, i) => {
-      if (head.hasAttribute("aria-sort")) head.setAttribute("aria-sort", i === column ? now : "none");
+      if (head.dataset.sort) head.setAttribute("aria-sort", i === column ? now : "none");
     });
-    rows.map((body) => ({body, key: value(body, column)}))
-      .sort(compare(column, now === "ascending" ? 1 : -1))
-      .forEach((entry) => table.append(entry.body));
+    const entries = rows.map((body) => ({body, key: value(body, column)}));
+    if (now !== "none") entries.sort(compare(column, now === "ascending" ? 1 : -1));
+    table.append(...entries.map((entry) => entry.body));
   }
   heads.forEach((head, column) => {
-    const button = head.querySelector("button");
-    if (button) button.addEventListener("click", () => sort(column));
+    if (!head.dataset.sort) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.firstElementChild.childNodes);
+    button.addEventListener("click", () => sort(column));
+    head.firstElementChild.replaceWith(button);
+    head.setAttribute("aria-sort", "none");
   });
 
-  const tools = document.querySelector(".tools");
   if (tools) {
     const text = tools.querySelector("input");
     const chips = [...tools.querySelectorAll(".chips button")];
-    const shown = tools.querySelector(".shown");
     const names = rows.map((body) => body.rows[0].cells[0].textContent.toLowerCase());
     const filter = () => {
       const part = text.value.trim().toLowerCase();
       const word = chips.find((chip) => chip.getAttribute("aria-pressed") === "true").dataset.w;
-      let left = 0;
       rows.forEach((body, i) => {
         body.hidden = !(names[i].includes(part) && (!word || body.dataset.w === word));
-        left += !body.hidden;
       });
-      shown.textContent = left === rows.length ? "" : left + " of " + rows.length + " shown";
+      tell();
     };
     text.addEventListener("input", filter);
     chips.forEach((chip) => chip.addEventListener("click", () => {
@@ -73,16 +88,47 @@ document.addEventListener("DOMContentLoaded", () => {
       filter();
     }));
     addEventListener("keydown", (event) => {
-      if (event.key === "/" && event.target === document.body) { event.preventDefault(); text.focus(); }
+      const typing = event.target.closest("input, textarea, select, [contenteditable]");
+      const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+      if (event.key === "/" && plain && !typing) { event.preventDefault(); text.focus(); }
       if (event.key === "Escape" && event.target === text) { text.value = ""; filter(); }
     });
   }
 
+  // on paper: the lines of the overview by themselves and what stands below it, then what is open
+  function lines() {
+    const brief = table.cloneNode(false);
+    brief.classList.add("brief");
+    brief.append(...[...table.children].filter((part) => !part.hidden).map((part) => {
+      if (part.tagName !== "TBODY") return part.cloneNode(true);
+      const body = part.cloneNode(false);
+      body.classList.remove("open");
+      body.append(part.rows[0].cloneNode(true));
+      return body;
+    }));
+    // a head that is repeated on each sheet is drawn without its buttons
+    brief.querySelectorAll("button").forEach((button) => button.replaceWith(...button.childNodes));
+    return brief;
+  }
   let opened = [];
+  let brief = null;
+  let below = [];
   addEventListener("beforeprint", () => {
-    if (!document.body.classList.contains("all")) return;
-    opened = rows.filter((body) => !body.classList.contains("open"));
-    opened.forEach((body) => open(body, true));
+    if (document.body.classList.contains("all")) {
+      opened = rows.filter((body) => !body.classList.contains("open"));
+      opened.forEach((body) => open(body, true));
+    }
+    if (rows.length < 2 || brief) return;
+    brief = lines();
+    below = [...document.querySelectorAll(".overview ~ *")];
+    table.before(brief, ...below);
   });
-  addEventListener("afterprint", () => opened.forEach((body) => open(body, false)));
+  addEventListener("afterprint", () => {
+    opened.forEach((body) => open(body, false));
+    opened = [];
+    if (!brief) return;
+    brief.remove();
+    brief = null;
+    table.after(...below);
+  });
 });

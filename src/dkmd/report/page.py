@@ -22,13 +22,16 @@ from dkmd.figures import drawings
 from dkmd.figures.colours import on_page, page_css
 from dkmd.figures.svg import escape
 from dkmd.gate import Gate
-from dkmd.report.detail import asked, detail, exact, full, name, sentence
+from dkmd.report.detail import asked, detail, exact, full, name, narrow, sentence
 from dkmd.report.rows import Contents, Row, contents_of
 from dkmd.summary_file import replace_file
-from dkmd.wording import amount, count, level_of, percent, short_p, signed_number
+from dkmd.wording import amount, count, level_of, percent, rounded, short_p, signed_number
 
 PRINTED_OPEN = 40
 """Up to so many rows, a printed page has all details; beyond it, those that are open."""
+
+NEVER_CLIPPED = 20
+"""Names up to so many characters are seen whole in the overview; longer ones also on hover."""
 
 
 def write_page(
@@ -141,36 +144,43 @@ def _overview(contents: Contents, command: str | None) -> str:
 
 
 def _heads(contents: Contents, extent: float, several: bool) -> list[str]:
-    """The headings; each sorts, where there is something to sort."""
-    measure = "percent" if contents.in_percent else "robust scales"
-    interval = f"{level_of(1.0 - contents.rows[0].confidence)} interval, in {measure}"
+    """The headings; ``data-sort`` is the order in which the script sorts by one first."""
+    interval, measure = _interval_head(contents)
     axis = drawings.interval_scale(extent, contents.in_percent, on_page)
+    up, down = "ascending", "descending"
     sortable = (
-        (contents.what, "", ""),
-        ("verdict", "", ""),
-        ("shift", "n", ""),
-        (interval, "", axis),
-        ("percent", "n", ""),
-        (contents.p_is, "n", ""),
-        ("values", "n", ""),
-        ("missing", "n", ""),
+        (escape(contents.what), "", up, ""),
+        ("verdict", "", down, ""),
+        ("shift", "n", down, ""),
+        (f"{escape(interval)}<i>, {measure}</i>", "", down, axis),
+        ("percent", "n", down, ""),
+        (escape(contents.p_is), "n", up, ""),
+        ("values", "n", down, ""),
+        ("missing", "n", down, ""),
     )
     heads = []
-    for text, kind, below in sortable:
-        words = f'<button type="button">{escape(text)}</button>' if several else escape(text)
-        state = ' aria-sort="none"' if several else ""
-        heads.append(f'<th scope="col" class="{kind}"{state}>{words}{below}</th>')
-    return [*heads, '<th scope="col">distributions</th>']
+    for words, kind, first, below in sortable:
+        marked = f' class="{kind}"' if kind else ""
+        sorts = f' data-sort="{first}"' if several else ""
+        heads.append(f'<th scope="col"{marked}{sorts}><span>{words}</span>{below}</th>')
+    return [*heads, '<th scope="col"><span>distributions</span></th>']
+
+
+def _interval_head(contents: Contents) -> tuple[str, str]:
+    """What the interval bars are, and what they are measured in."""
+    level = level_of(1.0 - contents.rows[0].confidence)
+    return f"{level} interval", "in percent" if contents.in_percent else "in robust scales"
 
 
 def _body(number: int, row: Row, contents: Contents, extent: float, command: str | None) -> str:
     """One line of the overview and its detail, as one body of the table: they sort together."""
     target = f"d{number}"
     opened = " open" if len(contents.rows) == 1 else ""
+    whole = f' title="{escape(row.name)}"' if len(row.name) > NEVER_CLIPPED else ""
     return (
         f'<tbody class="{row.kind}" data-w="{escape(row.word)}"><tr class="row">'
-        f'<th scope="row"><a href="#{target}" aria-controls="{target}">'
-        f'<span class="clip">{name(row.name)}</span></a></th>'
+        f'<th scope="row"><h2><a href="#{target}" aria-controls="{target}">'
+        f'<span class="clip"{whole}>{narrow(row.name)}</span></a></h2></th>'
         f"{''.join(_cells(row, contents, extent))}</tr>"
         f'<tr class="panel"><td colspan="9"><details{opened}><summary>Details of '
         f'{name(row.name)}</summary><div class="detail" id="{target}">'
@@ -191,8 +201,9 @@ def _cells(row: Row, contents: Contents, extent: float) -> Iterator[str]:
         f"{row.mark}</i>{escape(row.word)}</td>"
     )
     yield _number_cell("shift", amount(row.shift.middle, row.unit), row.shift.middle)
-    value = _sortable(measured.middle)
-    yield f'<td data-h="interval" data-v="{value}" title="{escape(label)}">{bar}</td>'
+    size = _sortable(abs(measured.middle))
+    head = escape(", ".join(_interval_head(contents)))
+    yield f'<td class="bar" data-h="{head}" data-v="{size}" title="{escape(label)}">{bar}</td>'
     yield _number_cell("percent", _percent(row.percent.middle), row.percent.middle)
     yield _number_cell(contents.p_is, short_p(row.pvalue) or "–", row.pvalue)
     yield (
@@ -216,7 +227,7 @@ def _missing_cell(row: Row) -> str:
     if not any(shares):
         shown = '<span class="quiet">none</span>'
     else:
-        shown = _pair(*(exact(f"{100.0 * s:.3g} %", 100.0 * s) for s in shares))
+        shown = _pair(*(exact(f"{rounded(100.0 * s)} %", 100.0 * s) for s in shares))
     return f'<td class="n two" data-h="missing" data-v="{max(shares):.6g}">{shown}</td>'
 
 
