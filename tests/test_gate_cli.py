@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import duckdb
 import jsonschema
 import numpy as np
 import pytest
 
 import dkmd
-from dkmd.gate import Gate, GateRow
+from dkmd.gate import Gate, GateRow, load_benchmarks
+from dkmd.sources.duck import DuckFile
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
@@ -22,14 +26,22 @@ ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "examples" / "bench"
 
 
-def run(*words: object) -> subprocess.CompletedProcess[str]:
+def run(*words: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     """The installed command."""
     return subprocess.run(
         [sys.executable, "-m", "dkmd", "gate", *map(str, words)],
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def through(pipe: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """The command with its output going into another one; the exit code is that of the first."""
+    line = f"{shlex.join([sys.executable, '-m', 'dkmd', *map(str, words)])} | {pipe}"
+    line += "; exit ${PIPESTATUS[0]}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
 
 
 def _hyperfine(path: Path, **samples: Any) -> Path:
@@ -72,10 +84,13 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(
 ) -> None:
     empty = tmp_path / "empty.json"
     empty.touch()
+    served = tmp_path / "served.txt"
+    served.write_text("BenchmarkServe-8 1 500.0 req/s\n")
     for words, reason in (
         ((files["main"], tmp_path / "none.json"), "none.json"),
         ((files["main"], files["other"]), "no benchmark in common"),
         ((files["main"], empty), "empty"),
+        ((served, served), "BenchmarkServe-8 has no ns/op, only req/s"),
         ((files["main"], files["same"], "--margin", "much"), "margin"),
         ((files["main"], files["same"], "--worse", "up"), "worse"),
         ((files["main"],), "CURRENT"),
@@ -116,6 +131,116 @@ def test_a_table_can_be_judged(tmp_path: Path) -> None:
     assert " ms" in named.stdout
     column = run(*both, "-c", "wall_ms")
     assert "1 of 1 benchmarks worse by more than 5%: wall_ms" in column.stdout
+
+
+def test_a_reader_that_goes_away_leaves_the_exit_code(files: dict[str, Path]) -> None:
+    """``true`` reads nothing, so that every write meets a broken pipe."""
+    for current, code in (("same", 0), ("slow", 1), ("lone", 3)):
+        gone = through("true", "gate", files["main"], files[current], "--margin", "2%")
+        assert (gone.returncode, gone.stderr) == (code, "")
+    first = through("head -1", "gate", files["main"], files["same"], "--margin", "2%")
+    assert (first.returncode, first.stdout.split(":")[0]) == (0, "PASSED")
+    version = through("true", "--version")
+    assert (version.returncode, version.stderr) == (0, "")
+
+
+def test_quiet_still_tells_what_was_not_judged(tmp_path: Path) -> None:
+    before = _hyperfine(tmp_path / "a.json", both=_times(1, 1.0), old=_times(2, 1.0))
+    after = _hyperfine(tmp_path / "b.json", both=_times(3, 1.0), new=_times(4, 1.0))
+    answer = run(before, after, "-q")
+    assert answer.returncode == 0
+    assert answer.stdout == "PASSED: none of 1 benchmarks is worse by more than 5%.\n"
+    assert answer.stderr.splitlines() == [
+        "dkmd: watch out: not in current any more: old",
+        "dkmd: watch out: new in current, not judged: new",
+    ]
+
+
+def test_benchmarks_may_come_from_standard_input(files: dict[str, Path], tmp_path: Path) -> None:
+    assert run(files["main"], "-", stdin=files["same"].read_text()).returncode == 0
+    lines = "".join(f"BenchmarkSort-8 1 {v} ns/op\n" for v in _times(1, 100.0))
+    (tmp_path / "main.txt").write_text(lines)
+    piped = run(tmp_path / "main.txt", "-", stdin="goos: linux\npkg: a\n" + lines)
+    assert piped.returncode == 0, piped.stderr
+    numbers = "".join(f"{v}\n" for v in _times(1, 100.0))
+    (tmp_path / "numbers.txt").write_text(numbers)
+    assert run(tmp_path / "numbers.txt", "-", stdin=numbers).returncode == 0
+    empty = run(files["main"], "-", stdin="")
+    assert (empty.returncode, empty.stderr) == (2, "dkmd: standard input: the file is empty\n")
+
+
+def test_options_of_tables_are_refused_beside_benchmarks(files: dict[str, Path]) -> None:
+    for option in ("--column", "--by", "--groups"):
+        answer = run(files["main"], files["same"], option, "a")
+        assert answer.returncode == 2
+        assert "--column, --by and --groups are for tables" in answer.stderr
+
+
+def test_a_summary_that_cannot_be_written_is_refused_first(files: dict[str, Path]) -> None:
+    for option in ("--markdown", "--report"):
+        nowhere = run(files["main"], "missing.json", option, "nowhere/x")
+        assert (nowhere.returncode, nowhere.stderr) == (2, "dkmd: there is no folder nowhere\n")
+        folder = run(files["main"], "missing.json", option, ".")
+        assert folder.stderr == "dkmd: . is a folder: give the name of a file\n"
+
+
+def _csv(path: Path, **columns: Any) -> Path:
+    rows = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    path.write_text(",".join(columns) + "\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_columns_that_hold_no_numbers_are_told(tmp_path: Path) -> None:
+    host = ["a", "b"] * 15
+    before = _csv(tmp_path / "a.csv", wall_ms=_times(1, 1.0), host=host)
+    after = _csv(tmp_path / "b.csv", wall_ms=_times(2, 1.0), host=host)
+    answer = run(before, after)
+    assert answer.returncode == 0
+    assert "not judged: host holds text, not numbers" in answer.stdout
+
+
+def test_a_column_with_a_word_among_its_numbers_does_not_pass(tmp_path: Path) -> None:
+    before = _csv(tmp_path / "a.csv", wall=_times(1, 1.0), cpu=_times(2, 1.0))
+    broken = [*_times(3, 1.0)[:-1], "failed"]
+    after = _csv(tmp_path / "b.csv", wall=_times(4, 1.0), cpu=broken)
+    for files in ((before, after), (after, after)):
+        answer = run(*files)
+        assert answer.returncode == 3
+        assert "cpu: in current it holds 'failed' among numbers" in answer.stdout
+    words = _csv(tmp_path / "c.csv", wall=_times(4, 1.0), cpu=["slow"] * 30)
+    answer = run(before, words)
+    assert answer.returncode == 3
+    assert "cpu: in current it holds text, not numbers" in answer.stdout
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_many_levels_are_read_in_one_pass(tmp_path: Path, suffix: str) -> None:
+    """300 levels of 20,000 rows, with groups; a row without a level belongs to none."""
+    rng = np.random.default_rng(6)
+    n = 20_000
+    frame = {
+        "name": np.char.add("b", rng.integers(300, size=n).astype(str)),
+        "process": rng.integers(40, size=n),
+        "wall": rng.normal(100.0, 1.0, n),
+    }
+    path = _csv(tmp_path / "a.csv", **frame)
+    if suffix == "parquet":
+        target = tmp_path / "a.parquet"
+        duckdb.sql(f"COPY (FROM read_csv('{path}')) TO '{target}' (FORMAT parquet)")
+        path = target
+    with patch.object(DuckFile, "part", autospec=True, side_effect=DuckFile.part) as part:
+        found = load_benchmarks(str(path), by="name", groups="process")
+    assert part.call_count <= 2
+    assert len(found) == 300
+    rows = frame["name"] == "b7"
+    assert found["b7"].values == frame["wall"][rows].tolist()
+    assert len(set(found["b7"].groups)) == len(set(frame["process"][rows]))
+
+
+def test_rows_without_a_level_belong_to_none(tmp_path: Path) -> None:
+    path = _csv(tmp_path / "a.csv", name=["a", "a", "", "b", "b"], wall=[1.0, 2.0, 9.0, 3.0, 4.0])
+    found = load_benchmarks(str(path), by="name")
+    assert {name: m.values for name, m in found.items()} == {"a": [1.0, 2.0], "b": [3.0, 4.0]}
 
 
 @pytest.mark.parametrize("tool", ["hyperfine", "pyperf"])

@@ -256,11 +256,22 @@ def test_a_percentage_is_a_change_by_a_factor() -> None:
     assert math.exp(low) < 1.2 < math.exp(high)
 
 
-@pytest.mark.parametrize("margin", ["x", "-1", "3 percent", "100%", -2.0, math.nan, "1e400sd"])
+@pytest.mark.parametrize("margin", ["x", "-1", "3 percent", "-100%", -2.0, math.nan, "1e400sd"])
 def test_margins_that_make_no_sense_are_refused(margin: Any) -> None:
     result = dkmd_2samp([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])
     with pytest.raises(ValueError, match="margin"):
         verdict(result, margin)
+
+
+def test_a_margin_of_100_percent_bounds_increases_only() -> None:
+    rng = np.random.default_rng(19)
+    y = rng.lognormal(0.0, 0.2, 400)
+    thrice, less = (dkmd_2samp(f * rng.lognormal(0.0, 0.2, 400), y) for f in (3.0, 0.01))
+    assert verdict(thrice, "100%") == "increase"
+    assert verdict(thrice, "250%") == "equivalent"
+    assert verdict(less, "100%") == "equivalent"
+    assert equivalence(less, "100%") < 1e-6
+    assert equivalence(thrice, "100%") > 0.5
 
 
 def test_percentages_need_positive_data() -> None:

@@ -1,15 +1,17 @@
 """The gate: benchmarks of two builds, paired by name, judged against a margin, for CI.
 
-A gate must not pass by accident. What cannot be judged is inconclusive and says why; benchmarks
-that vanished or appeared are listed; no common benchmark is an error.
+A gate must not pass by accident. What failed or cannot be judged is inconclusive and says why;
+what vanished, appeared or was left out is listed; no common benchmark is an error.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import os
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -18,23 +20,42 @@ import numpy as np
 from dkmd.calls import Call, recorded
 from dkmd.compare import open_table
 from dkmd.comparison import FORMAT_VERSION, plain_margin
-from dkmd.margins import Margin, parse_margin, region_of
+from dkmd.inference import pvalue
+from dkmd.margins import Margin, Region, parse_margin, region_of
 from dkmd.result import DkmdResult, ExactOutcome
 from dkmd.sources.benchmarks import (
+    BenchmarkFile,
     BenchmarkFileError,
     Benchmarks,
     Measurements,
+    UnknownFormatError,
+    go_processors,
     looks_like_benchmarks,
+    looks_like_text_of_benchmarks,
+    parse_benchmarks,
     read_benchmarks,
+    text_of,
 )
-from dkmd.sources.columns import NUMERIC
-from dkmd.sources.samples import Held, Table, unit_of
+from dkmd.sources.columns import MISSING, NUMERIC, OTHER, TEXT, level_order
+from dkmd.sources.files import STDIN
+from dkmd.sources.samples import Data, Held, Table, unit_of
 from dkmd.two_sample import dkmd_2samp
 from dkmd.wording import percent, plain_pair, short_p, signed_number
 
 WORSE_WHEN = ("increase", "decrease")
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
 WORSE, NOT_WORSE, UNDECIDED = "worse", "not worse", "inconclusive"
+
+ENOUGH = 20
+"""Values (or processes) on each of two equal sides from which on Satterthwaite's degrees of freedom
+keep the false alarms to alpha; docs/compare.md has the simulation."""
+
+FEW = 10
+"""Fewer than this are not judged beside more than MANY_TIMES as many."""
+
+MANY_TIMES = 2
+
+NOTHING_VARIED = "nothing varied: judged by the values themselves, so there is no p-value"
 
 
 @dataclass(frozen=True)
@@ -43,7 +64,8 @@ class GateRow:
 
     ``shift`` and its interval are relative changes (0.02 is 2 %) where ``relative`` says so, else
     amounts in ``unit``; positive when current is larger. ``pvalue`` is that of "worse than the
-    margin", corrected for the number of benchmarks.
+    margin", corrected for the number of benchmarks; NaN where there is none, as for values that do
+    not vary.
     """
 
     name: str
@@ -80,6 +102,8 @@ class Gate:
     alpha: float = 0.05
     evidence: Mapping[str, Evidence] = field(default_factory=dict, repr=False, compare=False)
     call: Call | None = field(default=None, repr=False, compare=False)
+    averaged: int | None = None  # how many benchmarks the geometric mean covers; None for all
+    left_out: Mapping[str, str] = field(default_factory=dict)  # what else there was, and why not
 
     def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
         """Write a page with a row for each benchmark: one HTML file that needs nothing else.
@@ -124,16 +148,36 @@ class Gate:
         rows = [_table_row(row) for row in self.rows]
         if not math.isnan(self.geometric_mean):
             mean = percent(100.0 * (self.geometric_mean - 1.0))
-            rows.append(("geometric mean", "", "", mean, "", "", "", ""))
+            rows.append((self._mean_of(), "", "", mean, "", "", "", ""))
         return [head, *rows]
 
+    def _mean_of(self) -> str:
+        covered = len(self.rows) if self.averaged is None else self.averaged
+        some = covered < len(self.rows)
+        return "geometric mean" + (f" of {covered} of {len(self.rows)}" if some else "")
+
     def notes(self) -> list[str]:
-        """What a table does not show: reasons, and benchmarks that are on one side only."""
-        notes = [f"{row.name}: {row.reason}" for row in self.rows if row.reason]
+        """What a table does not show: reasons, and what was not judged."""
+        by_reason: dict[str, list[str]] = {}
+        for row in self.rows:
+            by_reason.setdefault(row.reason, []).append(row.name)
+        told = [f"{', '.join(names)}: {why}" for why, names in by_reason.items() if why]
+        return told + self.not_judged()
+
+    def not_judged(self) -> list[str]:
+        """Benchmarks that are on one side only, and what was left out."""
+        notes = []
         if self.vanished:
             notes.append(f"not in current any more: {', '.join(self.vanished)}")
         if self.appeared:
             notes.append(f"new in current, not judged: {', '.join(self.appeared)}")
+        renamed = _processors_differ(self.vanished, self.appeared)
+        if renamed:
+            notes.append(renamed)
+        by_reason: dict[str, list[str]] = {}
+        for name, why in self.left_out.items():
+            by_reason.setdefault(why, []).append(name)
+        notes += [f"not judged: {', '.join(names)} {why}" for why, names in by_reason.items()]
         return notes
 
     def markdown(self) -> str:
@@ -161,7 +205,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Judged:
-    """A benchmark before the correction for their number."""
+    """A benchmark before the correction for their number; decided already if nothing varies."""
 
     row: GateRow
     worse: float  # p-value of "worse than the margin"
@@ -197,30 +241,87 @@ def gate(
     -------
     Gate
         A benchmark is "worse" when the change is shown to exceed the margin, "not worse" when it
-        is shown not to, and else "inconclusive". Values of one process are taken as a group.
+        is shown not to, and else "inconclusive". Values of one process are taken as a group. Values
+        that do not vary on either side are held against the margin as they are.
     """
     if worse not in WORSE_WHEN:
         raise ValueError(f"worse must be 'increase' or 'decrease', got {worse!r}")
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
-    parse_margin(margin)
-    common = [name for name in reference if name in current]
-    if not common:
-        raise ValueError("the two files have no benchmark in common")
-    judged = [_judge(name, reference[name], current[name], margin, worse) for name in common]
+    _require_possible(margin, worse)
+    before, after = _paired(reference, current)
+    names = [
+        *(name for name in before if name in after or name in after.left_out),
+        *(name for name in after if name in before.left_out),
+        # what fails before there is anything to compare it with must not pass either
+        *(name for name in after if after[name].failure and name not in before),
+    ]
+    names = list(dict.fromkeys(names))
+    if not names:
+        raise ValueError(_nothing_in_common(tuple(before), tuple(after)))
+    judged = [_judge(name, before, after, margin, worse) for name in names]
     corrected = _holm(np.array([j.worse for j in judged]))
     rows = [_decided(j, p, alpha) for j, p in zip(judged, corrected.tolist(), strict=True)]
     changes = [j.log_change for j in judged if math.isfinite(j.log_change)]
+    left_out = {**before.left_out, **after.left_out}
     return Gate(
         rows=tuple(rows),
-        vanished=_missing(reference, current),
-        appeared=_missing(current, reference),
+        vanished=tuple(name for name in before if name not in names),
+        appeared=tuple(name for name in after if name not in names),
         margin=margin,
         worse=worse,
         geometric_mean=math.exp(math.fsum(changes) / len(changes)) if changes else math.nan,
         alpha=alpha,
         evidence={j.row.name: j.evidence for j in judged},
+        averaged=len(changes),
+        left_out={name: why for name, why in left_out.items() if name not in names},
     )
+
+
+def _require_possible(margin: Margin, worse: str) -> None:
+    """A margin that could never be exceeded would let anything pass."""
+    amount, kind = parse_margin(margin)
+    if kind == "%" and amount >= 100.0 and worse == "decrease":
+        raise ValueError(
+            f"margin {margin}: nothing positive decreases by 100 % or more, so nothing could fail"
+        )
+
+
+def _paired(reference: Benchmarks, current: Benchmarks) -> tuple[BenchmarkFile, BenchmarkFile]:
+    """Both sides with what was left out, and with names that can be matched."""
+    before, after = (
+        side if isinstance(side, BenchmarkFile) else BenchmarkFile(side)
+        for side in (reference, current)
+    )
+    return before.named_as_in(after), after.named_as_in(before)
+
+
+def _nothing_in_common(before: Sequence[str], after: Sequence[str]) -> str:
+    """The error for files of different benchmarks, with some of their names."""
+    return "; ".join(
+        filter(
+            None,
+            (
+                "the two files have no benchmark in common: reference has "
+                f"{_listed(before, 3)}; current has {_listed(after, 3)}",
+                _processors_differ(before, after),
+            ),
+        )
+    )
+
+
+def _processors_differ(before: Sequence[str], after: Sequence[str]) -> str:
+    """A word on names that differ in what Go appends for GOMAXPROCS; empty if none do."""
+    then = dict(go_processors(name) for name in before)
+    now = dict(go_processors(name) for name in after)
+    for bare, processors in then.items():
+        if now.get(bare, processors) != processors:
+            counts = [f"-{count}" if count else "none" for count in (processors, now[bare])]
+            return (
+                f"the names differ in the GOMAXPROCS that Go appends ({' and '.join(counts)}): run "
+                "both with the same -cpu"
+            )
+    return ""
 
 
 def load_benchmarks(
@@ -232,11 +333,20 @@ def load_benchmarks(
     that column is one. ``groups`` tells which rows come from one process.
     """
     refusal: BenchmarkFileError | None = None
-    if looks_like_benchmarks(path):
+    found = None
+    if path == STDIN:
+        found = _from_standard_input()
+    elif looks_like_benchmarks(path):
         try:
-            return read_benchmarks(path)
-        except BenchmarkFileError as error:
+            found = read_benchmarks(path)
+        except UnknownFormatError as error:
             refusal = error
+    if found is not None:
+        if column or by or groups:
+            raise BenchmarkFileError(
+                f"--column, --by and --groups are for tables, and {path} holds benchmarks"
+            )
+        return found
     try:
         table = open_table(path, path)
         kinds = table.kinds()
@@ -244,31 +354,98 @@ def load_benchmarks(
         if refusal is not None:
             raise refusal from None
         raise
-    aside = {by, groups}
-    columns = (
-        [column] if column else [c for c, k in kinds.items() if k in NUMERIC and c not in aside]
-    )
-    if not columns:
-        raise refusal or BenchmarkFileError(f"{path} has no column of numbers")
+    return _of_table(table, kinds, column, by, groups, refusal)
+
+
+def _from_standard_input() -> BenchmarkFile | None:
+    """Benchmarks on standard input; None, and all of it there to be read again, if it has none."""
+    content = sys.stdin.buffer.read()
+    name = "standard input"
+    text = text_of(content, name)
+    if text.strip() and not looks_like_text_of_benchmarks(text):
+        sys.stdin = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        return None
+    return parse_benchmarks(text, name)
+
+
+def _of_table(
+    table: Table,
+    kinds: Mapping[str, str],
+    column: str | None,
+    by: str | None,
+    groups: str | None,
+    refusal: BenchmarkFileError | None,
+) -> BenchmarkFile:
+    """Columns, or levels of one, as benchmarks; what other columns hold is said."""
+    found = BenchmarkFile()
+    columns = [column] if column else []
+    for other, kind in kinds.items() if not column else ():
+        if other in (by, groups):
+            continue
+        words = _words_among_numbers(table, other) if kind == TEXT else None
+        if kind in NUMERIC or words == []:
+            columns.append(other)
+        elif words:
+            found[other] = Measurements(unit_of(other), failure=f"holds {words[0]!r} among numbers")
+        else:
+            found.left_out[other] = (
+                f"holds {kind if kind != OTHER else 'other things'}, not numbers"
+            )
+    if not columns and (by or not found):
+        why = "".join(f": {name} {measured.failure}" for name, measured in found.items())
+        raise refusal or BenchmarkFileError(f"{table.name} has no column of numbers{why}")
     if by is None:
-        return {c: _measured(table, c, groups, None, kinds) for c in columns}
+        every = table.read_columns(columns, groups)
+        found.update({c: _measured(table, c, every[c], kinds) for c in columns})
+        return found
     if len(columns) > 1:
         raise BenchmarkFileError(
-            f"{path} has several columns of numbers ({', '.join(columns)}): say which with --column"
+            f"{table.name} has several columns of numbers ({', '.join(columns)}): say which with "
+            "--column"
         )
-    levels = table.levels(by)
-    return {v: _measured(table, columns[0], groups, (by, v), kinds) for v in levels}
+    levels = _levels(table, columns[0], by, groups)
+    found.update({v: _measured(table, columns[0], data, kinds) for v, data in levels.items()})
+    return found
 
 
-def _measured(
-    table: Table,
-    column: str,
-    groups: str | None,
-    where: tuple[str, object] | None,
-    kinds: Mapping[str, str],
-) -> Measurements:
+def _words_among_numbers(table: Table, column: str) -> list[str] | None:
+    """The words in a text column that is mostly numbers; None for any other."""
+    levels = [v for v in table.levels(column) if v.strip().lower() not in MISSING]
+    words = [v for v in levels if not _spells_number(v)]
+    return words if 2 * len(words) < len(levels) or not levels else None
+
+
+def _spells_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[str, Data]:
+    """A column at every level of another, in one pass where both can be held."""
+    try:
+        whole = table.read(column, by)
+        processes = table.read(column, groups) if groups else None
+    except ValueError:  # a row without a level belongs to none
+        return table.read_levels(column, by, table.levels(by), groups)
+    if not (isinstance(whole, Held) and isinstance(processes, Held | None)):
+        return table.read_levels(column, by, table.levels(by), groups)
+    assert whole.groups is not None
+    names, codes = np.unique(np.asarray(whole.groups).astype(str), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=names.size))[:-1]
+    labels = None if processes is None else processes.groups
+    rows = dict(zip(names.tolist(), np.split(order, ends), strict=True))
+    return {
+        level: Held(whole.values[rows[level]], None if labels is None else labels[rows[level]])
+        for level in sorted(rows, key=level_order)
+    }
+
+
+def _measured(table: Table, column: str, data: Data, kinds: Mapping[str, str]) -> Measurements:
     """One column, or one level of it, as measurements."""
-    data = table.read(column, groups, where)
     if not isinstance(data, Held):
         raise BenchmarkFileError(f"{table.name} is too large for a gate: use dkmd compare")
     labels = np.arange(data.values.size)
@@ -279,36 +456,58 @@ def _measured(
 
 
 def _judge(
-    name: str, reference: Measurements, current: Measurements, margin: Margin, worse: str
+    name: str, before: BenchmarkFile, after: BenchmarkFile, margin: Margin, worse: str
 ) -> _Judged:
     """Compare one benchmark; whatever stands in the way becomes its reason."""
+    reference, current = (side.get(name) or Measurements("") for side in (before, after))
+    current = current.in_unit(reference.unit)
+    evidence = Evidence(reference, current)
     y, x = (_clean(m) for m in (reference, current))
     sizes = (len(y.values), len(x.values))
-    reason = _obstacle(y, x, reference, current)
-    evidence = Evidence(reference, current)
+    reason = (
+        _failed(reference, current)
+        or _left_out(name, before, after)
+        or _obstacle(y, x, reference, current)
+    )
     if reason:
         return _undecided(name, sizes, reason, evidence)
-    groups = (x.groups, y.groups) if x.repeated or y.repeated else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = dkmd_2samp(x.values, y.values, groups=groups)
-            region = region_of(result, margin)
+            if _constant(y) and _constant(x):
+                return _judge_constants(name, y, x, margin, worse, evidence)
+            return _judge_samples(name, y, x, margin, worse, evidence, caught)
         except ValueError as error:
             return _undecided(name, sizes, str(error), evidence)
+
+
+def _judge_samples(
+    name: str,
+    y: Measurements,
+    x: Measurements,
+    margin: Margin,
+    worse: str,
+    evidence: Evidence,
+    caught: list[warnings.WarningMessage],
+) -> _Judged:
+    """By the test of a shift beyond the margin."""
+    sizes = (len(y.values), len(x.values))
+    groups = (x.groups, y.groups) if x.repeated or y.repeated else None
+    result = dkmd_2samp(x.values, y.values, groups=groups)
+    region = region_of(result, margin)
     outcome, judged = result.outcome(), region.result.outcome()
     if not isinstance(outcome, ExactOutcome) or not isinstance(judged, ExactOutcome):
         return _undecided(name, sizes, _told(caught) or "nothing varies", evidence)
     relative = region.result is not result
-    limit, sign = (region.high, 1.0) if worse == "increase" else (region.low, -1.0)
-    beyond, within = ("greater", "less") if sign > 0.0 else ("less", "greater")
     interval = judged.shift_interval(0.95)
     centers = tuple(c + outcome.pair.origin for c in outcome.pair.centers())
+    units = (len(set(y.groups)), len(set(x.groups)))
+    too_few = _too_few(units, groups is not None)
     row = GateRow(
         name=name,
-        unit=reference.unit,
-        verdict="",
-        reason=_told(caught),
+        unit=y.unit,
+        verdict=UNDECIDED if too_few else "",
+        reason=too_few or _told(caught) or _few(units),
         sizes=sizes,
         centers=(centers[1], centers[0]),
         shift=_change(judged.shift, relative),
@@ -320,14 +519,98 @@ def _judge(
     log_change = judged.shift if relative else math.nan
     if not relative and positive:
         log_change = float(result.on_logs().shift)
-    alone = judged.pvalue_beyond(limit, beyond)
-    return _Judged(
-        row,
-        alone,
-        judged.pvalue_beyond(limit, within),
-        log_change,
-        evidence._replace(result=result, pvalue=alone),
+    alone, fine = _pvalues(region, worse, units) if not too_few else (math.nan, math.nan)
+    return _Judged(row, alone, fine, log_change, evidence._replace(result=result, pvalue=alone))
+
+
+def _pvalues(region: Region, worse: str, units: tuple[int, int]) -> tuple[float, float]:
+    """P-values of "worse than the margin" and of "not worse", with few values in mind.
+
+    Satterthwaite's degrees of freedom rest on the variances, which a few values hardly tell: where
+    there are few, or fewer on one side, those of the smaller side are the least they can be.
+    """
+    limit, beyond, within = (
+        (region.high, "greater", "less") if worse == "increase" else (region.low, "less", "greater")
     )
+    judged = region.result.outcome()
+    at = judged.pair.test(limit, judged.test.center)
+    known = at.df if min(units) >= ENOUGH and units[0] == units[1] else min(units) - 1.0
+    df = min(at.df, known)
+    return pvalue(at.t, df, beyond), pvalue(at.t, df, within)
+
+
+def _too_few(units: tuple[int, int], grouped: bool) -> str:
+    """Why so few values beside so many cannot be judged; empty if they can."""
+    few, many = min(units), max(units)
+    if few >= FEW or many <= MANY_TIMES * few:
+        return ""
+    what = "processes" if grouped else "values"
+    return (
+        f"too few {what}: {few} beside {many} give false alarms; take {FEW} or more, or as many on "
+        "both sides"
+    )
+
+
+def _few(units: tuple[int, int]) -> str:
+    """A word of caution on what the verdict does not rest on."""
+    few = f"only {units[0]} and {units[1]} values: the interval is rough"
+    return few if min(units) < FEW else ""
+
+
+def _constant(measured: Measurements) -> bool:
+    """Whether a side has but one value, a finite one."""
+    return len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
+
+
+def _judge_constants(
+    name: str, y: Measurements, x: Measurements, margin: Margin, worse: str, evidence: Evidence
+) -> _Judged:
+    """By the margin alone: a count of instructions that never varies leaves nothing to test."""
+    old, new = y.values[0], x.values[0]
+    size, kind = parse_margin(margin)
+    positive = old > 0.0 and new > 0.0
+    relative = kind == "%" and (positive or old == new)
+    change = new - old
+    if kind == "%" and not relative:
+        raise ValueError("percentages need positive data; there are values of 0 or below")
+    if relative:
+        change, size = (new - old) / old if change else 0.0, size / 100.0
+    harm = change if worse == "increase" else -change
+    if kind == "sd" and harm > 0.0:
+        raise ValueError(
+            "nothing varied: there is no scale that a margin in sd could be counted in"
+        )
+    row = GateRow(
+        name=name,
+        unit=y.unit,
+        verdict=WORSE if harm > size else NOT_WORSE,
+        reason=NOTHING_VARIED,
+        sizes=(len(y.values), len(x.values)),
+        centers=(old, new),
+        shift=change,
+        interval=(math.nan, math.nan),
+        relative=relative,
+        pvalue=math.nan,
+    )
+    log_change = math.log(new / old) if positive else math.nan
+    result = dkmd_2samp(x.values, y.values)
+    return _Judged(row, math.nan, math.nan, log_change, evidence._replace(result=result))
+
+
+def _failed(reference: Measurements, current: Measurements) -> str:
+    """What went wrong while a benchmark ran; empty if nothing did."""
+    for side, measured in (("current", current), ("reference", reference)):
+        if measured.failure:
+            return f"in {side} it {measured.failure}"
+    return ""
+
+
+def _left_out(name: str, before: BenchmarkFile, after: BenchmarkFile) -> str:
+    """Why a side has no measurements of what the other one has; empty if it has."""
+    for side, file in (("reference", before), ("current", after)):
+        if name not in file and name in file.left_out:
+            return f"in {side} it {file.left_out[name]}"
+    return ""
 
 
 def _clean(measured: Measurements) -> Measurements:
@@ -335,7 +618,7 @@ def _clean(measured: Measurements) -> Measurements:
     kept = [
         (v, g) for v, g in zip(measured.values, measured.groups, strict=True) if not math.isnan(v)
     ]
-    return Measurements(measured.unit, [v for v, _ in kept], [g for _, g in kept])
+    return replace(measured, values=[v for v, _ in kept], groups=[g for _, g in kept])
 
 
 def _obstacle(
@@ -374,13 +657,10 @@ def _decided(judged: _Judged, corrected: float, alpha: float) -> GateRow:
     elif judged.fine < alpha:
         verdict = NOT_WORSE
     reason = judged.row.reason
-    if verdict == UNDECIDED and not reason:
-        reason = "too noisy or too few values for this margin"
-    row = judged.row
-    return GateRow(
-        row.name, row.unit, verdict, reason, row.sizes, row.centers, row.shift, row.interval,
-        row.relative, corrected,
-    )  # fmt: skip
+    if verdict == UNDECIDED:
+        noisy = "too noisy or too few values for this margin"
+        reason = "; ".join(filter(None, (noisy, reason)))
+    return replace(judged.row, verdict=verdict, reason=reason, pvalue=corrected)
 
 
 def _holm(pvalues: np.ndarray) -> np.ndarray:
@@ -393,10 +673,6 @@ def _holm(pvalues: np.ndarray) -> np.ndarray:
     return corrected
 
 
-def _missing(these: Mapping[str, object], those: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(name for name in these if name not in those)
-
-
 def _table_row(row: GateRow) -> tuple[str, ...]:
     unit = row.unit and f" {row.unit}"
     before, after = ("" if c == "–" else f"{c}{unit}" for c in plain_pair(*row.centers))
@@ -405,12 +681,13 @@ def _table_row(row: GateRow) -> tuple[str, ...]:
         scaled = [100.0 * v if row.relative else v for v in (row.shift, *row.interval)]
         sign = " %" if row.relative else unit
         change = f"{signed_number(scaled[0])}{sign}"
-        interval = f"{signed_number(scaled[1])} to {signed_number(scaled[2])}{sign}"
+        if not math.isnan(row.interval[0]):
+            interval = f"{signed_number(scaled[1])} to {signed_number(scaled[2])}{sign}"
     sizes = f"{row.sizes[0]:,}+{row.sizes[1]:,}"
     return (row.name, before, after, change, interval, short_p(row.pvalue), sizes, row.verdict)
 
 
-def _listed(names: list[str], most: int = 5) -> str:
+def _listed(names: Sequence[str], most: int = 5) -> str:
     """Names with commas, cut where there are many."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

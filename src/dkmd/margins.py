@@ -27,7 +27,8 @@ def verdict(result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float
         One comparison by the exact estimator.
     margin : float or str
         Shifts that do not matter: a number in data units, "0.1sd" (of the robust scale of the
-        pooled data) or "3%" (positive data; worked out on logarithms, as a change by a factor).
+        pooled data) or "3%" (positive data; worked out on logarithms, as a change by a factor; from
+        "100%" on any decrease is within the margin).
     confidence_level : float
         Of the interval.
 
@@ -92,6 +93,8 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
     outcome = region.result.outcome()
     if not isinstance(outcome, ExactOutcome):
         return math.nan
+    if math.isinf(region.low):  # any decrease is within the margin: one test is left
+        return outcome.pvalue_beyond(region.high, "less")
     return outcome.equivalence(region.low, region.high)
 
 
@@ -99,7 +102,10 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
     """The margin as a region of shifts; for a percentage, of the result on logarithms."""
     amount, kind = parse_margin(margin)
     if kind == "%":
-        return Region(math.log1p(-amount / 100.0), math.log1p(amount / 100.0), result.on_logs())
+        share = amount / 100.0
+        # positive data cannot fall by 100 % or more, but they can double
+        low = math.log1p(-share) if share < 1.0 else -math.inf
+        return Region(low, math.log1p(share), result.on_logs())
     if kind == "sd":
         outcome = result.outcome()
         amount *= outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan
@@ -117,9 +123,9 @@ def parse_margin(margin: Margin) -> tuple[float, str]:
         amount = float(text)
     except (TypeError, ValueError):
         amount = math.nan
-    if not (amount >= 0.0 and math.isfinite(amount)) or (kind == "%" and amount >= 100.0):
+    if not (amount >= 0.0 and math.isfinite(amount)):
         raise ValueError(
-            "margin must be a number in data units, '0.1sd', or '3%' (below 100%), and not "
-            f"negative; got {margin!r}"
+            "margin must be a number in data units, '0.1sd', or '3%', and not negative; got "
+            f"{margin!r}"
         )
     return amount, kind

@@ -7,8 +7,9 @@ answer is no (a check failed), 2 bad input, told in one line, 3 no answer could 
 
 from __future__ import annotations
 
+import io
 import sys
-from typing import cast
+from typing import Any, cast
 
 from dkmd import __version__
 
@@ -20,13 +21,11 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line; bad input becomes one line on stderr and exit code 2."""
     arguments = sys.argv[1:]
+    sys.stdout, sys.stderr = _outlasting(sys.stdout), _outlasting(sys.stderr)
     if arguments == ["--version"]:  # answered without loading what the commands need
         print(f"dkmd {__version__}")
         return
     debug = "--debug" in arguments
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Unicode still gets an answer
     try:
         code = _run([word for word in arguments if word != "--debug"] or ["--help"], debug)
     except KeyboardInterrupt:
@@ -34,6 +33,36 @@ def main() -> None:
     if code == INTERRUPTED:
         _end_within(5.0)
     sys.exit(code)
+
+
+class _Outlasting(io.FileIO):
+    """A file whose reader may go away: what is written then is lost, and nothing else happens.
+
+    ``dkmd gate … | head -1`` must end with the exit code of the gate. Click, Rich and Python itself
+    would each make another one of a broken pipe.
+    """
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content)
+        except BrokenPipeError:
+            return memoryview(content).nbytes
+
+
+def _outlasting(stream: Any) -> Any:
+    """A standard stream that does not break, and writes what its encoding cannot as "?"."""
+    if stream not in (sys.__stdout__, sys.__stderr__) or stream is None:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+        return stream
+    raw = _Outlasting(stream.fileno(), "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=stream.encoding,
+        errors="replace",  # a terminal without Unicode still gets an answer
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
 
 
 def _end_within(seconds: float) -> None:
@@ -60,9 +89,6 @@ def _run(arguments: list[str], debug: bool) -> int:
         return _fail(f"{error.format_message().rstrip('.')}; see dkmd --help", BAD_INPUT)
     except typer.Abort:
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output has gone: nothing is wrong
-        sys.stderr.close()
-        return 0
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if debug:
             raise

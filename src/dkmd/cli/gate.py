@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +34,10 @@ def gate(
         str, typer.Argument(metavar="REFERENCE", help="Benchmarks of the build to compare with.")
     ],
     current: Annotated[
-        str, typer.Argument(metavar="CURRENT", help="Benchmarks of the build to judge.")
+        str,
+        typer.Argument(
+            metavar="CURRENT", help="Benchmarks of the build to judge; - is standard input."
+        ),
     ],
     margin: Annotated[
         str,
@@ -88,10 +92,12 @@ def gate(
     from dkmd.gate import FAILED, INCONCLUSIVE, load_benchmarks
     from dkmd.gate import gate as judge
     from dkmd.summary_file import replace_file
+    from dkmd.wording import visible
 
     limit = margin_of(margin)
     assert limit is not None
-    require_folder(report)
+    for page in (report, markdown):
+        require_folder(page)
     with working("reading …", quiet):
         before = load_benchmarks(reference, column, by, groups)
         after = load_benchmarks(current, column, by, groups)
@@ -103,6 +109,8 @@ def gate(
     else:
         rows = [] if quiet else answer.table()
         show_answer(answer.headline(), rows, () if quiet else answer.notes())
+        for note in answer.not_judged() if quiet else ():
+            print(f"dkmd: watch out: {visible(note)}", file=sys.stderr)
     assert answer.call is not None
     call = answer.call.read_from((reference, current), column=column, by=by, groups=groups)
     write_report(answer.with_call(call), report, quiet)
