@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,11 +26,6 @@ from shell import COMMAND, ROOT, Done, here, run
 
 import dkmd
 from dkmd import compare
-from dkmd.cli.compare import compare as compare_command
-from dkmd.cli.drift import drift as drift_command
-from dkmd.cli.gate import gate as gate_command
-from dkmd.cli.plan import plan as plan_command
-from dkmd.cli.summarize import summarize as summarize_command
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
@@ -126,6 +122,37 @@ def test_a_summary_stands_for_its_data(tmp_path: Path) -> None:
     assert "not a dkmd summary" in here("compare", "bad.dkmd", AFTER, cwd=tmp_path, code=2).stderr
 
 
+def test_a_summary_is_compared_with_its_own_column(tmp_path: Path) -> None:
+    flights = [str(DATA / f"flights_{month}.parquet") for month in ("january", "july")]
+    for name, flight in zip(("old.dkmd", "new.dkmd"), flights, strict=True):
+        like = [] if name == "old.dkmd" else ["--like", "old.dkmd"]
+        here("summarize", flight, "-c", "dep_delay", "-o", name, *like, cwd=tmp_path)
+    for current in (flights[1], "new.dkmd"):
+        found = answer("compare", "old.dkmd", current, cwd=tmp_path)
+        assert found["name"] == "dep_delay"
+    refused = here("compare", "old.dkmd", flights[1], "-c", "distance", cwd=tmp_path, code=2)
+    assert "'dep_delay', not of 'distance'" in refused.stderr
+    here("summarize", str(DATA / "before.txt"), "-o", "plain.dkmd", cwd=tmp_path)
+    plain = answer("compare", "plain.dkmd", AFTER, "-c", "latency_ms", cwd=tmp_path)
+    assert plain["name"] == "latency_ms"
+    here("summarize", BEFORE, "-o", "ms.dkmd", cwd=tmp_path)
+    both = answer("compare", "ms.dkmd", "ms.dkmd", cwd=tmp_path)
+    assert (both["name"], both["unit"]) == ("latency_ms", "ms")
+
+
+def test_other_statistics_come_as_json_too(tmp_path: Path) -> None:
+    found = answer("compare", BEFORE, AFTER, "--peers")
+    expected = compare(*(pd.read_csv(path) for path in (BEFORE, AFTER))).peers()
+    assert [o["name"] for o in found["peers"]] == [o.name for o in expected.rows]
+    assert [o["pvalue"] for o in found["peers"]][3] == expected.rows[3].pvalue
+    here("summarize", BEFORE, "-o", "a.dkmd", cwd=tmp_path)
+    refused = here("compare", "a.dkmd", AFTER, "--peers", cwd=tmp_path, code=2)
+    assert "need the single values" in refused.stderr
+    levels = ("-c", "dep_delay", "--by", "origin", "--reference", "JFK")
+    several = here("compare", str(DATA / "flights.parquet"), *levels, "--peers", code=2)
+    assert "one comparison" in several.stderr
+
+
 def test_standard_input_is_one_number_a_line() -> None:
     numbers = (DATA / "after.txt").read_text()
     before = str(DATA / "before.txt")
@@ -142,6 +169,9 @@ def test_standard_input_is_one_number_a_line() -> None:
         (("compare", "empty.csv", "odd.csv"), "0 bytes"),
         (("compare", "odd.csv"), "two files"),
         (("compare", "odd.csv", "odd.csv"), "several numeric columns"),
+        (("compare", "odd.csv", "odd.csv", "-c", "x", "--by", "word"), "--by takes one table"),
+        (("drift", "odd.csv", "odd.csv", "--groups", "nope"), "odd.csv has no column 'nope'"),
+        (("drift", "odd.csv", "odd.csv", "--margin", "many"), "dkmd: margin must be"),
         (("compare", "odd.csv", "odd.csv", "-c", "nothing"), "no column 'nothing'"),
         (("compare", "odd.csv", "odd.csv", "-c", "word"), "row 1: 'a' is not a number"),
         (("compare", "odd.csv", "odd.csv", "-c", "x", "--margin", "many"), "margin"),
@@ -181,6 +211,12 @@ def test_odd_names_globs_and_too_little_data(tmp_path: Path) -> None:
     assert (found["name"], found["reference"]["size"]) == (odd, 6)
     (tmp_path / "nan.txt").write_text("nan\nnan\n")
     assert "cannot be compared" in run("compare", "nan.txt", "nan.txt", cwd=tmp_path, code=3).stdout
+    for name, content in (("rows.csv", "a,b\n"), ("row.csv", "a\n"), ("gone.csv", "a,b\n,\n,\n")):
+        (tmp_path / name).write_text(content)
+        for command in ("compare", "drift"):
+            done = here(command, name, name, cwd=tmp_path, code=3)
+            assert re.search("no rows|no values|are missing", done.stdout + done.stderr)
+    assert "has no rows" in here("compare", "rows.csv", "row.csv", cwd=tmp_path, code=3).stdout
 
 
 def test_files_from_elsewhere_are_read_by_the_command(tmp_path: Path) -> None:
@@ -213,7 +249,28 @@ def test_colour_is_for_terminals_only() -> None:
         assert "\x1b[1m" in here(*words).stdout
     with patch.dict(os.environ, FORCE_COLOR="1", NO_COLOR="1"):
         assert "\x1b[33m" not in here(*words).stdout
-    assert run(*words, PYTHONIOENCODING="ascii").stdout.startswith("latency_ms is HIGHER")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_signs_that_an_encoding_lacks_are_spelled_out(encoding: str, tmp_path: Path) -> None:
+    rows = "".join(f"{i % 7},{i}\n" for i in range(50))
+    (tmp_path / "a.csv").write_text(f"größe,→\n{rows}")
+    (tmp_path / "b.csv").write_text("größe,→\n" + "".join(f"{i % 7 - 9},\n" for i in range(50)))
+    words = [str(COMMAND), "drift", "a.csv", "b.csv"]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    for more in ([], ["--json"]):
+        done = subprocess.run(
+            [*words, *more], cwd=tmp_path, env=environment, capture_output=True, check=True
+        )
+        shown = done.stdout.decode(encoding)
+        if more:
+            document = json.loads(shown)
+            assert document["comparisons"][0]["key"] == "größe"
+            assert list(document["skipped"]) == ["→"]
+        else:
+            assert "-9.00" in shown
+            assert "missing: 0.0% -> 100.0%" in shown
+            assert "?" not in shown.replace("gr??e", "")
 
 
 def test_debug_shows_the_traceback() -> None:
@@ -253,19 +310,34 @@ def test_completion_offers_the_commands() -> None:
     assert "--install-completion" in shown
 
 
-@pytest.mark.parametrize(
-    "command", [compare_command, drift_command, gate_command, plan_command, summarize_command]
-)
-def test_the_examples_of_the_help_work(command: Any, tmp_path: Path) -> None:
-    examples = command.__doc__.partition("Example")[2].partition(":\n")[2]
-    joined = re.sub(r"\n {10,}", " ", examples)
+COMMANDS = ("compare", "drift", "gate", "plan", "summarize", "sql", "reproduce")
+
+
+def _examples(command: str) -> str:
+    """The examples of a --help, as they stand there."""
+    examples = re.split(r"Examples?:\n", here(command, "--help").stdout)[1]
+    return examples.partition("\n\n")[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_examples_of_the_help_work(command: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    found = re.findall(r"^ +dkmd (.+)$", joined, re.M)
-    found = [words for words in found if "user@host" not in words]  # a database that is not there
+    joined = re.sub(r" *\\?\n(?! *dkmd)\s+", " ", _examples(command))
+    found = [shlex.split(line) for line in joined.splitlines()]
     assert found
-    code = 1 if command is gate_command else 0  # both shipped branches are worse
-    for words in found:
-        assert here(*words.split(), cwd=tmp_path, code=code).stdout
+    assert all(words[0] == "dkmd" for words in found)
+    left_out = ("--connect", "reproduce")  # a database that is not there, and minutes of work
+    for _, *words in (words for words in found if not set(left_out) & set(words)):
+        code = 1 if command == "gate" else 0  # both shipped branches are worse
+        stop = words.index(">") if ">" in words else len(words)
+        assert here(*words[:stop], cwd=tmp_path, code=code).stdout
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each != "gate"])
+def test_the_examples_of_the_help_can_be_pasted_into_a_shell(command: str) -> None:
+    lines = _examples(command).splitlines()
+    for before, line in zip(["", *lines], lines, strict=False):
+        assert line.strip().startswith("dkmd ") != before.endswith(" \\")
 
 
 def test_numbers_are_not_rounded_in_json() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import pickle
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -291,7 +292,11 @@ def test_few_values_many_ties_and_few_groups_are_warned_of() -> None:
     assert not compare(reference, current).warnings
     assert "only 400 and 5 values" in compare(reference, current[:5]).warnings[0]
     ties = np.where(np.arange(400) % 3 == 0, 80.0, reference)
-    assert "many ties" in " ".join(compare(ties, current).warnings)
+    assert "makes up 34% of a sample" in " ".join(compare(ties, current).warnings)
+    # far apart, they fall into one bin
+    assert "ties" not in " ".join(compare([1.0, 2.0], [1e6, 2e6]).warnings)
+    top = np.where(np.arange(400) < 300, reference, 200.0)
+    assert "makes up 25% of a sample" in " ".join(compare(top, current).warnings)
     labels = np.arange(400) % 3, np.arange(350) % 3
     assert "groups" in " ".join(compare(reference, current, groups=labels).warnings)
 
@@ -403,7 +408,97 @@ def test_a_level_that_is_not_there_is_named() -> None:
 
 def test_names_work_like_positions() -> None:
     reference, current = _latency()
-    assert compare(reference=reference, current=current).shift == compare(reference, current).shift
+    expected = compare(reference, current).shift
+    assert compare(reference=reference, current=current).shift == expected
+    assert compare(reference, current=current).shift == expected
+    with pytest.raises(TypeError, match="the first sample is the reference"):
+        compare(reference, reference=current)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="got 3"):
+        compare(reference, current, current=current)  # type: ignore[call-overload]
+
+
+def test_columns_of_different_names_are_not_compared_by_chance() -> None:
+    reference, current = _latency()
+    before, after = pd.DataFrame({"p": reference}), pd.DataFrame({"q": current})
+    with pytest.raises(ValueError, match="of reference is 'p' and that of current is 'q'"):
+        compare(before, after)
+    assert compare(before["p"], after["q"]).shift == compare(reference, current).shift
+    assert compare(before, current).name == "p"
+
+
+def test_an_answer_can_be_pickled() -> None:
+    reference, current = _latency()
+    grid = Grid.fit(reference)
+    for pair in ((reference, current), (Summary.of(reference, grid), current)):
+        answer = compare(*pair, margin="1%")
+        copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(answer))))
+        assert str(copy) == str(answer)
+        assert copy.result.on_logs().shift == answer.result.on_logs().shift
+
+
+def test_columns_may_be_named_by_numbers() -> None:
+    reference, current = (
+        pd.DataFrame(np.column_stack([v[:300], v[:300] ** 2])) for v in _latency()
+    )
+    answer = compare(reference, current, column=0)
+    assert answer.shift == compare(reference[0], current[0]).shift
+    assert answer.name == "0"
+    assert set(drift(reference, current)) == {"0", "1"}
+    assert list(drift(reference, current, [1])) == ["1"]
+    with pytest.raises(ValueError, match="no column '2': it has '0', '1'"):
+        compare(reference, current, column=2)
+
+
+@pytest.mark.parametrize("kind", [float, int, bool])
+def test_levels_that_are_numbers_are_found_however_they_are_written(kind: type) -> None:
+    reference, current = _latency()
+    levels = [kind(0)] * reference.size + [kind(1)] * current.size
+    table = pd.DataFrame({"lag": np.concatenate([reference, current]), "arm": levels})
+    expected = compare(reference, current).shift
+    for before, after in ((0, 1), ("0", "1"), ("0.0", 1.0)):
+        answer = compare(table, column="lag", by="arm", reference=before, current=after)
+        assert answer.shift == expected
+    several = compare(table, column="lag", by="arm", reference=0)
+    assert several.shift == expected  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="no level '2'"):
+        compare(table, column="lag", by="arm", reference=0, current=2)
+
+
+def test_durations_beside_plain_numbers_are_refused() -> None:
+    reference, current = _latency()
+    durations = pd.Series(pd.to_timedelta(reference, unit="s"))
+    assert compare(durations, durations).unit == "s"
+    with pytest.raises(TypeError, match="durations in reference and plain numbers in current"):
+        compare(durations, current)
+    before = pd.DataFrame({"lag": durations, "word": 1.0, "same": reference})
+    after = pd.DataFrame({"lag": reference, "word": "a", "same": reference})
+    with pytest.raises(TypeError, match="durations in current and plain numbers in reference"):
+        compare(after, before, column="lag")
+    assert drift(before, after).skipped == {
+        "lag": "it holds durations in the reference and numbers in the current table",
+        "word": "it holds numbers in the reference and text in the current table",
+    }
+
+
+def test_a_summary_stands_for_the_column_it_was_made_of(tmp_path: Path) -> None:
+    reference, current = _latency()
+    table = pd.DataFrame({"lag_ms": current, "other": 1.0})
+    stored = Summary.of(reference, Grid.fit(reference))
+    stored.column, stored.column_unit = "lag_ms", "ms"
+    stored.save(tmp_path / "a.dkmd")
+    answer = compare(tmp_path / "a.dkmd", table)
+    assert (answer.name, answer.unit) == ("lag_ms", "ms")
+    assert answer.shift == pytest.approx(compare(reference, current).shift, rel=1e-6)
+    assert compare(table, stored).shift == pytest.approx(-answer.shift)
+    assert compare(stored, stored).headline().startswith("lag_ms: no clear change")
+    for other in (table, stored):
+        with pytest.raises(ValueError, match="is a summary of column 'lag_ms', not of 'other'"):
+            compare(tmp_path / "a.dkmd", other, column="other")
+    renamed = Summary.of(current, stored.grid)
+    assert compare(stored, renamed).name == "lag_ms"
+    renamed.column = "other"
+    with pytest.raises(ValueError, match="of reference is 'lag_ms' and that of current is 'other'"):
+        compare(stored, renamed)
 
 
 @pytest.mark.parametrize("groups", [[[1, 2]], "host", ([1], [2])])
@@ -440,7 +535,7 @@ def test_drift_ranks_columns_by_their_shift_in_scales(kind: Callable[[Any], Any]
     assert found.skipped == {
         "word": "it holds text",
         "gone": "it is not in the current table",
-        "empty": "all its values are NaN or missing on one side",
+        "empty": "all its values are missing in the reference (missing: 100.0% → 0.0%)",
         "new": "it is not in the reference",
     }
     document = _valid(found.to_json())
@@ -468,3 +563,24 @@ def test_drift_takes_the_columns_that_are_asked_for() -> None:
         drift(reference[["word"]], current[["word"]])
     with pytest.raises(TypeError, match="data frame"):
         drift([1.0], [2.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"groups": "nope"}, "has no column 'nope'"), ({"margin": "many"}, "margin must be")],
+)
+def test_what_is_wrong_for_every_column_is_told_once(options: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        drift(*_tables(), **options)
+    assert "no column could be compared" not in str(caught.value)
+
+
+def test_drift_tells_what_share_of_a_column_went_missing() -> None:
+    reference, current = (
+        pd.DataFrame({"same": [1.0, 2.0, 4.0], "gone": column, "never": math.nan})
+        for column in ([1.0, 2.0, 3.0], [math.nan] * 3)
+    )
+    assert drift(reference, current).skipped == {
+        "gone": "all its values are missing in the current table (missing: 0.0% → 100.0%)",
+        "never": "all its values are missing",
+    }

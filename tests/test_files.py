@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
@@ -22,6 +23,7 @@ from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare, drift
 from dkmd.sources import duck, files
+from dkmd.sources.columns import as_numbers
 from dkmd.sources.duck import limit_memory
 from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held
@@ -204,6 +206,110 @@ def test_words_for_missing_values_are_missing(text: str, tmp_path: Path) -> None
     assert open_files(str(path)).kinds()["a"] == "numbers"
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["inf", "1", "2.5"],
+        ["1", "-inf", "Infinity", "+inf", "-Infinity", "nan", "NA"],
+        ["NA", "", "inf", "n/a"],
+        ["", *["NA"] * 3000, "inf", "7"],  # nothing in the rows that are looked at first
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_infinite_and_missing_cells_are_numbers(
+    cells: list[str], suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"x.{suffix}"
+    if suffix == "csv":
+        path.write_text("x,word\n" + "".join(f"{cell},a\n" for cell in cells))
+    else:
+        path.write_text(json.dumps([{"x": cell or None, "word": "a"} for cell in cells]))
+    expected = as_numbers(cells, "x")
+    assert open_files(str(path)).kinds() == {"x": "numbers", "word": "text"}
+    answer = compare(path, [1.0, 2.0, 4.0])
+    facts = answer.reference
+    assert answer.name == "x"
+    assert (facts.size, facts.nan) == (np.sum(~np.isnan(expected)), np.sum(np.isnan(expected)))
+    assert facts.plus_inf == np.sum(expected == math.inf)
+
+
+def test_a_word_for_infinity_in_the_first_row_is_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("inf\n1\n2\n")
+    assert compare(path, [1.0, 2.0]).reference.size == 3
+
+
+def test_an_empty_column_is_none_to_choose_from(tmp_path: Path) -> None:
+    """A delimiter at the end of lines makes one."""
+    path = tmp_path / "x.csv"
+    path.write_text("x,\n1,\n2,\n4,\n")
+    assert compare(path, path).name == "x"
+    assert drift(path, path).skipped == {"column1": "all its values are missing"}
+
+
+@pytest.mark.parametrize("content", ["x\n", "x\nNA\n\nnan\n", "x,word\n,a\n,b\n"])
+def test_a_column_without_values_cannot_be_compared_and_says_so(
+    content: str, tmp_path: Path
+) -> None:
+    path, full = tmp_path / "x.csv", tmp_path / "full.csv"
+    path.write_text(content)
+    full.write_text("x\n1\n2\n3\n")
+    for pair in ((path, full), (full, path), (path, path)):
+        answer = compare(*pair)
+        assert "x cannot be compared" in str(answer)
+        assert re.search(r"has no rows|has no values in column 'x'", str(answer))
+
+
+def test_an_empty_table_takes_the_column_of_the_other_side(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,lag\n")
+    (tmp_path / "b.csv").write_text("id,lag\nx,1\ny,2\n")
+    answer = compare(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert (answer.name, answer.reference.size, answer.current.size) == ("lag", 0, 2)
+
+
+EUROPEAN: dict[str, dict[str, list[float]]] = {
+    "id;lag\n0;101,845\n1;99\n2;100,25\n": {"id": [0, 1, 2], "lag": [101.845, 99, 100.25]},
+    "lag;b\n1,5;2,5\n-3,5;4e2\n": {"lag": [1.5, -3.5], "b": [2.5, 400]},
+    "0;1,5\n1;2,5\n": {"column0": [0, 1], "column1": [1.5, 2.5]},
+    "id\tlag\n0\t1,5\n1\tinf\n": {"id": [0, 1], "lag": [1.5, math.inf]},
+    "lag\n101,845\n99\n100,25\n": {"lag": [101.845, 99, 100.25]},
+}
+
+
+@pytest.mark.parametrize("content", EUROPEAN)
+def test_decimal_commas_are_read_where_commas_separate_nothing(
+    content: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(content)
+    table = open_files(str(path))
+    for column, expected in EUROPEAN[content].items():
+        assert table.kinds()[column] == "numbers"
+        data = table.read(column)
+        assert isinstance(data, Held)
+        assert data.values.tolist() == expected
+
+
+@pytest.mark.parametrize("cells", ["1.5;1,5", "1,5;1.234,5", "2,5;1,234,567"])
+def test_points_and_commas_together_are_refused(cells: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    first, second = cells.split(";")
+    path.write_text(f"id;lag\na;{first}\nb;{first}\nc;{second}\n")
+    with pytest.raises(ValueError, match=r"row 3: '.*' is not a number"):
+        compare(path, path, column="lag")
+
+
+def test_columns_of_different_names_are_not_compared_by_chance(tmp_path: Path) -> None:
+    for name in ("id", "lag", "value"):
+        (tmp_path / f"{name}.csv").write_text(f"{name}\n1\n2\n4\n")
+    with pytest.raises(ValueError, match=r"lag.csv is 'lag' and that of id.csv is 'id'"):
+        compare(tmp_path / "lag.csv", tmp_path / "id.csv")
+    (tmp_path / "none.csv").write_text("1\n2\n4\n")
+    (tmp_path / "x.txt").write_text("1\n2\n4\n")
+    for other in ("none.csv", "x.txt", "value.csv"):  # which have no name of their own
+        assert compare(tmp_path / "lag.csv", tmp_path / other).shift == 0.0
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
 def test_text_in_other_encodings_is_read(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
@@ -282,7 +388,14 @@ def test_folders_and_patterns_stand_for_their_files(tmp_path: Path) -> None:
         ("x.txt", b"\xff\xfe\x00", "not text"),
         ("x.txt.gz", b"1\n2\n", "not a whole gzip file"),
         ("x.xlsx", b"PK", "are not known"),
-        ("x.csv", b"a,b\n", "no numeric column"),
+        ("x.csv", b"a,b\n", "has no rows with values, only columns 'a', 'b'"),
+        ("x.csv", b"a,b,c\n,NA,x\n,,y\n", "has no values in columns 'a', 'b'"),
+        ("x.csv", b"a,b\nx,y\n", "no numeric column"),
+        ("x.csv", b"a\n1\n2\nfoo\n", "column 'a', row 3: 'foo' is not a number"),
+        ("x.csv", b"word\nfoo\nbar\n", "column 'word', row 1: 'foo' is not a number"),
+        ("x.csv", b"a\n101,845\n99,5\n", "first line, 'a', does not fit the 2 columns"),
+        ("x.csv", b"a\n101\n99,5\n", "first line, 'a', does not fit the 2 columns"),
+        ("x.csv", b'n,a\nx,"1,234"\ny,"2,5"\n', "row 1: '1,234' is not a number"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(

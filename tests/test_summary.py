@@ -223,6 +223,23 @@ def test_a_saved_summary_reads_back_to_the_bit_and_is_small(tmp_path: Path) -> N
     assert Summary.load(path) == empty
 
 
+def test_a_summary_remembers_its_column(tmp_path: Path) -> None:
+    named, plain = (Summary.of([1.0, 2.0], Grid(0.0, 1.0)) for _ in range(2))
+    named.column, named.column_unit = "größe_ms", "ms"
+    path = tmp_path / "a.dkmd"
+    named.save(path)
+    loaded = Summary.load(path)
+    assert (loaded.column, loaded.column_unit) == ("größe_ms", "ms")
+    assert loaded == plain
+    assert [(s.column, s.column_unit) for s in (loaded + plain, plain + loaded)] == [
+        ("größe_ms", "ms")
+    ] * 2
+    named.column = "other"
+    assert (loaded + named).column == (loaded + named).column_unit == ""
+    path.write_bytes(_document())  # of a version that kept no names
+    assert Summary.load(path).column == ""
+
+
 def test_a_failed_save_leaves_the_old_file_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +290,8 @@ def _document(**changes: Any) -> bytes:
         (_document(sums=[True]), "finite number belongs"),
         (_document(minimum=None), "finite number belongs"),
         (_document(minimum=3.0), "above its maximum"),
+        (_document(column=7), "name belongs"),
+        (_document(column_unit=None), "name belongs"),
         (gzip.compress(b" " * 17 * 2**20), "too large"),
     ],
 )

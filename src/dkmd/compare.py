@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
 from dkmd.calls import recorded
-from dkmd.comparison import Comparison, Comparisons, Drift
+from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts
 from dkmd.facts import facts_of, notes_of
 from dkmd.grid import Grid
 from dkmd.logarithms import log_grid, log_summaries, require_positive
-from dkmd.margins import Margin, opposed, verdict
+from dkmd.margins import Margin, opposed, parse_margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.sources.arrays import Array
 from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
 from dkmd.sources.columns import (
+    DURATION,
+    NOTHING,
+    NUMBER,
     NUMERIC,
+    OTHER,
+    TEXT,
+    TooLittleError,
     as_labels,
     as_numbers,
     is_engine_table,
@@ -37,10 +44,20 @@ from dkmd.sources.columns import (
     is_url,
     kind_of,
     no_such_column,
+    parse_number,
     the_numeric_column,
 )
 from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
-from dkmd.sources.samples import Data, FrameTable, Held, Sample, Stored, Table, unit_of
+from dkmd.sources.samples import (
+    Data,
+    FrameTable,
+    Held,
+    Sample,
+    Stored,
+    Table,
+    sample_of,
+    unit_of,
+)
 from dkmd.summary import Summary
 from dkmd.two_sample import dkmd_2samp
 
@@ -48,6 +65,7 @@ Level = str | float | bool
 """A value of the column that tells samples apart."""
 
 SUMMARY_SUFFIX = ".dkmd"
+ALL_MISSING = "all its values are missing"
 
 
 @dataclass(frozen=True)
@@ -63,6 +81,8 @@ class How:
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
             raise ValueError(f"alpha must lie between 0 and 1, got {self.alpha!r}")
+        if self.margin is not None:
+            parse_margin(self.margin)
 
 
 @overload
@@ -70,7 +90,7 @@ def compare(
     reference: Any,
     current: Any,
     *,
-    column: str | None = None,
+    column: str | int | None = None,
     margin: Margin | None = None,
     groups: Any = None,
     alpha: float = 0.05,
@@ -87,10 +107,10 @@ def compare(
     long: Any,
     /,
     *,
-    by: str,
+    by: str | int,
     reference: Level,
     current: Level,
-    column: str | None = None,
+    column: str | int | None = None,
     margin: Margin | None = None,
     groups: str | None = None,
     alpha: float = 0.05,
@@ -107,8 +127,8 @@ def compare(
     long: Any,
     /,
     *,
-    by: str,
-    column: str | None = None,
+    by: str | int,
+    column: str | int | None = None,
     reference: Level | None = None,
     current: None = None,
     margin: Margin | None = None,
@@ -127,8 +147,8 @@ def compare(
     *samples: Any,
     reference: Any = None,
     current: Any = None,
-    column: str | None = None,
-    by: str | None = None,
+    column: str | int | None = None,
+    by: str | int | None = None,
     margin: Margin | None = None,
     groups: Any = None,
     alpha: float = 0.05,
@@ -152,7 +172,8 @@ def compare(
         of a saved summary. An array beside a Summary is binned on its grid. For a long table:
         levels of ``by``.
     column : str, optional
-        Of frames and files; the only numeric one by default.
+        Of frames and files; the only numeric one by default, which must have one name on both
+        sides, or the one that a Summary was made of.
     by : str, optional
         The column of a long table that tells the samples apart.
     margin : float or str, optional
@@ -202,11 +223,16 @@ def compare(
             }  # fmt: skip
             answer: Comparison | Comparisons = compare(*found, **options)
             return answer
+    column = None if column is None else str(column)
     if len(samples) == 1 and by is not None:
         long = open_table(samples[0], "the table", where)
-        return compare_levels(long, column, by, reference, current, groups, how)
+        return compare_levels(long, column, str(by), reference, current, groups, how)
     if by is not None:
         raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
+    if samples and reference is not None:
+        raise TypeError(
+            "the first sample is the reference: give reference= and current= by name, or neither"
+        )
     given = [*samples, *(s for s in (reference, current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
@@ -283,7 +309,8 @@ def compare_levels(
     for answer in found.values():
         for facts in (answer.reference, answer.current):
             if not facts.size + facts.nan and facts.label not in table.levels(by):
-                raise _no_such_level(by, facts.label, table.levels(by))
+                alike = [_level_like(level, by, table.levels(by)) for level in (base, *wanted)]
+                return compare_levels(table, column, by, alike[0], alike[-1], groups, how)
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
 
 
@@ -295,12 +322,22 @@ def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple
     if reference is None:
         shown = ", ".join(repr(level) for level in levels[:20])
         raise ValueError(f"say which level of {by!r} is the reference: {shown}")
-    if str(reference) not in levels:
-        raise _no_such_level(by, str(reference), levels)
-    others = [level for level in levels if level != str(reference)]
+    base = _level_like(str(reference), by, levels)
+    others = [level for level in levels if level != base]
     if not others:
-        raise ValueError(f"column {by!r} has no level but {str(reference)!r}")
-    return str(reference), others
+        raise ValueError(f"column {by!r} has no level but {base!r}")
+    return base, others
+
+
+def _level_like(level: str, by: str, levels: Sequence[str]) -> str:
+    """The level as the table has it: 1 may be written as 1.0 there."""
+    if level in levels:
+        return level
+    number = parse_number(level)
+    alike = [] if number is None else [each for each in levels if parse_number(each) == number]
+    if len(alike) != 1:
+        raise _no_such_level(by, level, levels)
+    return alike[0]
 
 
 def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
@@ -312,7 +349,7 @@ def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
 def drift(
     reference: Any,
     current: Any,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str | int] | None = None,
     *,
     margin: Margin | None = None,
     groups: str | None = None,
@@ -354,35 +391,39 @@ def drift(
     how = How(margin, alpha, scale, None, nan_policy)
     before, after = open_table(reference, "reference"), open_table(current, "current")
     kinds, later = before.kinds(), after.kinds()
-    wanted = list(dict.fromkeys([*kinds, *later])) if columns is None else list(columns)
+    for table, there in ((before, kinds), (after, later)):
+        if groups is not None and groups not in there:
+            raise no_such_column(table.name, groups, there)
+    wanted = list(dict.fromkeys([*kinds, *later])) if columns is None else list(map(str, columns))
     for name in wanted if columns is not None else ():
         if name not in kinds and name not in later:
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
     reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
     skipped = {name: why for name, why in reasons.items() if why}
+    empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
     old, new = (table.read_columns(compared, groups) for table in (before, after))
     plan_together(old, new)
     for done, name in enumerate(compared):
         if advance is not None:
             advance(name, done, len(compared))
-        unit = unit_of(name, kinds[name])
         try:
             pair = [
-                Sample(read[name], name, table.name, unit)
-                for read, table in ((old, before), (new, after))
+                sample_of(read[name], name, table.name, there[name])
+                for read, table, there in ((old, before, kinds), (new, after, later))
             ]
             found[name] = compare_samples(*_labelled(pair[0], pair[1]), how)
         except (ValueError, TypeError) as error:
             skipped[name] = str(error)
             continue
         if not min(found[name].reference.size, found[name].current.size):
-            del found[name]
-            skipped[name] = "all its values are NaN or missing on one side"
+            skipped[name] = _why_empty(found.pop(name))
+            empty.add(name)
     if not found:
         listed = "; ".join(f"{name}: {why}" for name, why in skipped.items())
-        raise ValueError(f"no column could be compared ({listed or 'there are none'})")
+        refusal = TooLittleError if empty and empty == skipped.keys() else ValueError
+        raise refusal(f"no column could be compared ({listed or 'there are none'})")
     return Drift(found, skipped, how.alpha)
 
 
@@ -396,10 +437,26 @@ def _why_not(
         return "it is not in the current table"
     if name == groups:
         return "it holds the groups"
-    for kind in (kinds[name], later[name]):
-        if kind not in NUMERIC and not (asked and kind == "text"):
-            return "it holds values that are no numbers" if kind == "other" else f"it holds {kind}"
-    return ""
+    pair = kinds[name], later[name]
+    old, new = ("values that are no numbers" if kind == OTHER else kind for kind in pair)
+    apart = f"it holds {old} in the reference and {new} in the current table"
+    if any(kind not in NUMERIC and not (asked and kind == TEXT) for kind in pair):
+        return f"it holds {old}" if old == new else apart
+    if set(pair) == {NUMBER, DURATION}:
+        return apart
+    return ALL_MISSING if set(pair) == {NOTHING} else ""
+
+
+def _why_empty(answer: Comparison) -> str:
+    """Where a column has no values, and how the share of missing ones changed."""
+    before, after = answer.reference, answer.current
+    if not (before.size + before.nan and after.size + after.nan):
+        return "there are no rows to compare"
+    if not before.size and not after.size:
+        return ALL_MISSING
+    where = "the current table" if before.size else "the reference"
+    shares = f"{before.nan_share:.1%} → {after.nan_share:.1%}"
+    return f"all its values are missing in {where} (missing: {shares})"
 
 
 def open_table(source: Any, name: str, where: Any = None) -> Table:
@@ -432,37 +489,101 @@ def load_pair(
         labels: tuple[Any, Any] = (groups, groups)
     else:
         labels = _group_pair(groups)
-    before = load(reference, "reference", column, labels[0], where)
-    after = load(current, "current", column, labels[1], where)
+    sides = Opened(reference, "reference", where), Opened(current, "current", where)
+    names = _columns_of_pair(sides, column, labels)
+    before, after = (
+        _loaded(side, name, groups) for side, name, groups in zip(sides, names, labels, strict=True)
+    )
     return _labelled(before, after)
+
+
+class Opened:
+    """One side before its values are read: a table, a summary, or values as they are."""
+
+    def __init__(self, source: Any, label: str, where: Any = None) -> None:
+        self.source, self.label = source, label
+        self.table = open_table(source, label, where) if _is_table(source) else None
+        self.summary = source if isinstance(source, Summary) else None
+        if self.table is not None:
+            self.label = self.table.name
+        elif _is_summary_file(source):
+            self.summary, self.label = Summary.load(source), Path(source).name
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What the columns hold; nothing is known of what has none."""
+        return {} if self.table is None else self.table.kinds()
+
+    def numeric_column(self, groups: Any) -> str:
+        """The only numeric column of a table, or the one that a summary was made of."""
+        if self.summary is not None:
+            return self.summary.column
+        return the_numeric_column(self.kinds, self.label, (groups,)) if self.kinds else ""
+
+
+def _columns_of_pair(
+    sides: tuple[Opened, Opened], column: str | None, groups: tuple[Any, Any]
+) -> tuple[str | None, str | None]:
+    """The column of each side: asked for, what a summary was made of, or the only numeric one."""
+    if column is not None:
+        return column, column
+    stored = next((s.summary.column for s in sides if s.summary and s.summary.column), None)
+    names: list[str] = []
+    nothing: TooLittleError | None = None
+    for side, labels in zip(sides, groups, strict=True):
+        try:
+            name = stored if stored in side.kinds else side.numeric_column(labels)
+        except TooLittleError as error:
+            name, nothing = None, error
+        names.append(name or "")
+    known = next(filter(None, names), "")
+    if nothing is not None:  # of an empty table, the column is that of the other side
+        if not all(known in side.kinds for side in sides if side.kinds):
+            raise nothing
+        names = [known if side.kinds else name for side, name in zip(sides, names, strict=True)]
+    before, after = names
+    if before != after and not (_is_generic(before) or _is_generic(after)):
+        raise ValueError(
+            f"the only numeric column of {sides[0].label} is {before!r} and that of "
+            f"{sides[1].label} is {after!r}: say which to compare, or give both one name"
+        )
+    return before or None, after or None
+
+
+def _is_generic(name: str) -> bool:
+    """Whether a name says nothing: of plain values, and of columns without a header."""
+    return re.fullmatch(r"|value|json|column\d+", name) is not None
 
 
 def load(
     source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
 ) -> Sample:
     """One side, from whatever holds it."""
-    if isinstance(source, Summary):
+    return _loaded(Opened(source, label, where), column, groups)
+
+
+def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
+    """One side with its values, or a way to sum them up."""
+    source, label = side.source, side.label
+    if side.summary is not None:
         _no_groups(groups)
-        return Sample(Stored(source), column or "value", label)
-    if _is_summary_file(source):
-        _no_groups(groups)
-        return Sample(Stored(Summary.load(source)), column or "value", Path(source).name)
-    if _is_table(source):
-        table = open_table(source, label, where)
-        kinds = table.kinds()
-        name = column or the_numeric_column(kinds, table.name, (groups,))
-        unit = unit_of(name, kinds.get(name, ""))
-        return Sample(table.read(name, groups), name, table.name, unit)
+        known = side.summary.column
+        if column and column != known and not _is_generic(known):
+            raise ValueError(f"{label} is a summary of column {known!r}, not of {column!r}")
+        name = column or known or "value"
+        return Sample(Stored(side.summary), name, label, side.summary.column_unit)
+    if side.table is not None:
+        name = column or side.numeric_column(groups)
+        return sample_of(side.table.read(name, groups), name, label, side.kinds.get(name, ""))
     name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)
         data, kind = dask_side(source, label)
         name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
-        return Sample(data, name, label, unit_of(name, kind))
+        return sample_of(data, name, label, kind)
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    kind = kind_of(source) if values.size else ""
-    return Sample(Held(values, labels), name, label, unit_of(name, kind))
+    return sample_of(Held(values, labels), name, label, kind_of(source) if values.size else "")
 
 
 def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
@@ -475,6 +596,7 @@ def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
 
 def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     """The comparison of two sides."""
+    _require_one_kind(reference, current)
     level = 1.0 - how.alpha
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -492,9 +614,11 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         )
     ]
     notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
-    notes += notes_of(facts, outcome)
+    name = current.name if current.name != "value" else reference.name
+    notes += [note for side in facts if (note := _emptiness(side, name))]
+    notes += notes_of(facts, outcome, _held(reference.data, current.data))
     return Comparison(
-        name=current.name if current.name != "value" else reference.name,
+        name=name,
         unit=current.unit or reference.unit,
         verdict=says,
         direction=direction_of(result.statistic),
@@ -514,6 +638,26 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         result=result,
         values=_held(reference.data, current.data),
     )
+
+
+def _require_one_kind(reference: Sample, current: Sample) -> None:
+    """Durations are seconds: plain numbers beside them may be anything."""
+    kinds = {side.kind: side.label for side in (reference, current)}
+    if kinds.keys() == {NUMBER, DURATION}:
+        raise TypeError(
+            f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
+            f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
+        )
+
+
+def _emptiness(side: SampleFacts, name: str) -> str:
+    """What to say of a side without values."""
+    if side.size:
+        return ""
+    if not side.nan:
+        return f"{side.label} has no rows"
+    where = f" in column {name!r}" if name != "value" else ""
+    return f"{side.label} has no values{where}: all {side.nan:,} are missing"
 
 
 def _test(

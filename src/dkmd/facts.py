@@ -18,7 +18,7 @@ from dkmd.inference import Side
 from dkmd.result import ExactOutcome
 from dkmd.sources.arrays import PIECE, Array
 from dkmd.sources.columns import present
-from dkmd.sources.samples import Data, Held
+from dkmd.sources.samples import LARGE, Data, Held
 from dkmd.summary import Summary
 from dkmd.witness import Witness
 
@@ -99,15 +99,23 @@ def _stretches(values: Array) -> list[Array]:
     return [values[start : start + PIECE] for start in starts]
 
 
-def notes_of(facts: Sequence[SampleFacts], outcome: Any) -> list[str]:
-    """What to watch out for, beyond what the test itself warns of."""
+def notes_of(
+    facts: Sequence[SampleFacts], outcome: Any, values: Sequence[Array] | None = None
+) -> list[str]:
+    """What to watch out for, beyond what the test itself warns of; ``values`` where they are held.
+
+    ``facts`` and ``values`` are those of reference and current.
+    """
     notes = []
     if 2 <= min(f.size for f in facts) < FEW_VALUES:
         few = " and ".join(f"{f.size:,}" for f in facts)
         notes.append(f"only {few} values: the p-value and intervals are rough")
     if not isinstance(outcome, ExactOutcome):
         return notes
-    share = max(_largest_tie(outcome.pair.x), _largest_tie(outcome.pair.y))
+    if values is None or any(held.size > LARGE for held in values):
+        share = max(_binned_tie(outcome.pair.x), _binned_tie(outcome.pair.y))
+    else:
+        share = max(map(_largest_tie, facts, values))
     if share >= MANY_TIES:
         notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
     if any(f.neighbour_correlation > CORRELATED for f in facts):
@@ -118,7 +126,17 @@ def notes_of(facts: Sequence[SampleFacts], outcome: Any) -> list[str]:
     return notes
 
 
-def _largest_tie(side: Side) -> float:
+def _largest_tie(facts: SampleFacts, values: Array) -> float:
+    """The share of the most common finite value, if it is large.
+
+    A value that makes up a quarter of a sample is one of its quartiles, or fills its upper end.
+    """
+    common = {value for value in facts.quantiles.values() if math.isfinite(value)}
+    largest = max((int(np.count_nonzero(values == value)) for value in common), default=0)
+    return largest / facts.size if largest > 1 else 0.0
+
+
+def _binned_tie(side: Side) -> float:
     """The share of the most common value, as far as bins can tell."""
     tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)]
     return float(tied.max()) / side.size if tied.size else 0.0

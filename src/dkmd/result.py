@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -231,6 +232,18 @@ class DkmdResult:
     def with_logs(self, on_logs: Callable[[], DkmdResult]) -> DkmdResult:
         """The same result with a way to compare the logarithms."""
         return DkmdResult(self._outcomes, on_logs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A way to compare the logarithms cannot be pickled: what it finds is."""
+        logs = None
+        if self._on_logs is not None:
+            with suppress(ValueError):
+                logs = self._on_logs()._outcomes
+        return {"outcomes": self._outcomes, "logs": logs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._outcomes, logs = state["outcomes"], state["logs"]
+        self._on_logs = None if logs is None else lambda: DkmdResult(logs)
 
     def outcome(self) -> Any:
         """The one comparison this result holds."""

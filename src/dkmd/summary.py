@@ -57,6 +57,9 @@ class Summary:
         Values that are in no bin.
     minimum, maximum : float
         The outermost finite values; inf and −inf when there are none.
+    column, column_unit : str
+        What the values are of, where that is known: kept in files, and no part of equality. Merging
+        summaries of different columns forgets it.
 
     Notes
     -----
@@ -86,6 +89,8 @@ class Summary:
         self.plus_inf = 0
         self.minimum = math.inf
         self.maximum = -math.inf
+        self.column = ""
+        self.column_unit = ""
 
     @classmethod
     def of(cls, values: npt.ArrayLike, grid: Grid) -> Self:
@@ -117,6 +122,7 @@ class Summary:
             raise ValueError(
                 f"summaries of different grids cannot be merged: {self.grid} and {other.grid}"
             )
+        self._merge_names(other)
         self._merge_bins(other)
         self.nan += other.nan
         self.minus_inf += other.minus_inf
@@ -212,7 +218,7 @@ class Summary:
         moved.counts = np.bincount(which, counts, size).astype(np.int64)
         moved.sums = np.bincount(which, counts * u, size).astype(np.float64)
         moved.squares = np.bincount(which, squares, size).astype(np.float64)
-        for name in ("nan", "minus_inf", "plus_inf", "minimum", "maximum"):
+        for name in ("nan", "minus_inf", "plus_inf", "minimum", "maximum", "column", "column_unit"):
             setattr(moved, name, getattr(self, name))
         return moved
 
@@ -256,6 +262,12 @@ class Summary:
         infinite = self.plus_inf * math.inf if self.plus_inf else 0.0
         infinite -= self.minus_inf * math.inf if self.minus_inf else 0.0
         return (math.fsum(self.sums) + infinite) / self.size if self.size else math.nan
+
+    def _merge_names(self, other: Summary) -> None:
+        if not self.column:
+            self.column, self.column_unit = other.column, other.column_unit
+        elif other.column and other.column != self.column:
+            self.column = self.column_unit = ""
 
     def _merge_bins(self, other: Summary) -> None:
         names = ("counts", "sums", "squares")

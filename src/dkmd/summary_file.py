@@ -37,6 +37,8 @@ def write(summary: Summary, path: str | os.PathLike[str]) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
+        "column": summary.column,
+        "column_unit": summary.column_unit,
         "center": summary.grid.center,
         "unit": summary.grid.unit,
         "nan": summary.nan,
@@ -104,6 +106,10 @@ def _summary(document: dict[str, Any]) -> Summary:
     from dkmd.summary import Summary
 
     summary = Summary(Grid(_number(document["center"]), _number(document["unit"])))
+    # files that were written before columns were kept have none
+    summary.column, summary.column_unit = (
+        _word(document.get(key, "")) for key in ("column", "column_unit")
+    )
     summary.bins = _integers(document["bins"])
     summary.counts = _integers(document["counts"])
     summary.sums, summary.squares = (
@@ -133,6 +139,12 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} stands where a finite number belongs")
     return float(value)
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} stands where a name belongs")
+    return value
 
 
 def _integers(values: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

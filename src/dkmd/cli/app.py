@@ -9,6 +9,7 @@ import typer
 from dkmd import __version__
 from dkmd.cli.compare import compare
 from dkmd.cli.drift import drift
+from dkmd.cli.encoding import spell_out_signs
 from dkmd.cli.gate import gate
 from dkmd.cli.plan import plan
 from dkmd.cli.reproduce import reproduce
@@ -37,6 +38,7 @@ def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Options of every command."""
+    spell_out_signs()
 
 
 for command in (compare, drift, gate, plan, summarize, sql, reproduce):

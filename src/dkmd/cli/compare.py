@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,9 +26,20 @@ from dkmd.cli.options import (
     require_folder,
     sources,
 )
-from dkmd.cli.show import show_answer, show_json, working, write_report
+from dkmd.cli.show import (
+    show_answer,
+    show_json,
+    telling_too_little,
+    working,
+    write_report,
+)
+
+if TYPE_CHECKING:
+    from dkmd.comparison import Comparison, Comparisons
+    from dkmd.opinions import Opinions
 
 
+@telling_too_little
 def compare(
     files: Annotated[
         list[str] | None,
@@ -70,22 +81,23 @@ def compare(
     """Which way did CURRENT move against REFERENCE, by how much, and is that real?
 
     CSV, TSV, JSON, NDJSON, Parquet, Arrow, .npy, or text with one number a line. Numbers with a
-    sign are positive when CURRENT is larger. Exits with 3 when there is too little to compare.
+    sign are positive when CURRENT is larger. Exits with 3 when there is too little to compare: no
+    rows, or no values in the column.
 
     \b
     Examples:
       dkmd compare examples/data/before.txt examples/data/after.txt --margin 2%
       dkmd compare examples/data/latency_before.csv examples/data/latency_after.csv
-      dkmd compare examples/data/flights.parquet -c dep_delay --by origin
+      dkmd compare examples/data/flights.parquet -c dep_delay --by origin \\
           --reference JFK --current EWR --report delays.html
-      dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms
+      dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
           --by build --reference 41 --current 42
-      dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay
+      dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
           --reference JFK --current EWR
     """
     from dkmd.compare import How, compare_bins
     from dkmd.compare import compare as run
-    from dkmd.comparison import Comparison
+    from dkmd.comparison import Comparison, to_json
 
     require_folder(report)
     options: dict[str, Any] = {
@@ -108,16 +120,27 @@ def compare(
                 _check(given, by, reference, current)
                 answer = run(*given, **options)
     notes = answer.warnings if isinstance(answer, Comparison) else answer.notes()
+    others = _opinions(answer) if peers else None
     if json:
-        show_json(answer.to_json(), notes)
+        said = {} if others is None else {"peers": [o._asdict() for o in others.rows]}
+        show_json(to_json(answer.to_dict() | said), notes)
     else:
         rows = [] if quiet else answer.table()
         show_answer(answer.headline(), rows, () if quiet else notes)
-        if peers and isinstance(answer, Comparison):
-            print(f"\n{answer.peers()}")
+        if others is not None:
+            print(f"\n{others}")
     write_report(answer, report, quiet)
     several = [answer] if isinstance(answer, Comparison) else list(answer.values())
     return NO_ANSWER if all(math.isnan(each.pvalue) for each in several) else 0
+
+
+def _opinions(answer: Comparison | Comparisons) -> Opinions:
+    """What other statistics say of the one comparison."""
+    from dkmd.comparison import Comparison
+
+    if not isinstance(answer, Comparison):
+        raise ValueError("--peers goes with one comparison: say which level with --current")
+    return answer.peers()
 
 
 def _check(

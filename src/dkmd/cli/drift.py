@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
 
+from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import (
     Alpha,
     Connect,
@@ -22,9 +24,10 @@ from dkmd.cli.options import (
     require_folder,
     sources,
 )
-from dkmd.cli.show import progress, show_answer, show_json, write_report
+from dkmd.cli.show import progress, show_answer, show_json, telling_too_little, write_report
 
 
+@telling_too_little
 def drift(
     reference: Annotated[
         str | None, typer.Argument(metavar="REFERENCE", help="Table to compare with.")
@@ -52,11 +55,11 @@ def drift(
     """Which columns moved, which way and by how much? The largest shift in scales comes first.
 
     p-values are adjusted for the number of columns (false-discovery rate). Columns that cannot be
-    compared are named with the reason.
+    compared are named with the reason. Exits with 3 when there is too little to compare.
 
     \b
     Example:
-      dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet
+      dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --margin 0.1sd --report drift.html
     """
     from dkmd.compare import drift as run
@@ -87,4 +90,4 @@ def drift(
         rows = [] if quiet else answer.table()
         show_answer(answer.headline(), rows, () if quiet else answer.notes())
     write_report(answer, report, quiet)
-    return 0
+    return NO_ANSWER if all(math.isnan(each.pvalue) for each in answer.values()) else 0

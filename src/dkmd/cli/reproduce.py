@@ -39,6 +39,11 @@ def reproduce(
 
     Writes index.html (opens offline), tables as CSV, figures as SVG and PNG. Exits with 1 when a
     number disagrees with the paper or with the theory.
+
+    \b
+    Examples:
+      dkmd reproduce --out build/paper
+      dkmd reproduce --only table1,figure1 --quick --out build/paper-quick
     """
     from dkmd.paper.reproduce import Plan, open_output, parse_names
     from dkmd.paper.reproduce import reproduce as run

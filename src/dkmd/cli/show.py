@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Protocol
+from typing import ParamSpec, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.status import Status
 from rich.text import Text
 
+from dkmd.cli import NO_ANSWER
+from dkmd.cli.encoding import json_for
 from dkmd.cli.options import command_line
 
 STYLES = {
@@ -74,9 +77,28 @@ def show_json(text: str, notes: Iterable[str] = ()) -> None:
     """The object on standard output, diagnostics on standard error."""
     from dkmd.wording import visible
 
-    print(text)
+    print(json_for(text, sys.stdout.encoding))
     for note in notes:
         print(f"dkmd: watch out: {visible(note)}", file=sys.stderr)
+
+
+P = ParamSpec("P")
+
+
+def telling_too_little(command: Callable[P, int]) -> Callable[P, int]:
+    """Let a command say in one line that there is nothing to compare, and exit with NO_ANSWER."""
+
+    @wraps(command)
+    def run(*words: P.args, **options: P.kwargs) -> int:
+        from dkmd.sources.columns import TooLittleError
+
+        try:
+            return command(*words, **options)
+        except TooLittleError as error:
+            print(f"dkmd: {' '.join(str(error).split())}", file=sys.stderr)
+            return NO_ANSWER
+
+    return run
 
 
 class Reported(Protocol):

@@ -47,7 +47,8 @@ def sql(
     \b
     Examples:
       dkmd sql --dialect bigquery shop.requests --column latency_ms --by variant > bins.sql
-      dkmd compare --from-bins bins.csv --column latency_ms --reference A --current B
+      dkmd compare --from-bins examples/data/flights_bins.csv --column dep_delay \\
+          --reference JFK --current EWR
     """
     from dkmd.sources.by_hand import statement
 

@@ -28,8 +28,8 @@ def summarize(
 ) -> int:
     """Keep what any later comparison of a column needs, in a few kB.
 
-    A summary stands for its data beside a file, or beside a summary of the same grid (--like).
-    The file is written whole or not at all.
+    A summary stands for its data beside a file, or beside a summary of the same grid (--like). It
+    remembers its column, which is then the one to compare. The file is written whole or not at all.
 
     \b
     Examples:
@@ -49,6 +49,7 @@ def summarize(
         summary = summarized(sample, None if like is None else Summary.load(like).grid)
     if not summary.size:
         raise ValueError(f"{file} has no values to summarise")
+    summary.column, summary.column_unit = sample.name, sample.unit
     summary.save(out)
     size = out.stat().st_size
     if json:

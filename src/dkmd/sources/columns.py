@@ -21,10 +21,16 @@ from dkmd.sources.arrays import Array
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 """Words in text that stand for no value, in any case."""
 
-NUMBER, DURATION, TEXT, TIME, OTHER = "numbers", "durations", "text", "points in time", "other"
-"""What a column can hold. The first two are compared as they are; text where it spells numbers."""
+NUMBER, DURATION, NOTHING = "numbers", "durations", "no values"
+TEXT, TIME, OTHER = "text", "points in time", "other"
+"""What a column can hold. The first line is compared as it is; text where it spells numbers."""
 
-NUMERIC = (NUMBER, DURATION)
+NUMERIC = (NUMBER, DURATION, NOTHING)
+
+
+class TooLittleError(ValueError):
+    """There is nothing to compare: a table without rows, a column without values."""
+
 
 URL = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
 """A database: its kind and, in SQLAlchemy's spelling, a driver."""
@@ -143,7 +149,8 @@ class Frame:
                 f"{name}: {type(native).__name__} is no data frame known here"
             ) from None
         self._lazy = isinstance(self._frame, nw.LazyFrame)
-        self._names = list(self._frame.collect_schema().names())
+        # pandas may name columns by numbers: here they go by their text
+        self._names = {str(name): name for name in self._frame.collect_schema().names()}
         self.name = name
 
     def kinds(self) -> dict[str, str]:
@@ -151,7 +158,7 @@ class Frame:
         if self._lazy:
             schema = self._frame.collect_schema()
             return {str(column): _kind_of_dtype(dtype) for column, dtype in schema.items()}
-        return {str(c): kind_of(self._frame[c].to_native()) for c in self._frame.columns}
+        return {name: kind_of(self._native(name)) for name in self._names}
 
     def values(self, column: str, where: tuple[str, object] | None = None) -> Array:
         """One column as numbers, of all rows or of those at one level of another column."""
@@ -182,8 +189,9 @@ class Frame:
     def _native(self, column: str) -> Any:
         if column not in self._names:
             raise no_such_column(self.name, column, self._names)
-        frame = self._frame.select(column).collect() if self._lazy else self._frame
-        return frame[column].to_native()
+        name = self._names[column]
+        frame = self._frame.select(name).collect() if self._lazy else self._frame
+        return frame.get_column(name).to_native()
 
 
 def no_such_column(name: str, column: str, there: Iterable[str]) -> ValueError:
@@ -194,14 +202,19 @@ def no_such_column(name: str, column: str, there: Iterable[str]) -> ValueError:
 
 def the_numeric_column(kinds: dict[str, str], name: str, besides: Sequence[str | None] = ()) -> str:
     """The only numeric column of a table; several or none is an error that lists them."""
-    found = [c for c, kind in kinds.items() if kind in NUMERIC and c not in besides]
-    if len(found) == 1:
+    there = {c: kind for c, kind in kinds.items() if c not in besides}
+    found = [c for c, kind in there.items() if kind in (NUMBER, DURATION)]
+    empty = [c for c, kind in there.items() if kind == NOTHING]
+    found = found or empty or (list(there) if [*there.values()] == [TEXT] else [])
+    if len(found) == 1:  # the only column may be text: what it holds instead of numbers is named
         return found[0]
+    shown = ", ".join(map(repr, found or there))
     if not found:
-        raise ValueError(f"{name} has no numeric column: it has {', '.join(map(repr, kinds))}")
-    raise ValueError(
-        f"{name} has several numeric columns, say which: {', '.join(map(repr, found))}"
-    )
+        raise ValueError(f"{name} has no numeric column: it has {shown}")
+    if found is empty:
+        nothing = "rows with values, only" if len(empty) == len(kinds) else "values in"
+        raise TooLittleError(f"{name} has no {nothing} columns {shown}")
+    raise ValueError(f"{name} has several numeric columns, say which: {shown}")
 
 
 def _series(values: Any) -> Any:
@@ -242,7 +255,7 @@ def _kind_of_dtype(dtype: Any) -> str:
 
 def _kind_of_objects(items: Iterable[Any]) -> str:
     kinds = {_kind_of_object(item) for item in items} - {None}
-    return kinds.pop() or OTHER if len(kinds) == 1 else (OTHER if kinds else NUMBER)
+    return kinds.pop() or OTHER if len(kinds) == 1 else (OTHER if kinds else NOTHING)
 
 
 def _kind_of_object(item: Any) -> str | None:

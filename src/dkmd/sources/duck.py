@@ -1,14 +1,14 @@
 """Files that DuckDB reads, out of core: one column at a time, or only its sums per bin.
 
 Text (CSV, JSON) is read as text and turned into numbers here, so that a cell that is no number is
-named. Names and values go into SQL quoted, never as they are; not as parameters, for whose sake
-DuckDB would import pandas.
+named; what a column of text holds is told by its first values (``spelling``). Names and values go
+into SQL quoted, never as they are; not as parameters, for whose sake DuckDB would import pandas.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,16 +19,18 @@ import numpy.typing as npt
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import (
     DURATION,
-    MISSING,
+    NOTHING,
     NUMBER,
     OTHER,
     TEXT,
     TIME,
     no_such_column,
     not_a_number,
+    parse_number,
     points_in_time,
 )
 from dkmd.sources.messages import gist
+from dkmd.sources.spelling import Spelling, as_double, is_missing, spelling_of
 
 Where = tuple[str, object] | None
 
@@ -51,6 +53,7 @@ class Source(NamedTuple):
     kinds: dict[str, str]
     is_text: bool
     per_second: dict[str, float] = {}  # noqa: RUF012  # ticks, where durations are whole numbers
+    decimal_comma: bool = False
 
 
 class DuckFile:
@@ -178,10 +181,7 @@ class DuckFile:
         if kind == TIME:
             raise points_in_time(where)
         if self._is_text(column):
-            return (
-                f"COALESCE(TRY_CAST({name} AS DOUBLE), "
-                f"CASE lower(trim({name})) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END)"
-            )
+            return as_double(name, self._source.decimal_comma)
         if column in self._source.per_second:
             return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
         if kind == DURATION:
@@ -191,14 +191,13 @@ class DuckFile:
         return f"CAST({name} AS DOUBLE)"
 
     def _refuse_words(self, column: str, where: Where) -> None:
-        name, known = self._quoted(column), ", ".join(f"'{word}'" for word in MISSING)
+        name = self._quoted(column)
         by = "" if where is None else f", {self._quoted(where[0])}"
         numbered = f"SELECT row_number() OVER () AS row, {name}{by} FROM {self._source.sql}"
         condition = self._where(where) or " WHERE true"
         found = self._run(
-            f"SELECT row, {name} FROM ({numbered}){condition} AND {name} IS NOT NULL "
-            f"AND ({self._number(column)}) IS NULL AND lower(trim({name})) NOT IN ({known}) "
-            "ORDER BY row LIMIT 1",
+            f"SELECT row, {name} FROM ({numbered}){condition} AND NOT {is_missing(name)} "
+            f"AND ({self._number(column)}) IS NULL ORDER BY row LIMIT 1",
             "fetchone",
         )
         if found is not None:
@@ -301,15 +300,45 @@ def limit_memory(limit: str) -> None:
 def _csv(path: str) -> Source:
     """A CSV with every column as text; its form and the likely types come from the sniffer."""
     encoding = "utf-8" if _is_utf8(path) else "latin-1"
+    tab = "\t" if ".tsv" in Path(path).name.lower() else None
+    dialect = _sniffed(path, encoding, tab)
+    if dialect.delimiter == "," and not dialect.header:
+        dialect = _with_semicolons(path, encoding, dialect)
+        _refuse_lost_lines(path, encoding, dialect)
+    spelled = _spellings(dialect.sql, dialect.kinds)
+    comma = _decimal_comma(dialect, spelled)
+    kinds = _kinds_by_values(dialect.kinds, spelled)
+    return Source(dialect.sql, kinds, is_text=True, decimal_comma=comma)
+
+
+class Dialect(NamedTuple):
+    """How a CSV file is written."""
+
+    delimiter: str
+    skip: int
+    header: bool
+    types: dict[str, str]
+    sql: str
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What each column holds, going by its type."""
+        return {name: _kind(kind) for name, kind in self.types.items()}
+
+
+def _sniffed(path: str, encoding: str, delimiter: str | None) -> Dialect:
+    """What DuckDB's sniffer makes of a file."""
     nulls = "[" + ", ".join(map(_text, NULL_WORDS)) + "]"
-    tab = ", delim='\t'" if ".tsv" in Path(path).name.lower() else ""
+    known = "" if delimiter is None else f", delim={_text(delimiter)}"
     row = _fetch(
         "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns "
-        f"FROM sniff_csv({_text(path)}, encoding={_text(encoding)}, nullstr={nulls}{tab})",
+        f"FROM sniff_csv({_text(path)}, encoding={_text(encoding)}, nullstr={nulls}{known})",
         "fetchone",
     )
     delimiter, quote, escape, comment, skip, header, columns = row
-    names = {c["name"]: c["type"] for c in columns}
+    types = {c["name"]: c["type"] for c in columns}
+    if header and _are_values(types):
+        header, types = False, {f"column{i}": kind for i, kind in enumerate(types.values())}
     options = {
         "delim": _text(delimiter),
         "quote": _text('"' if quote == "(empty)" else quote),
@@ -318,14 +347,76 @@ def _csv(path: str) -> Source:
         "skip": f"{int(skip)}",
         "header": "true" if header else "false",
         "encoding": _text(encoding),
-        "columns": "{" + ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names) + "}",
+        "columns": "{" + ", ".join(f"{_text(name)}: 'VARCHAR'" for name in types) + "}",
         "auto_detect": "false",
         "null_padding": "false",
     }
     sql = (
         f"read_csv({_text(path)}, {', '.join(f'{key}={value}' for key, value in options.items())})"
     )
-    return Source(sql, {n: _kind(t) for n, t in names.items()}, is_text=True)
+    return Dialect(delimiter, int(skip), bool(header), types, sql)
+
+
+def _are_values(names: Iterable[str]) -> bool:
+    """Whether a row was taken for a header because of inf or nan in it."""
+    numbers = [parse_number(name) for name in names]
+    known = [number for number in numbers if number is not None]
+    return len(known) == len(numbers) and not np.isfinite(known).all()
+
+
+def _with_semicolons(path: str, encoding: str, dialect: Dialect) -> Dialect:
+    """Decimal commas look like delimiters to the sniffer: semicolons between them tell."""
+    if not any(";" in line for line in _first_lines(path, encoding, dialect.skip + 1)):
+        return dialect
+    other = _sniffed(path, encoding, ";")
+    if other.skip or len(other.types) < 2:
+        return dialect
+    fits = _decimal_comma(other, _spellings(other.sql, other.kinds))
+    return other if fits else dialect
+
+
+def _refuse_lost_lines(path: str, encoding: str, dialect: Dialect) -> None:
+    """A first line that fits nothing below it may be the header of decimal commas."""
+    if dialect.header or not dialect.skip:
+        return
+    lines = _first_lines(path, encoding, dialect.skip)
+    lost = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if lost:
+        raise ValueError(
+            f"its first line, {lost[0][:60]!r}, does not fit the {len(dialect.types)} columns "
+            f"below it: write decimals with a point, or a header for every column"
+        )
+
+
+def _first_lines(path: str, encoding: str, count: int) -> list[str]:
+    """The first lines as they are, unpacked."""
+    whole = "columns={'line': 'VARCHAR'}, delim='\x01', quote='', escape='', header=false"
+    rows = _fetch(
+        f"SELECT line FROM read_csv({_text(path)}, {whole}, auto_detect=false, "
+        f"encoding={_text(encoding)}) LIMIT {count:d}"
+    )
+    return [row[0] or "" for row in rows]
+
+
+def _spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
+    """What the columns spell that are text to the sniffer, or dates, which it takes inf for."""
+    names = [name for name, kind in kinds.items() if kind in (TEXT, TIME)]
+    return spelling_of(source, {name: quoted(name) for name in names}, _fetch)
+
+
+def _kinds_by_values(kinds: dict[str, str], spelled: dict[str, Spelling]) -> dict[str, str]:
+    """What columns hold, where their first values say more than their types."""
+    told = {name: NUMBER for name, each in spelled.items() if each.mostly_numbers}
+    empty = {name: NOTHING for name, each in spelled.items() if not each.cells}
+    return kinds | told | empty
+
+
+def _decimal_comma(dialect: Dialect, spelled: dict[str, Spelling]) -> bool:
+    """Whether commas are decimal ones: nothing is separated by them, and no number has a point."""
+    if dialect.delimiter == "," or any("," in name for name in dialect.types):
+        return False
+    points = "DOUBLE" in dialect.types.values() or any(s.with_point for s in spelled.values())
+    return not points and any(s.with_comma and s.mostly_numbers for s in spelled.values())
 
 
 def _json(path: str) -> Source:
@@ -336,7 +427,8 @@ def _json(path: str) -> Source:
         return Source(f"read_json({_text(path)})", {"json": NUMBER}, is_text=False)
     columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
     kinds = {name: _kind(kind) for name, kind in names.items()}
-    return Source(f"read_json({_text(path)}, columns={{{columns}}})", kinds, is_text=True)
+    sql = f"read_json({_text(path)}, columns={{{columns}}})"
+    return Source(sql, _kinds_by_values(kinds, _spellings(sql, kinds)), is_text=True)
 
 
 def _parquet(path: str) -> Source:

@@ -26,6 +26,7 @@ from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import GROUP, SAMPLE, VALUE
 from dkmd.sources.columns import (
+    NOTHING,
     NUMBER,
     Frame,
     as_numbers,
@@ -88,8 +89,18 @@ class FileTable:
         self.name = name
 
     def kinds(self) -> dict[str, str]:
-        """What each column of the first file holds; the others must have what is asked for."""
-        return self.files[0].kinds()
+        """What each column of the first file holds; the others must have what is asked for.
+
+        Columns that are empty there hold what the next file has in them.
+        """
+        kinds = self.files[0].kinds()
+        for file in self.files[1:]:
+            empty = [name for name, kind in kinds.items() if kind == NOTHING]
+            if not empty:
+                break
+            more = file.kinds()
+            kinds |= {name: more[name] for name in empty if name in more}
+        return kinds
 
     def levels(self, by: str) -> list[str]:
         """The values of a column in all files."""

@@ -127,6 +127,8 @@ class Sample:
     label: str = ""
     """Of the side: a file's name or a level."""
     unit: str = ""
+    kind: str = ""
+    """Numbers or durations, as in ``columns``; empty where that is not known."""
 
 
 class Table(Protocol):
@@ -190,6 +192,11 @@ class FrameTable(Frame):
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns."""
         return OneByOne(columns, lambda column: self.read(column, groups))
+
+
+def sample_of(data: Data, name: str, label: str, kind: str) -> Sample:
+    """A side whose unit follows from its name and from what it holds."""
+    return Sample(data, name, label, unit_of(name, kind), kind)
 
 
 def unit_of(column: str, kind: str = "") -> str:

@@ -1,0 +1,49 @@
+"""Output where an encoding has no sign for what is said: a plain spelling instead of a "?"."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sys
+
+HANDLER = "dkmd-plain"
+
+PLAIN = {
+    "−": "-", "–": "-", "—": "-", "‐": "-", "━": "-", "─": "-", "→": "->", "←": "<-", "…": "...",
+    "‘": "'", "’": "'", "“": '"', "”": '"', "≤": "<=", "≥": ">=", "≈": "~", "±": "+-", "×": "x",
+    "·": "*", "∞": "inf", "√": "sqrt", "²": "2", "µ": "u", "μ": "u", "σ": "sigma", "Σ": "sum",
+    "ψ": "psi", "δ": "delta", "α": "alpha", "\xa0": " ", "\u202f": " ", "\u2009": " ",
+}  # fmt: skip
+"""Signs that the package writes, in ASCII."""
+
+
+def spell_out_signs() -> None:
+    """Let standard output and standard error write PLAIN for the signs that they cannot encode."""
+    codecs.register_error(HANDLER, _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=HANDLER)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What codecs ask for: a spelling, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end]
+    return "".join(PLAIN.get(sign, "?") for sign in signs), error.end
+
+
+def json_for(text: str, encoding: str | None) -> str:
+    r"""JSON with escapes for what an encoding lacks: names stay what they are.
+
+    Examples
+    --------
+    >>> print(json_for('{"größe": "→"}', "ascii"), json_for('{"größe": 1}', "utf-8"))
+    {"gr\u00f6\u00dfe": "\u2192"} {"größe": 1}
+    """
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        return re.sub(r"[^\x00-\x7f]", lambda sign: json.dumps(sign[0])[1:-1], text)
+    return text
