@@ -333,7 +333,7 @@ def test_the_examples_of_the_help_work(command: str, tmp_path: Path) -> None:
         assert here(*words[:stop], cwd=tmp_path, code=code).stdout
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if each != "gate"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_of_the_help_can_be_pasted_into_a_shell(command: str) -> None:
     lines = _examples(command).splitlines()
     for before, line in zip(["", *lines], lines, strict=False):

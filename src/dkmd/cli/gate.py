@@ -85,7 +85,7 @@ def gate(
     Examples:
       dkmd gate examples/bench/hyperfine-main.json examples/bench/hyperfine-branch.json --margin 3%
       dkmd gate examples/bench/pyperf-main.json examples/bench/pyperf-branch.json --margin 3%
-      dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet
+      dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --by origin -c dep_delay --groups date --margin 0.5
     """
     from dkmd.comparison import to_json
