@@ -36,7 +36,7 @@ from dkmd.sources.benchmarks import (
     read_benchmarks,
     text_of,
 )
-from dkmd.sources.columns import MISSING, NUMERIC, OTHER, TEXT, level_order
+from dkmd.sources.columns import MISSING, NUMERIC, OTHER, TEXT, NotANumberError, level_order
 from dkmd.sources.files import STDIN
 from dkmd.sources.samples import Data, Held, Table, unit_of
 from dkmd.two_sample import dkmd_2samp
@@ -397,7 +397,13 @@ def _of_table(
         raise refusal or BenchmarkFileError(f"{table.name} has no column of numbers{why}")
     if by is None:
         every = table.read_columns(columns, groups)
-        found.update({c: _measured(table, c, every[c], kinds) for c in columns})
+        for name in columns:
+            try:
+                found[name] = _measured(table, name, every[name], kinds)
+            except NotANumberError as error:
+                if column:
+                    raise
+                found[name] = Measurements(unit_of(name), failure=f"cannot be read: {error}")
         return found
     if len(columns) > 1:
         raise BenchmarkFileError(

@@ -96,11 +96,15 @@ def parse_number(text: str) -> float | None:
         return {"true": 1.0, "false": 0.0}.get(word.lower())
 
 
+class NotANumberError(ValueError):
+    """A cell of a column of numbers holds a word."""
+
+
 def not_a_number(where: str, row: int, value: object) -> ValueError:
     """The error for a cell that is no number."""
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return ValueError(f"{where}, row {row:,}: {shown} is not a number")
+    return NotANumberError(f"{where}, row {row:,}: {shown} is not a number")
 
 
 def points_in_time(where: str) -> TypeError:
