@@ -367,3 +367,30 @@ def test_an_interrupted_run_leaves_no_file(tmp_path: Path) -> None:
             process.kill()
     assert process.returncode == 130
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "URL", "x.csv"),
+        ("drift", "URL", "URL"),
+        ("drift", "a", "b", "URL"),
+        ("gate", "URL", "x.json"),
+        ("summarize", "URL", "-o", "x.dkmd"),
+        ("compare", "--from-bins", "URL"),
+    ],
+)
+def test_a_password_in_the_wrong_place_is_not_repeated(words: tuple[str, ...]) -> None:
+    url = "postgresql://me:s3cret@host/db"
+    answer = here(*(url if word == "URL" else word for word in words), code=2)
+    assert "s3cret" not in answer.stderr + answer.stdout
+
+
+def test_a_partitioned_table_is_read_from_its_folder(tmp_path: Path) -> None:
+    for build, center in ((41, 100.0), (42, 110.0)):
+        folder = tmp_path / f"build={build}"
+        folder.mkdir()
+        values = np.random.default_rng(build).normal(center, 5.0, 200)
+        pd.DataFrame({"v": values}).to_parquet(folder / "part.parquet")
+    words = ("--by", "build", "--reference", "41", "--current", "42")
+    assert "HIGHER" in here("compare", str(tmp_path), "-c", "v", *words).stdout

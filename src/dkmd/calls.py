@@ -184,7 +184,7 @@ def without_password(word: str) -> str:
     >>> without_password("host=db password='my secret' user=me")
     'host=db password=*** user=me'
     """
-    hidden = re.sub(r"(://[^:/@\s]*):.*@", r"\1:***@", word)
+    hidden = re.sub(r"(:/{1,2}[^:/@\s]*):.*@", r"\1:***@", word)
     return SECRET.sub(r"\1***", hidden)
 
 

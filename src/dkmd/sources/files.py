@@ -30,6 +30,7 @@ from dkmd.sources.columns import (
     NUMBER,
     Frame,
     as_numbers,
+    is_url,
     level_order,
     no_such_column,
     not_a_number,
@@ -251,7 +252,7 @@ def open_files(path: str) -> FileTable:
 def _paths(path: str) -> list[str]:
     """The files that a path stands for."""
     if os.path.isdir(path):
-        found = sorted(str(p) for p in Path(path).iterdir() if _suffix(str(p)) in KNOWN)
+        found = _data_files(Path(path).iterdir()) or _data_files(Path(path).rglob("*"))
         if not found:
             raise ValueError(f"the folder {path} holds no data file ({', '.join(KNOWN)})")
         return found
@@ -262,7 +263,14 @@ def _paths(path: str) -> list[str]:
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
         return found
+    if is_url(path):  # its password is nobody's business
+        raise ValueError("the URL of a database goes with --connect, in Python with table=…")
     raise FileNotFoundError(f"there is no file {path}")
+
+
+def _data_files(paths: Iterable[Path]) -> list[str]:
+    """Those that hold data; folders of a partitioned table (build=41/…) may lie between."""
+    return sorted(str(p) for p in paths if _suffix(str(p)) in KNOWN and p.name[0] not in "._")
 
 
 def _suffix(path: str) -> str:
