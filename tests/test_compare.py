@@ -584,3 +584,20 @@ def test_drift_tells_what_share_of_a_column_went_missing() -> None:
         "gone": "all its values are missing in the current table (missing: 0.0% → 100.0%)",
         "never": "all its values are missing",
     }
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.from_pandas])
+def test_rows_without_a_level_belong_to_none_and_labels_must_be_there(frame: Any) -> None:
+    """For the types of pandas that have a missing value of their own, and for others."""
+    rng = np.random.default_rng(1)
+    levels = {
+        "whole": pd.array([1, 2, None] * 20, dtype="Int64"),
+        "word": pd.array(["1", "2", None] * 20, dtype="string"),
+        "flag": pd.array([True, False, None] * 20, dtype="boolean"),
+    }
+    table = frame(pd.DataFrame({"v": rng.normal(size=60), "half": ["x", "y"] * 30, **levels}))
+    for by, first, second in (("whole", 1, 2), ("word", "1", "2"), ("flag", True, False)):
+        answer = compare(table, column="v", by=by, reference=first, current=second)
+        assert (answer.reference.size, answer.current.size) == (20, 20)
+        with pytest.raises(ValueError, match=f"'{by}', row 3: the group label is missing"):
+            compare(table, column="v", by="half", reference="x", current="y", groups=by)

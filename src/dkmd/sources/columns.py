@@ -79,8 +79,9 @@ def as_labels(values: Any, name: str) -> npt.NDArray[Any]:
     """Group labels of any type; a missing one is an error."""
     series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)
     items = np.asarray(values).tolist() if series is None else series.to_list()
-    for row, item in enumerate(items, 1):
-        if item is None or (isinstance(item, float) and math.isnan(item)):
+    gone = [False] * len(items) if series is None else series.is_null().to_list()
+    for row, (item, missing) in enumerate(zip(items, gone, strict=True), 1):
+        if missing or item is None or (isinstance(item, float) and math.isnan(item)):
             raise ValueError(f"{name}, row {row:,}: the group label is missing")
     return np.asarray([str(item) for item in items])
 
@@ -187,8 +188,10 @@ class Frame:
         by, level = where
         series = _series(self._native(by))
         alike = [v for v in series.drop_nulls().unique().to_list() if str(v) == str(level)]
-        chosen = series.is_in(alike).to_list() if alike else [False] * len(series)
-        return np.array([bool(here) for here in chosen], dtype=bool)
+        if not alike:
+            return np.zeros(len(series), dtype=bool)
+        chosen = series.is_in(alike).fill_null(value=False)  # neither True nor False for nulls
+        return np.array(chosen.to_list(), dtype=bool)
 
     def _native(self, column: str) -> Any:
         if column not in self._names:
