@@ -175,9 +175,11 @@ def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, floa
         s=groups.n * groups.away,
         q=groups.n * (groups["variance"] + groups.away * groups.away),
     )
+    label = groups[GROUP]
+    unlabelled = is_missing(label) if label.type().is_floating() else label.isnull()
     return groups.group_by(SAMPLE).aggregate(
         groups=groups.count(),
-        unlabelled=groups[GROUP].isnull().sum(),
+        unlabelled=unlabelled.sum(),
         n=groups.n.sum(),
         s=groups.s.sum(),
         q=groups.q.sum(),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -69,6 +70,9 @@ ENOUGH = 1 << 12
 
 FEW, MANY = 256, 16
 """With fewer rows of a level in a sample of all, or more other levels, some levels are chosen."""
+
+SHOWN = 20
+"""Levels that an error shows."""
 
 View = Callable[[Any], Any]
 """What is wanted of a table."""
@@ -290,14 +294,19 @@ class EngineTable:
     ) -> Mapping[str, Data]:
         """A column at some levels of another one: one sample and one aggregate for all of them."""
         kind = self._level(self._table, by).type()
-        texts = {level: _level_text(kind, level) for level in levels}
+        texts: dict[str, str] = {}
+        for level in levels:
+            text = _level_text(kind, level)
+            if text is None:
+                raise self._no_such_level(by, level)
+            texts[level] = text
 
         def everything(table: Any) -> Any:
             return self._long(table, column, groups, self._level(table, by))
 
         def at_levels(table: Any) -> Any:
             long = everything(table)
-            wanted = [_literal(kind, text) for text in texts.values() if text is not None]
+            wanted = [_literal(kind, text) for text in texts.values()]
             return long.filter(long[SAMPLE].isin(wanted))
 
         view = everything
@@ -309,9 +318,20 @@ class EngineTable:
         if seen >= ENOUGH and (few or len(found) > 2 * len(texts) + MANY):
             view = at_levels
             found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
-        previews = {level: _preview(found.get(text or "")) for level, text in texts.items()}
-        names = {text: level for level, text in texts.items() if text is not None}
-        return Scan(self._engine, [(view(self._table), names)], previews, groups).samples()
+        previews = {level: _preview(found.get(text)) for level, text in texts.items()}
+        names = {text: level for level, text in texts.items()}
+        scan = Scan(self._engine, [(view(self._table), names)], previews, groups)
+        scan.absent = partial(self._no_such_level, by)
+        return scan.samples()
+
+    def _no_such_level(self, by: str, level: str) -> ValueError:
+        """The error for a level that is not there, which shows some that are."""
+        key = self._level(self._table, by).name(SAMPLE)
+        some = self._table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
+        found = self._engine.run(some.order_by(SAMPLE).limit(SHOWN))
+        there = [str(value) for value in found[SAMPLE] if not _is_null(value)]
+        shown = ", ".join(map(repr, sorted(there, key=level_order)))
+        return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns: one sample of all, and their aggregates in batches."""
@@ -400,6 +420,8 @@ class Scan:
         self._planned: dict[str, Grid] = {}
         self._found: dict[tuple[str, Grid, float | None], Summary] = {}
         self._effects: dict[tuple[str, Witness, bool], tuple[float, int]] = {}
+        self.absent: Callable[[str], ValueError] | None = None
+        """What is wrong where a sample has no row at all; None where that is no error."""
 
     def samples(self) -> dict[str, Data]:
         """Each sample as data to compare; nothing is summed up yet."""
@@ -462,6 +484,8 @@ class Scan:
         rows = _by_sample(self._engine.run(query))
         for at, grid in batch.items():
             for text, name in self._tables[at][1].items():
+                if text not in rows and logs is None and self.absent is not None:
+                    raise self.absent(name)
                 summary = summary_of(rows.get(text, NO_ROWS), grid)
                 if logs is None and hides_sign(summary):
                     smallest = self._smallest(name)
@@ -600,14 +624,17 @@ def _level_text(kind: Any, level: str) -> str | None:
 
 
 def _level_value(kind: Any, level: str) -> Any:
+    """A level as a value of its column's type; None where that has no such value."""
     if kind.is_string():
         return level
-    number = parse_number(level)
-    if number is None or math.isnan(number):
-        return None
+    word = level.strip()
     if kind.is_boolean():
-        return bool(number)
-    return int(number) if kind.is_integer() else number
+        return {"true": True, "1": True, "false": False, "0": False}.get(word.lower())
+    if kind.is_integer():  # exactly: doubles do not tell 2^53 from 2^53 + 1
+        whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else None
+        return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
+    number = parse_number(word)
+    return None if number is None or math.isnan(number) else number
 
 
 def _literal(kind: Any, text: str) -> Any:
