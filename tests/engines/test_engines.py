@@ -332,7 +332,9 @@ def test_words_that_are_no_levels_are_named(engine: Any, by: str, levels: list[A
     there = {"whole": "'0', '1'", "flag": "'False', 'True'", "real": "'0.0', '0.5'"}[by]
     for level in levels:
         for side, other in (("reference", "current"), ("current", "reference")):
-            with pytest.raises(ValueError, match=f"'{by}' has no level {str(level)!r}: it has {there}"):
+            with pytest.raises(
+                ValueError, match=f"'{by}' has no level {str(level)!r}: it has {there}"
+            ):
                 compare(remote, column="v", by=by, **{side: level, other: there.split("'")[1]})
 
 

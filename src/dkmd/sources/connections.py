@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dkmd.sources.columns import URL
-from dkmd.sources.engines import EngineTable, IbisEngine, RelationEngine
+from dkmd.sources.engines import EngineTable, IbisEngine, RelationEngine, SparkEngine
 from dkmd.sources.messages import EngineError, gist
 from dkmd.sources.samples import FrameTable, Table
 
@@ -34,10 +34,11 @@ def _engine_table(source: Any, name: str) -> EngineTable:
         return source
     package = type(source).__module__.partition(".")[0]
     if package == "pyspark":
-        return EngineTable(_spark_table(source, _spark(source)), name)
+        engine = _spark(source.sparkSession)
+        return EngineTable(engine.table(_readable(source)), name, engine)
     if package != "ibis":
-        engine = RelationEngine(source)
-        return EngineTable(engine.table, name, engine)
+        relation = RelationEngine(source)
+        return EngineTable(relation.table, name, relation)
     known = getattr(source.op(), "name", None)  # the name of a table that is kept
     return EngineTable(source, str(known) if isinstance(known, str) else name)
 
@@ -46,9 +47,10 @@ def tables_together(x: Any, y: Any) -> tuple[IbisEngine, list[EngineTable]]:
     """Two tables of one connection, and what runs a query about both."""
     packages = {type(table).__module__.partition(".")[0] for table in (x, y)}
     if packages == {"pyspark"} and x.sparkSession is y.sparkSession:
-        backend = _spark(x)
-        x, y = (_spark_table(frame, backend) for frame in (x, y))
-    elif packages != {"ibis"} or x.get_backend() is not y.get_backend():
+        spark = _spark(x.sparkSession)
+        views = [spark.table(_readable(frame)) for frame in (x, y)]
+        return spark, [EngineTable(v, name, spark) for v, name in zip(views, "xy", strict=True)]
+    if packages != {"ibis"} or x.get_backend() is not y.get_backend():
         raise TypeError("x and y must both be Ibis tables, or both DataFrames, of one connection")
     engine = IbisEngine(x.get_backend())
     return engine, [EngineTable(x, "x", engine), EngineTable(y, "y", engine)]
@@ -150,21 +152,46 @@ def name_parts(table: str) -> list[str]:
     return [quoted.replace('""', '"') if quoted else plain for quoted, plain in parts]
 
 
-def _spark(frame: Any) -> Any:
-    """The session of a DataFrame, for Ibis."""
+def _spark(session: Any) -> SparkEngine:
+    """A session for Ibis, which sets its time zone to UTC and more: that is taken back.
+
+    Points in time that are levels are then written as the session's other queries write them.
+    """
+    before = {name: session.conf.get(name, None) for name in SET_BY_IBIS}
     try:
         import ibis
 
-        return ibis.pyspark.connect(frame.sparkSession)
+        return SparkEngine(ibis.pyspark.connect(session), session)
     except ImportError as error:
         raise ImportError(f"{gist(error)}: pip install 'dkmd[spark]'") from None
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
 
 
-def _spark_table(frame: Any, backend: Any) -> Any:
-    """A DataFrame as a view of its own session."""
-    view = f"dkmd_{id(frame):x}"
-    _with_seconds(frame).createOrReplaceTempView(view)
-    return backend.table(view)
+SET_BY_IBIS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
+
+
+def _readable(frame: Any) -> Any:
+    """The columns of a DataFrame that Ibis knows the type of; durations as seconds."""
+    from ibis.backends.pyspark.datatypes import PySparkType
+
+    frame = _with_seconds(frame)
+    known = []
+    for field in frame.schema.fields:
+        with suppress(Exception):  # of several kinds
+            PySparkType.to_ibis(field.dataType)
+            known.append(_spark_column(field.name))
+    return frame.select(*known) if len(known) < len(frame.schema.fields) else frame
+
+
+def _spark_column(name: str) -> Any:
+    from pyspark.sql import functions
+
+    return functions.col("`" + name.replace("`", "``") + "`")
 
 
 def _with_seconds(frame: Any) -> Any:
@@ -175,7 +202,6 @@ def _with_seconds(frame: Any) -> Any:
     start = functions.timestamp_micros(functions.lit(0))
     for field in frame.schema.fields:
         if isinstance(field.dataType, DayTimeIntervalType):
-            column = functions.col("`" + field.name.replace("`", "``") + "`")
-            seconds = functions.unix_micros(start + column) / functions.lit(1e6)
+            seconds = functions.unix_micros(start + _spark_column(field.name)) / functions.lit(1e6)
             frame = frame.withColumn(field.name, seconds)
     return frame

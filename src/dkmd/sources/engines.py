@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -159,6 +160,7 @@ class RelationEngine:
         self._relation = relation
         self._part = part
         """Some rows of it from all over, which are quicker to read than a sample is to draw."""
+        self._view = unused_name()
 
     @cached_property
     def table(self) -> Any:
@@ -171,7 +173,7 @@ class RelationEngine:
             str(name): DuckDBType.from_string(str(kind))
             for name, kind in zip(names, types, strict=True)
         }
-        return ibis.table(schema, name=RELATION)
+        return ibis.table(schema, name=self._view)
 
     def run(self, expression: Any) -> Columns:
         """As SQL, on the relation's own connection."""
@@ -191,21 +193,55 @@ class RelationEngine:
         return self._fetch(reservoir(sql, rows))
 
     def _fetch(self, sql: str, relation: Any = None) -> Columns:
+        """What a query finds; its view of the relation is gone from the connection afterwards."""
         import duckdb
 
+        source = self._relation if relation is None else relation
         try:
-            source = self._relation if relation is None else relation
-            found = source.query(RELATION, sql).fetchnumpy()
+            found = source.query(self._view, sql).fetchnumpy()
         except duckdb.Error as error:
             raise EngineError(gist(error)) from None
         except RuntimeError as error:
             if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
                 raise KeyboardInterrupt from None
             raise
+        finally:
+            with suppress(duckdb.Error, RuntimeError):  # a connection that was lost
+                source.query(self._view, f'DROP VIEW "{self._view}"')
         return _columns(found)
 
 
-RELATION = "dkmd_relation"
+class SparkEngine(IbisEngine):
+    """The session of DataFrames, which are views of it only while a query is made."""
+
+    def __init__(self, backend: Any, session: Any) -> None:
+        super().__init__(backend)
+        self._session = session
+        self._frames: dict[str, Any] = {}
+
+    def table(self, frame: Any) -> Any:
+        """A DataFrame as a table."""
+        name = unused_name()
+        self._frames[name] = frame
+        return self._asked(lambda: self.backend.table(name))
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        def with_views() -> Any:
+            try:
+                for name, frame in self._frames.items():
+                    frame.createOrReplaceTempView(name)
+                return ask()
+            finally:
+                for name in self._frames:
+                    with suppress(Exception):  # a session that was lost has no views either
+                        self._session.catalog.dropTempView(name)
+
+        return super()._asked(with_views)
+
+
+def unused_name() -> str:
+    """For a view in somebody else's connection."""
+    return f"dkmd_{uuid.uuid4().hex}"
 
 
 def reservoir(sql: str, rows: int) -> str:
@@ -654,8 +690,9 @@ def _seconds(column: Any, dialect: str, where: str) -> Any:
     if dialect == "postgres":
         return _builtin("date_part", "string", kind)("epoch", column)
     if dialect == "pyspark":
-        start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')") + column
-        return _builtin("unix_micros", start.type())(start) / 1e6
+        start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')")
+        micros = _builtin("unix_micros", start.type())
+        return (micros(start + column) - micros(start)) / 1e6  # in whatever time zone
     raise TypeError(f"{where} holds durations: turn them into seconds in the engine")
 
 
