@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dkmd.sources.columns import URL
 from dkmd.sources.engines import EngineTable, IbisEngine, RelationEngine, SparkEngine
-from dkmd.sources.messages import EngineError, gist
+from dkmd.sources.messages import EngineError, gist, without_password
 from dkmd.sources.samples import FrameTable, Table
 
 EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "duckdb": "ibis"}
-"""What to install for a URL that begins like this."""
+"""Our extra to install for a URL that begins like this; for others it is one of Ibis."""
 
 
 def open_engine_table(source: Any, name: str, where: Any = None) -> Table:
@@ -84,38 +85,80 @@ def connect(url: str) -> Any:
     if found is None:
         raise ValueError("a database is named by a URL such as postgresql://user@host/database")
     scheme = found.group(1).lower()
+    _require_readable(url)
+    if scheme == "sqlite":
+        raise ValueError("sqlite is not supported: it knows no NaN; DuckDB can read such a file")
     # SQLAlchemy names a driver too, as in postgresql+psycopg://
     plain = URL.sub({"postgresql": "postgres"}.get(scheme, scheme) + "://", url)
     try:
         import ibis
 
-        return ibis.connect(plain)
+        return _duckdb(plain) if scheme == "duckdb" else ibis.connect(plain)
     except (ImportError, ModuleNotFoundError) as error:
-        extra = EXTRAS.get(scheme, "ibis")
+        extra = f"dkmd[{EXTRAS[scheme]}]" if scheme in EXTRAS else f"ibis-framework[{scheme}]"
         raise ImportError(
-            f"{scheme} needs more packages ({gist(error)}): pip install 'dkmd[{extra}]'"
+            f"{scheme} needs more packages ({gist(error)}): pip install '{extra}'"
         ) from None
+    except FileNotFoundError:
+        raise
     except Exception as error:  # every engine has errors of its own
         raise EngineError(f"cannot connect to {shown(url)}: {_hidden(gist(error), url)}") from None
 
 
-def shown(url: str) -> str:
-    """A URL without its user and password."""
+def _require_readable(url: str) -> None:
+    """Refuse a URL whose password would be taken for something else, without showing any of it."""
+    rest = url.partition("://")[2]
+    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    later = rest[len(host) :]
+    astray = "@" in later and not re.fullmatch(r"[^@?#]*\?[\w.-]+=.*", later)
+    with suppress(ValueError):  # of a port or an address
+        _ = urlsplit(url).port
+        if not (":" in host and astray):
+            return
+    raise ValueError(
+        "the URL of the database cannot be read: percent-encode the password "
+        "(/ is %2F, # is %23, ? is %3F, @ is %40, [ is %5B), and give the port as a number"
+    )
+
+
+def _duckdb(url: str) -> Any:
+    """A file of DuckDB to read from; one that is not there is not made."""
+    import ibis
+
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{host}{port}{parts.path}"
+    path = unquote(parts.netloc + parts.path)
+    if path in ("", ":memory:", "/:memory:") or path.startswith("md:"):
+        return ibis.connect(url)
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    options: dict[str, Any] = {k: v for k, v in parse_qsl(parts.query) if k != "read_only"}
+    try:
+        return ibis.duckdb.connect(path, read_only=True, **options)
+    except Exception as error:
+        if "different configuration" not in str(error):
+            raise
+        return ibis.duckdb.connect(path, **options)  # this process has it open for writing
+
+
+def shown(url: str) -> str:
+    """A URL without its user, password and settings."""
+    scheme, _, rest = url.partition("://")
+    place = re.split(r"[?#]", rest, maxsplit=1)[0]
+    host, slash, path = place.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _hidden(words: str, url: str) -> str:
     password = urlsplit(url).password
-    return words.replace(password, "…") if password else words
+    for secret in {password, unquote(password)} if password else ():
+        words = words.replace(secret, "…")
+    return without_password(words)
 
 
 def _named(backend: Any, table: str) -> Any:
     """A table by its name, parts quoted as in SQL where they hold dots."""
     parts = name_parts(table)
-    database = tuple(parts[:-1]) if len(parts) > 2 else (parts[0] if len(parts) == 2 else None)
+    database = tuple(parts[:-1]) or None
     try:
         return backend.table(parts[-1], database=database)
     except Exception as error:  # every engine has errors of its own
