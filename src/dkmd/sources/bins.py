@@ -148,6 +148,18 @@ def logarithms(table: Any, below: float = math.inf) -> Any:
     return table.mutate(**{VALUE: ibis.cases((x > 0.0, x)).ln()})
 
 
+def logarithms_of_columns(wide: Any, below: Mapping[str, float]) -> Any:
+    """The same for columns of one table: what is not below the edge of its column is NULL."""
+    import ibis
+
+    columns = {}
+    for name, edge in below.items():
+        x = wide[name]
+        kept = x > 0.0 if edge == math.inf else (x > 0.0) & (x < exactly(edge))
+        columns[name] = ibis.cases((kept, x)).ln()
+    return wide.mutate(**columns) if columns else wide
+
+
 def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, float]]) -> Any:
     """Sums over groups of repeated measurements: one row per sample, whatever their number.
 
