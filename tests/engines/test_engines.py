@@ -366,3 +366,12 @@ def test_group_labels_that_are_nan_are_missing(engine: Any, rng: np.random.Gener
     remote = engine.load(frame, "nan_labels")
     with pytest.raises(ValueError, match="column 'host': some group labels are missing"):
         compare(remote, **LEVELS, groups="host")
+
+
+def test_columns_of_ibis_are_samples(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    slower = remote["ms"] + 1.0
+    found = compare(remote["ms"], slower.name("ms"), scale=SCALE)
+    assert_same(found, compare(frame["ms"], frame["ms"] + 1.0, scale=SCALE))
+    with pytest.raises(TypeError, match="must be a table or a column"):
+        compare(remote["ms"].mean(), remote["ms"])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import traceback
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
+import psycopg
 import pytest
 from shell import here
 
@@ -89,3 +93,21 @@ def test_names_with_dots_in_both_parts(tmp_path: Path) -> None:
 def test_an_engine_that_is_not_installed_is_named_with_what_to_install() -> None:
     with pytest.raises(ImportError, match=r"pip install 'ibis-framework\[snowflake\]'"):
         connect("snowflake://me:r3ader@account/db/schema")
+
+
+def test_a_condition_needs_no_other_columns(engine: Any) -> None:
+    """Whoever may not read all of a table may still compare some of it."""
+    if engine.name != "postgres":
+        return
+    engine.load(pd.DataFrame({"v": np.arange(500.0), "k": np.arange(500) % 2, "name": "x"}), "part")
+    with psycopg.connect(engine.server.url) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute("GRANT SELECT (v, k) ON part TO reader")
+    url = re.sub(r"//[^@]*@", "//reader@", engine.server.url)
+    words = ("compare", "--connect", url, "--table", "part", "-c", "v", "--by", "k")
+    levels = ("--reference", "0", "--current", "1", "--json")
+    found = json.loads(here(*words, *levels, "--where", "v < 250").stdout)
+    assert found["current"]["size"] == 125
+    refused = here(*words, *levels, "--where", "name = 'x'", code=2).stderr
+    assert "permission denied" in refused
+    assert "does not exist" in here(*words, *levels, "--where", "nothing = 1", code=2).stderr

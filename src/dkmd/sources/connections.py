@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,20 @@ EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", 
 
 def open_engine_table(source: Any, name: str, where: Any = None) -> Table:
     """A table of an engine, where its data stay, or those of its rows for which ``where`` holds."""
+    source = _as_table(source)
     if _is_polars(source):  # in this process anyway, and it knows no SQL
         return FrameTable((source if where is None else source.filter(where)).to_polars(), name)
     table = _engine_table(source, name)
     return table if where is None else table.filtered(where)
+
+
+def _as_table(source: Any) -> Any:
+    """A column of Ibis as a table of its own."""
+    if not hasattr(source, "get_backend") or hasattr(source, "schema"):
+        return source
+    if not hasattr(source, "value_counts"):
+        raise TypeError("an expression of Ibis must be a table or a column, not a single value")
+    return source.as_table()
 
 
 def _is_polars(source: Any) -> bool:
@@ -46,6 +56,7 @@ def _engine_table(source: Any, name: str) -> EngineTable:
 
 def tables_together(x: Any, y: Any) -> tuple[IbisEngine, list[EngineTable]]:
     """Two tables of one connection, and what runs a query about both."""
+    x, y = _as_table(x), _as_table(y)
     packages = {type(table).__module__.partition(".")[0] for table in (x, y)}
     if packages == {"pyspark"} and x.sparkSession is y.sparkSession:
         spark = _spark(x.sparkSession)
@@ -71,8 +82,8 @@ def tables_of(
         found = []
         for name in tables:
             table = _named(backend, name)
-            chosen = table if where is None else _chosen(backend, name, where)
-            found.append(EngineTable(chosen, name, engine))
+            rows = None if where is None else _chosen(backend, name, table.schema(), where)
+            found.append(EngineTable(table, name, engine, rows))
         yield found
     finally:
         with suppress(Exception):  # a connection that was lost cannot be closed
@@ -165,8 +176,13 @@ def _named(backend: Any, table: str) -> Any:
         raise EngineError(f"there is no table {table} ({gist(error)})") from None
 
 
-def _chosen(backend: Any, table: str, where: str) -> Any:
-    """The rows for which a condition holds: one that the parser knows, and no statement."""
+def _chosen(
+    backend: Any, table: str, schema: Mapping[str, Any], where: str
+) -> Callable[[Sequence[str]], Any]:
+    """Columns of the rows for which a condition holds: one that the parser knows, no statement.
+
+    Only those that are asked for are read: the others may be nobody's business here.
+    """
     import sqlglot
     from sqlglot import exp
 
@@ -179,11 +195,20 @@ def _chosen(backend: Any, table: str, where: str) -> Any:
     *place, name = name_parts(table)
     where_kept = dict(zip(("db", "catalog"), reversed(place), strict=False))
     source = exp.table_(name, quoted=True, **where_kept)
-    query = exp.select("*").from_(source).where(parsed[0]).sql(dialect=backend.dialect)
+    condition = parsed[0]
+
+    def query(*chosen: exp.Expression) -> str:
+        return str(exp.select(*chosen).from_(source).where(condition).sql(dialect=backend.dialect))
+
+    def rows(columns: Sequence[str]) -> Any:
+        known = {column: schema[column] for column in columns}
+        return backend.sql(query(*(exp.column(c, quoted=True) for c in known)), schema=known)
+
     try:
-        return backend.sql(query)
+        backend.sql(query(exp.alias_(exp.Literal.number(1), "one")))  # the engine reads it, too
     except Exception as error:  # every engine has errors of its own
         raise EngineError(f"--where {where!r}: {gist(error)}") from None
+    return rows
 
 
 def name_parts(table: str) -> list[str]:

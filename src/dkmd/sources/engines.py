@@ -293,16 +293,32 @@ class EngineTable:
         What errors call it.
     engine : Engine, optional
         What runs its queries; the table's own backend by default.
+    rows : callable, optional
+        Given names of columns, these of some rows only; all rows by default.
     """
 
-    def __init__(self, table: Any, name: str, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        table: Any,
+        name: str,
+        engine: Engine | None = None,
+        rows: Callable[[Sequence[str]], Any] | None = None,
+    ) -> None:
         self._table = table
         self.name = name
         self._engine = engine or IbisEngine(table.get_backend())
+        self._rows = rows
 
     def filtered(self, where: Any) -> EngineTable:
         """The rows for which an expression holds."""
-        return EngineTable(self._table.filter(where), self.name, self._engine)
+        return EngineTable(self._of(*self._table.columns).filter(where), self.name, self._engine)
+
+    def _of(self, *columns: str | None) -> Any:
+        """The table, or these columns of some of its rows."""
+        names = list(dict.fromkeys(name for name in columns if name is not None))
+        for name in names:
+            self._column(self._table, name)
+        return self._table if self._rows is None else self._rows(names)
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -310,7 +326,8 @@ class EngineTable:
 
     def values(self, column: str) -> Any:
         """A column as a table of its own, of doubles."""
-        return self._table.select(**{VALUE: self._number(self._table, column)})
+        table = self._of(column)
+        return table.select(**{VALUE: self._number(table, column)})
 
     def is_floating(self, column: str) -> bool:
         """Whether a column holds doubles; whole numbers and decimals have ties."""
@@ -318,8 +335,9 @@ class EngineTable:
 
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
-        level = self._level(self._table, by)
-        found = self._engine.run(self._table.select(level.name(SAMPLE)).distinct())
+        table = self._of(by)
+        level = self._level(table, by)
+        found = self._engine.run(table.select(level.name(SAMPLE)).distinct())
         levels = {str(value) for value in found[SAMPLE] if not _is_null(value)}
         return sorted(levels, key=level_order)
 
@@ -335,7 +353,8 @@ class EngineTable:
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, Data]:
         """A column at some levels of another one: one sample and one aggregate for all of them."""
-        kind = self._level(self._table, by).type()
+        source = self._of(column, by, groups)
+        kind = self._level(source, by).type()
         texts: dict[str, str] = {}
         for level in levels:
             text = _level_text(kind, level)
@@ -352,24 +371,25 @@ class EngineTable:
             return long.filter(long[SAMPLE].isin(wanted))
 
         view = everything
-        found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
+        found = _by_sample(self._engine.sample(source, view, FIT_ROWS))
         seen = sum(rows[VALUE].size for rows in found.values())
         ours = [found[text][VALUE].size if text in found else 0 for text in texts.values()]
         # reading all levels is quicker than choosing some, unless these are few or others many
         few = 2 * sum(ours) < seen or min(ours) < FEW
         if seen >= ENOUGH and (few or len(found) > 2 * len(texts) + MANY):
             view = at_levels
-            found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
+            found = _by_sample(self._engine.sample(source, view, FIT_ROWS))
         previews = {level: _preview(found.get(text)) for level, text in texts.items()}
         names = {text: level for level, text in texts.items()}
-        scan = Scan(self._engine, [(view(self._table), names)], previews, groups)
+        scan = Scan(self._engine, [(view(source), names)], previews, groups)
         scan.absent = partial(self._no_such_level, by)
         return scan.samples()
 
     def _no_such_level(self, by: str, level: str) -> ValueError:
         """The error for a level that is not there, which shows some that are."""
-        key = self._level(self._table, by).name(SAMPLE)
-        some = self._table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
+        table = self._of(by)
+        key = self._level(table, by).name(SAMPLE)
+        some = table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
         found = self._engine.run(some.order_by(SAMPLE).limit(SHOWN))
         there = [str(value) for value in found[SAMPLE] if not _is_null(value)]
         shown = ", ".join(map(repr, sorted(there, key=level_order)))
@@ -382,13 +402,14 @@ class EngineTable:
         """
         found = self._some_of_columns(columns)
         previews = {name: some for name, some in found.items() if not isinstance(some, Exception)}
+        source = self._of(*columns, groups)
         tables = [
-            (self._long(self._table, name, groups, f"c{i}"), {f"c{i}": name})
+            (self._long(source, name, groups, f"c{i}"), {f"c{i}": name})
             for i, name in enumerate(previews)
         ]
         read: dict[str, Data] = {}
         if previews:
-            wide = self._wide(self._table, [*previews])
+            wide = self._wide(source, [*previews])
             read = Scan(self._engine, tables, previews, groups, wide).samples()
         broken = {
             name: _unreadable(error)
@@ -425,7 +446,7 @@ class EngineTable:
         if not columns:
             return {}
         rows = max(1 << 10, min(FIT_ROWS, FIT_VALUES // len(columns)))
-        some = self._engine.sample(self._table, lambda t: self._wide(t, columns), rows)
+        some = self._engine.sample(self._of(*columns), lambda t: self._wide(t, columns), rows)
         found: dict[str, Array | Exception] = {}
         for i, name in enumerate(columns):
             values = _doubles(some[f"c{i}"])
