@@ -338,6 +338,12 @@ def test_words_that_are_no_levels_are_named(engine: Any, by: str, levels: list[A
                 compare(remote, column="v", by=by, **{side: level, other: there.split("'")[1]})
 
 
+def test_two_words_for_one_level_are_not_two_levels(table: tuple[pd.DataFrame, Any]) -> None:
+    _, remote = table
+    with pytest.raises(ValueError, match="'host' has no level '01': it has '0', '1'"):
+        compare(remote, column="ms", by="host", reference="1", current="01")
+
+
 def test_a_level_that_is_not_there_costs_one_short_list(
     engine: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

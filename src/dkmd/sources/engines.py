@@ -358,7 +358,8 @@ class EngineTable:
         texts: dict[str, str] = {}
         for level in levels:
             text = _level_text(kind, level)
-            if text is None:
+            # "1" and "01" are one level, which goes by one name
+            if text is None or (text in texts.values() and level not in texts):
                 raise self._no_such_level(by, level)
             texts[level] = text
 
