@@ -236,7 +236,7 @@ def _spark(session: Any) -> SparkEngine:
         for name, value in before.items():
             if value is None:
                 session.conf.unset(name)
-            else:
+            elif value != session.conf.get(name, None):
                 session.conf.set(name, value)
 
 

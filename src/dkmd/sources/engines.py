@@ -540,6 +540,7 @@ class Scan:
         self._together: Sequence[Scan] = ()
         self._found: dict[tuple[str, Grid, float | None], Summary | EngineError] = {}
         self._lowests: dict[str, float] = {}
+        self._to_come: dict[str, Wanted | None] = {}
         self._effects: dict[tuple[str, Witness, bool], tuple[float, int]] = {}
         self.absent: Callable[[str], ValueError] | None = None
         """What is wrong where a sample has no row at all; None where that is no error."""
@@ -607,17 +608,9 @@ class Scan:
         sides = [side for scan in self._together if isinstance(side := scan.known(key), Summary)]
         if len(sides) != 2:
             return None
-        asked: list[Wanted] = []
-
-        def note(grid: Grid, below: float) -> Summary:
-            asked.append(Wanted(grid, below))
-            return Summary(grid)
-
-        pooled = sides[0] + sides[1]
-        with suppress(ValueError):  # there are values without a logarithm
-            if better_grid(pooled) is None:
-                log_summaries(sides, log_grid(pooled), (note, note))
-        return asked[0] if asked else None
+        if name not in self._to_come:
+            self._to_come[name] = _logs_asked(sides[0], sides[1])
+        return self._to_come[name]
 
     def known(self, key: tuple[str, Grid, float | None]) -> Summary | EngineError | None:
         """What was found already."""
@@ -746,6 +739,21 @@ class Scan:
             name: _or_inf(rows[text]["lowest"][0]) if text in rows else math.inf
             for text, name in texts.items()
         }
+
+
+def _logs_asked(x: Summary, y: Summary) -> Wanted | None:
+    """Which logarithms a comparison of two samples needs beside their bins."""
+    asked: list[Wanted] = []
+
+    def note(grid: Grid, below: float) -> Summary:
+        asked.append(Wanted(grid, below))
+        return Summary(grid)
+
+    pooled = x + y
+    with suppress(ValueError):  # there are values without a logarithm
+        if better_grid(pooled) is None:
+            log_summaries((x, y), log_grid(pooled), (note, note))
+    return asked[0] if asked else None
 
 
 def _or_inf(value: Any) -> float:
