@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import ibis
 import numpy as np
 import numpy.typing as npt
@@ -178,6 +179,7 @@ def test_tables_that_do_not_fit_are_named(connection: Any) -> None:
         (empty, "a", ValueError, "y is empty"),
         (np.ones(3), "a", TypeError, "both be Ibis tables"),
         (ibis.memtable(pa.table({"a": [1.0]})), "a", TypeError, "one connection"),
+        (duckdb.sql("SELECT 7777.0 AS a"), "a", TypeError, "must both be Ibis tables"),
     ]:
         with pytest.raises(error, match=message):
             riemann(x, y, PSI, column=column)
@@ -191,3 +193,24 @@ def test_a_table_that_changes_while_it_is_read_gives_no_number() -> None:
     run = ranges.Run(RiemannBlock.of_runs(np.array([1.0]), np.array([0.5]), PSI), 1)
     with pytest.raises(RuntimeError, match="the tables changed meanwhile"):
         ranges._total([run], 2)
+
+
+def test_ranges_that_would_be_as_many_as_the_values_are_not_asked_for(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small σ: the values come in order instead, some at a time."""
+    monkeypatch.setattr(ranges, "IN_PROCESS", ())
+    monkeypatch.setattr(ranges, "blocks_of_ranges", None)
+    rng = np.random.default_rng(4)
+    pair = (rng.normal(size=100_000), rng.normal(size=50_000))
+    x, y = _tables(connection, pair)
+    witness = Witness(1e-7, 1.3)
+    assert riemann(x, y, witness, column=ODD) == pytest.approx(riemann(*pair, witness), rel=1e-10)
+    monkeypatch.setattr(ranges, "MOST", 100)
+    assert ranges._too_many(ranges.Ranges(0.0, 0.01), pair[0][:20_000], 10**9)
+    assert not ranges._too_many(ranges.Ranges(0.0, 0.5), np.repeat(np.arange(50.0), 9), 10**9)
+
+
+def test_columns_of_tables_are_tables(connection: Any) -> None:
+    x, y = _tables(connection, samples("normal"))
+    assert riemann(x[ODD], y[ODD], PSI) == riemann(x, y, PSI, column=ODD)

@@ -402,5 +402,5 @@ def infinite_range(low: float, high: float) -> ValueError:
 
 
 def is_remote(source: Any) -> bool:
-    """Whether this is a table of Ibis or Spark; imports neither."""
-    return type(source).__module__.partition(".")[0] in ("ibis", "pyspark")
+    """Whether this is a table of Ibis or Spark, or a relation of DuckDB; imports none of them."""
+    return type(source).__module__.partition(".")[0] in ("ibis", "pyspark", "duckdb", "_duckdb")

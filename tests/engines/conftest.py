@@ -205,9 +205,12 @@ def _parameter(name: str) -> Any:
 SQL = [name for name in asked_for() if name != "dask"]
 
 left_out = os.environ.get("DKMD_SKIP_ENGINES", "").split(",")
-collect_ignore = (
-    [] if "dask" in asked_for() and "dask" not in left_out else ["test_dask_cluster.py"]
-)
+OF_ONE = {"dask": "test_dask_cluster.py", "spark": "test_spark_sessions.py"}
+"""Tests of what only one of them has; they are collected where it is asked for."""
+
+collect_ignore = [
+    path for name, path in OF_ONE.items() if name not in asked_for() or name in left_out
+]
 
 
 @pytest.fixture(scope="session", params=[_parameter(name) for name in SQL])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,7 @@ def _psql(frame: pd.DataFrame) -> str:
     return "\n".join([rows[0], "-----+-----", *rows[1:], f"({len(frame)} rows)"])
 
 
-FORMS = {
+FORMS: dict[str, Any] = {
     "csv": lambda f: f.to_csv(index=False),
     "capitals": lambda f: f.rename(columns=str.upper).to_csv(index=False, quoting=1),
     "tsv": lambda f: f.to_csv(index=False, sep="\t"),
@@ -143,6 +144,13 @@ FORMS = {
     "json": lambda f: f.to_json(orient="records"),
     "ndjson": lambda f: f.to_json(orient="records", lines=True),
     "psql": _psql,
+    "ClickHouse's json": lambda f: json.dumps(
+        {
+            "meta": [{"name": name, "type": "String"} for name in f],
+            "data": json.loads(f.astype({"count": str}).to_json(orient="records")),
+            "rows": len(f),
+        }
+    ),
 }
 
 
@@ -239,3 +247,47 @@ def test_a_page_and_its_calls_do_not_show_the_password() -> None:
     words = ["dkmd", "compare", "--connect", "postgresql://me:s3cret@host/db", "--report", "x.html"]
     with patch.object(sys, "argv", words):
         assert "s3cret" not in command_line()
+
+
+def _with_null_levels(frame: pd.DataFrame) -> pd.DataFrame:
+    """A result with a level '' and rows of no level, as earlier statements gave them."""
+    levels = frame["sample"].astype(str).replace({"1": ""})
+    unknown = frame[levels == ""].assign(sample=None)
+    return pd.concat([frame.assign(sample=levels), unknown]).assign(rows=len(frame) + len(unknown))
+
+
+@pytest.mark.parametrize("form", ["csv", "\\N", "NULL", "json", "ndjson"])
+def test_null_is_no_level_and_no_text_is_one(form: str, bins: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "bins"
+    frame = _with_null_levels(bins)
+    if "json" in form:
+        text = FORMS[form](frame)
+    else:
+        marked = frame.assign(sample=frame["sample"].replace({"": "NOTHING"}))
+        text = marked.to_csv(index=False, na_rep="" if form == "csv" else form)
+        text = text.replace("NOTHING", '""')
+    path.write_text(text, encoding="utf-8")
+    found = read_bins(str(path))
+    assert {name: summary.size for name, summary in found.items()} == {"0": 2500, "": 2500}
+
+
+def test_rows_without_a_level_are_not_asked_for(engine: Any, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"v": np.arange(900.0), "k": pd.Series(["a", "b", None] * 300, dtype=object)}
+    )
+    engine.load(frame, "unknown_level")
+    path = tmp_path / "bins.csv"
+    sql = statement(engine.name, ["unknown_level"], "v", "k")
+    assert re.search(r"IS (NOT )?NULL", sql.partition("FROM")[2].partition(")")[0])
+    engine.query(sql).to_csv(path, index=False)
+    assert sorted(read_bins(str(path))) == ["a", "b"]
+
+
+def test_infinities_that_became_null_are_noticed(bins: pd.DataFrame, tmp_path: Path) -> None:
+    """ClickHouse's JSON has no word for them."""
+    rows = json.loads(bins.to_json(orient="records"))
+    rows[0] |= {"bin": None, "sum": None, "squares": None, "below": False}
+    path = tmp_path / "bins.json"
+    path.write_text(json.dumps({"meta": [], "data": rows}), encoding="utf-8")
+    with pytest.raises(ValueError, match="output_format_json_quote_denormals"):
+        read_bins(str(path))

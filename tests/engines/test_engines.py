@@ -303,3 +303,81 @@ def test_data_that_change_between_the_queries_are_noticed(
     monkeypatch.setattr(engines, "group_moments", changed)
     with pytest.raises(ValueError, match="the data changed between two queries"):
         compare(remote, **LEVELS, groups="host")
+
+
+def test_levels_that_doubles_do_not_tell_apart(engine: Any, rng: np.random.Generator) -> None:
+    """2^53, 2^53 + 1 and 2^53 + 2: each is a level of its own."""
+    k = 2**53 + rng.integers(0, 3, 3_000)
+    frame = pd.DataFrame({"v": rng.normal(size=3_000) + 0.4 * (k - 2**53), "k": k})
+    remote = engine.load(frame, "large_levels")
+    for current in (2**53 + 1, 2**53 + 2):
+        options: Any = {"column": "v", "by": "k", "reference": 2**53, "scale": 1.0}
+        found = compare(remote, **options, current=current)
+        assert_same(found, compare(frame, **options, current=current))
+
+
+@pytest.mark.parametrize(
+    ("by", "levels"),
+    [
+        ("whole", [0.9, "main", "", "nan", "inf", 10**30, "1.0"]),
+        ("flag", ["5", "t", "", "0.5"]),
+        ("real", ["main", "", "nan"]),
+    ],
+)
+def test_words_that_are_no_levels_are_named(engine: Any, by: str, levels: list[Any]) -> None:
+    """Of columns of any type; as in memory."""
+    k = np.arange(400) % 2
+    frame = pd.DataFrame({"v": 1.0 * np.arange(400), "whole": k, "flag": k == 1, "real": k * 0.5})
+    remote = engine.load(frame, "words")
+    there = {"whole": "'0', '1'", "flag": "'False', 'True'", "real": "'0.0', '0.5'"}[by]
+    for level in levels:
+        for side, other in (("reference", "current"), ("current", "reference")):
+            with pytest.raises(
+                ValueError, match=f"'{by}' has no level {str(level)!r}: it has {there}"
+            ):
+                compare(remote, column="v", by=by, **{side: level, other: there.split("'")[1]})
+
+
+def test_two_words_for_one_level_are_not_two_levels(table: tuple[pd.DataFrame, Any]) -> None:
+    _, remote = table
+    with pytest.raises(ValueError, match="'host' has no level '01': it has '0', '1'"):
+        compare(remote, column="ms", by="host", reference="1", current="01")
+
+
+def test_a_level_that_is_not_there_costs_one_short_list(
+    engine: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dkmd.sources import engines
+
+    frame = pd.DataFrame({"v": rng.normal(size=3_000), "k": np.arange(3_000) % 500})
+    remote = engine.load(frame, "many_levels")
+    returned: list[int] = []
+    inner = engines.IbisEngine.run
+
+    def counted(engine: Any, expression: Any) -> Any:
+        found = inner(engine, expression)
+        returned.extend(column.size for column in list(found.values())[:1] if len(found) == 1)
+        return found
+
+    monkeypatch.setattr(engines.IbisEngine, "run", counted)
+    with pytest.raises(ValueError, match="has no level '777': it has '0', '1', '2'") as caught:
+        compare(remote, column="v", by="k", reference=0, current=777)
+    assert returned == [20]
+    assert "'20'" not in str(caught.value)
+
+
+def test_group_labels_that_are_nan_are_missing(engine: Any, rng: np.random.Generator) -> None:
+    frame = latencies(rng, 2_000)
+    frame["host"] = np.where(frame["host"] == 3, np.nan, frame["host"])
+    remote = engine.load(frame, "nan_labels")
+    with pytest.raises(ValueError, match="column 'host': some group labels are missing"):
+        compare(remote, **LEVELS, groups="host")
+
+
+def test_columns_of_ibis_are_samples(table: tuple[pd.DataFrame, Any]) -> None:
+    frame, remote = table
+    slower = remote["ms"] + 1.0
+    found = compare(remote["ms"], slower.name("ms"), scale=SCALE)
+    assert_same(found, compare(frame["ms"], frame["ms"] + 1.0, scale=SCALE))
+    with pytest.raises(TypeError, match="must be a table or a column"):
+        compare(remote["ms"].mean(), remote["ms"])

@@ -148,6 +148,18 @@ def logarithms(table: Any, below: float = math.inf) -> Any:
     return table.mutate(**{VALUE: ibis.cases((x > 0.0, x)).ln()})
 
 
+def logarithms_of_columns(wide: Any, below: Mapping[str, float]) -> Any:
+    """The same for columns of one table: what is not below the edge of its column is NULL."""
+    import ibis
+
+    columns = {}
+    for name, edge in below.items():
+        x = wide[name]
+        kept = x > 0.0 if edge == math.inf else (x > 0.0) & (x < exactly(edge))
+        columns[name] = ibis.cases((kept, x)).ln()
+    return wide.mutate(**columns) if columns else wide
+
+
 def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, float]]) -> Any:
     """Sums over groups of repeated measurements: one row per sample, whatever their number.
 
@@ -175,9 +187,11 @@ def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, floa
         s=groups.n * groups.away,
         q=groups.n * (groups["variance"] + groups.away * groups.away),
     )
+    label = groups[GROUP]
+    unlabelled = is_missing(label) if label.type().is_floating() else label.isnull()
     return groups.group_by(SAMPLE).aggregate(
         groups=groups.count(),
-        unlabelled=groups[GROUP].isnull().sum(),
+        unlabelled=unlabelled.sum(),
         n=groups.n.sum(),
         s=groups.s.sum(),
         q=groups.q.sum(),

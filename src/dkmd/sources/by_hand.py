@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,10 @@ SAMPLE_ROWS = 1 << 14
 NUMBERS = ("center", "unit", BIN, "count", "sum", "squares", "rows")
 NEEDED = (SAMPLE, BELOW, *NUMBERS)
 LARGEST_FILE = 256 * 2**20
-MISSING = ("", "null", "none", "nan", "\\n", "<null>")
+NULL = ("null", "none", "\\n", "<null>")
+"""How clients write NULL, in any case."""
+
+MISSING = ("", "nan", *NULL)
 
 
 def statement(
@@ -91,6 +95,7 @@ def _measured(tables: Sequence[str], column: str, by: str | None) -> Any:
         where = dict(zip(("database", "catalog"), reversed(place), strict=False))
         schema = {column: "decimal(38, 9)"} | ({} if by is None else {by: "string"})
         source = ibis.table(schema, name=last, **where)
+        source = source if by is None else source.filter(source[by].notnull())
         sample = ibis.literal(table) if by is None else source[by]
         parts.append(source.select(sample.name(SAMPLE), source[column].cast("float64").name(VALUE)))
     return parts[0] if len(parts) == 1 else ibis.union(*parts)
@@ -147,7 +152,8 @@ def read_bins(path: str) -> dict[str, Summary]:
     _check_whole(path, rows)
     samples: dict[str, list[int]] = {}
     for at, name in enumerate(rows[SAMPLE]):
-        samples.setdefault(name, []).append(at)
+        if name is not None:  # NULL is no level
+            samples.setdefault(name, []).append(at)
     found = {}
     for name, where in samples.items():
         part = {key: rows[key][where] for key in (BELOW, BIN, "count", "sum", "squares")}
@@ -169,7 +175,8 @@ def _rows(path: str) -> dict[str, Any]:
         raise ValueError(
             f"{path} has no column {missing[0]!r}: it must hold all that dkmd sql asks"
         )
-    columns: dict[str, Any] = {SAMPLE: np.array([str(row[SAMPLE]) for row in table], dtype=object)}
+    names = [None if row[SAMPLE] is None else str(row[SAMPLE]) for row in table]
+    columns: dict[str, Any] = {SAMPLE: np.array(names, dtype=object)}
     columns[BELOW] = np.array([_truth(row[BELOW]) for row in table])
     for name in NUMBERS:
         numbers = [_number(row[name]) for row in table]
@@ -187,9 +194,24 @@ def _from_json(text: str) -> list[dict[str, Any]]:
     except ValueError:
         document = [json.loads(line) for line in text.splitlines() if line.strip()]
     if isinstance(document, dict):
-        lists = [value for value in document.values() if isinstance(value, list)]
-        document = lists[0] if lists else [document]
-    return [_named(row) for row in document if isinstance(row, dict)]
+        document = _rows_within(document)
+    rows = [_named(row) for row in document if isinstance(row, dict)]
+    for at, row in enumerate(rows, 1):
+        if row.get(BIN, 0) is None and row.get(BELOW) is not None:
+            raise ValueError(
+                f"row {at:,}: the bin is null where it must be NaN or infinite; ClickHouse tells "
+                "them apart with SETTINGS output_format_json_quote_denormals = 1, or in CSV"
+            )
+    return rows
+
+
+def _rows_within(document: Mapping[str, Any]) -> list[Any]:
+    """The rows of an answer that says more, as ClickHouse's: {"meta": …, "data": …}."""
+    lists = [value for value in document.values() if isinstance(value, list)]
+    for rows in lists:
+        if rows and isinstance(rows[0], dict) and SAMPLE in _named(rows[0]):
+            return rows
+    return lists[0] if lists else [document]
 
 
 def _from_text(text: str) -> list[dict[str, Any]]:
@@ -198,12 +220,30 @@ def _from_text(text: str) -> list[dict[str, Any]]:
     if not lines:
         return []
     delimiter = max(",\t;|", key=lines[0].count)
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    rows: list[list[Any]] = [
+        [cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)
+    ]
+    _mark_nulls(rows, lines, delimiter)
     if delimiter == "|" and rows[0] and not rows[0][0] and not rows[0][-1]:
         rows = [row[1:-1] for row in rows]
     head = rows[0]
     # psql ends with "(1,234 rows)"
     return [_named(dict(zip(head, r, strict=True))) for r in rows[1:] if len(r) == len(head)]
+
+
+def _mark_nulls(rows: list[list[Any]], lines: list[str], delimiter: str) -> None:
+    """NULL as None: a word for it, or in CSV nothing at all, where a text of no letters is "".
+
+    A file that has a word for NULL means the text where it has nothing.
+    """
+    worded = any(value.lower() in NULL for row in rows for value in row)
+    blank = delimiter in ",;" and not worded and len(rows) == len(lines)  # no breaks within cells
+    cell = re.compile(rf'("(?:[^"]|"")*"|[^{delimiter}]*)(?:{re.escape(delimiter)}|$)')
+    for row, line in zip(rows, lines, strict=False):
+        written = cell.findall(line) if blank and "" in row else row
+        for at, (value, as_written) in enumerate(zip(row, written, strict=False)):
+            if value.lower() in NULL or (blank and not as_written):
+                row[at] = None
 
 
 def _named(row: Mapping[str, Any]) -> dict[str, Any]:

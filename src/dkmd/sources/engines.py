@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
-from typing import Any, Protocol
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dkmd.grid import Grid
 from dkmd.groups import design_effect_of
 from dkmd.inference import Side, side_sums
+from dkmd.logarithms import log_grid, log_summaries
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import (
     BELOW,
@@ -33,6 +36,7 @@ from dkmd.sources.bins import (
     hides_sign,
     is_missing,
     logarithms,
+    logarithms_of_columns,
     per_bin,
     per_bin_of_columns,
     summary_of,
@@ -49,6 +53,7 @@ from dkmd.sources.columns import (
     points_in_time,
 )
 from dkmd.sources.messages import EngineError, gist
+from dkmd.sources.pairs import better_grid
 from dkmd.sources.samples import Data, Streamed
 from dkmd.summary import Summary
 from dkmd.witness import Witness
@@ -62,6 +67,9 @@ FIT_VALUES = 1 << 22
 BATCH = 32
 """Columns whose aggregates share one query."""
 
+MINIMA = 1_000
+"""Columns whose smallest values share one; PostgreSQL returns 1,664 columns at most."""
+
 PAGES = 0.01
 """The share of a table's pages that PostgreSQL looks at first; they must hold ENOUGH rows."""
 
@@ -69,6 +77,9 @@ ENOUGH = 1 << 12
 
 FEW, MANY = 256, 16
 """With fewer rows of a level in a sample of all, or more other levels, some levels are chosen."""
+
+SHOWN = 20
+"""Levels that an error shows."""
 
 View = Callable[[Any], Any]
 """What is wanted of a table."""
@@ -155,6 +166,7 @@ class RelationEngine:
         self._relation = relation
         self._part = part
         """Some rows of it from all over, which are quicker to read than a sample is to draw."""
+        self._view = unused_name()
 
     @cached_property
     def table(self) -> Any:
@@ -167,7 +179,7 @@ class RelationEngine:
             str(name): DuckDBType.from_string(str(kind))
             for name, kind in zip(names, types, strict=True)
         }
-        return ibis.table(schema, name=RELATION)
+        return ibis.table(schema, name=self._view)
 
     def run(self, expression: Any) -> Columns:
         """As SQL, on the relation's own connection."""
@@ -187,21 +199,55 @@ class RelationEngine:
         return self._fetch(reservoir(sql, rows))
 
     def _fetch(self, sql: str, relation: Any = None) -> Columns:
+        """What a query finds; its view of the relation is gone from the connection afterwards."""
         import duckdb
 
+        source = self._relation if relation is None else relation
         try:
-            source = self._relation if relation is None else relation
-            found = source.query(RELATION, sql).fetchnumpy()
+            found = source.query(self._view, sql).fetchnumpy()
         except duckdb.Error as error:
             raise EngineError(gist(error)) from None
         except RuntimeError as error:
             if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
                 raise KeyboardInterrupt from None
             raise
+        finally:
+            with suppress(duckdb.Error, RuntimeError):  # a connection that was lost
+                source.query(self._view, f'DROP VIEW "{self._view}"')
         return _columns(found)
 
 
-RELATION = "dkmd_relation"
+class SparkEngine(IbisEngine):
+    """The session of DataFrames, which are views of it only while a query is made."""
+
+    def __init__(self, backend: Any, session: Any) -> None:
+        super().__init__(backend)
+        self._session = session
+        self._frames: dict[str, Any] = {}
+
+    def table(self, frame: Any) -> Any:
+        """A DataFrame as a table."""
+        name = unused_name()
+        self._frames[name] = frame
+        return self._asked(lambda: self.backend.table(name))
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        def with_views() -> Any:
+            try:
+                for name, frame in self._frames.items():
+                    frame.createOrReplaceTempView(name)
+                return ask()
+            finally:
+                for name in self._frames:
+                    with suppress(Exception):  # a session that was lost has no views either
+                        self._session.catalog.dropTempView(name)
+
+        return super()._asked(with_views)
+
+
+def unused_name() -> str:
+    """For a view in somebody else's connection."""
+    return f"dkmd_{uuid.uuid4().hex}"
 
 
 def reservoir(sql: str, rows: int) -> str:
@@ -247,16 +293,32 @@ class EngineTable:
         What errors call it.
     engine : Engine, optional
         What runs its queries; the table's own backend by default.
+    rows : callable, optional
+        Given names of columns, these of some rows only; all rows by default.
     """
 
-    def __init__(self, table: Any, name: str, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        table: Any,
+        name: str,
+        engine: Engine | None = None,
+        rows: Callable[[Sequence[str]], Any] | None = None,
+    ) -> None:
         self._table = table
         self.name = name
         self._engine = engine or IbisEngine(table.get_backend())
+        self._rows = rows
 
     def filtered(self, where: Any) -> EngineTable:
         """The rows for which an expression holds."""
-        return EngineTable(self._table.filter(where), self.name, self._engine)
+        return EngineTable(self._of(*self._table.columns).filter(where), self.name, self._engine)
+
+    def _of(self, *columns: str | None) -> Any:
+        """The table, or these columns of some of its rows."""
+        names = list(dict.fromkeys(name for name in columns if name is not None))
+        for name in names:
+            self._column(self._table, name)
+        return self._table if self._rows is None else self._rows(names)
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -264,7 +326,8 @@ class EngineTable:
 
     def values(self, column: str) -> Any:
         """A column as a table of its own, of doubles."""
-        return self._table.select(**{VALUE: self._number(self._table, column)})
+        table = self._of(column)
+        return table.select(**{VALUE: self._number(table, column)})
 
     def is_floating(self, column: str) -> bool:
         """Whether a column holds doubles; whole numbers and decimals have ties."""
@@ -272,8 +335,9 @@ class EngineTable:
 
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
-        level = self._level(self._table, by)
-        found = self._engine.run(self._table.select(level.name(SAMPLE)).distinct())
+        table = self._of(by)
+        level = self._level(table, by)
+        found = self._engine.run(table.select(level.name(SAMPLE)).distinct())
         levels = {str(value) for value in found[SAMPLE] if not _is_null(value)}
         return sorted(levels, key=level_order)
 
@@ -289,45 +353,113 @@ class EngineTable:
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, Data]:
         """A column at some levels of another one: one sample and one aggregate for all of them."""
-        kind = self._level(self._table, by).type()
-        texts = {level: _level_text(kind, level) for level in levels}
+        source = self._of(column, by, groups)
+        kind = self._level(source, by).type()
+        texts: dict[str, str] = {}
+        for level in levels:
+            text = _level_text(kind, level)
+            # "1" and "01" are one level, which goes by one name
+            if text is None or (text in texts.values() and level not in texts):
+                raise self._no_such_level(by, level)
+            texts[level] = text
 
         def everything(table: Any) -> Any:
             return self._long(table, column, groups, self._level(table, by))
 
         def at_levels(table: Any) -> Any:
             long = everything(table)
-            wanted = [_literal(kind, text) for text in texts.values() if text is not None]
+            wanted = [_literal(kind, text) for text in texts.values()]
             return long.filter(long[SAMPLE].isin(wanted))
 
         view = everything
-        found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
+        found = _by_sample(self._engine.sample(source, view, FIT_ROWS))
         seen = sum(rows[VALUE].size for rows in found.values())
         ours = [found[text][VALUE].size if text in found else 0 for text in texts.values()]
         # reading all levels is quicker than choosing some, unless these are few or others many
         few = 2 * sum(ours) < seen or min(ours) < FEW
         if seen >= ENOUGH and (few or len(found) > 2 * len(texts) + MANY):
             view = at_levels
-            found = _by_sample(self._engine.sample(self._table, view, FIT_ROWS))
-        previews = {level: _preview(found.get(text or "")) for level, text in texts.items()}
-        names = {text: level for level, text in texts.items() if text is not None}
-        return Scan(self._engine, [(view(self._table), names)], previews, groups).samples()
+            found = _by_sample(self._engine.sample(source, view, FIT_ROWS))
+        previews = {level: _preview(found.get(text)) for level, text in texts.items()}
+        names = {text: level for level, text in texts.items()}
+        scan = Scan(self._engine, [(view(source), names)], previews, groups)
+        scan.absent = partial(self._no_such_level, by)
+        return scan.samples()
+
+    def _no_such_level(self, by: str, level: str) -> ValueError:
+        """The error for a level that is not there, which shows some that are."""
+        table = self._of(by)
+        key = self._level(table, by).name(SAMPLE)
+        some = table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
+        found = self._engine.run(some.order_by(SAMPLE).limit(SHOWN))
+        there = [str(value) for value in found[SAMPLE] if not _is_null(value)]
+        shown = ", ".join(map(repr, sorted(there, key=level_order)))
+        return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
-        """Several columns: one sample of all, and their aggregates in batches."""
+        """Several columns: one sample of all, and their aggregates in batches.
 
-        def view(table: Any) -> Any:
-            numbers = (self._number(table, name) for name in columns)
-            return table.select(**{f"c{i}": number for i, number in enumerate(numbers)})
-
-        rows = max(1 << 10, min(FIT_ROWS, FIT_VALUES // max(1, len(columns))))
-        found = self._engine.sample(self._table, view, rows)
-        previews = {name: _doubles(found[f"c{i}"]) for i, name in enumerate(columns)}
+        One that cannot be read does not keep the others: it says why when it is used.
+        """
+        found = self._some_of_columns(columns)
+        previews = {name: some for name, some in found.items() if not isinstance(some, Exception)}
+        source = self._of(*columns, groups)
         tables = [
-            (self._long(self._table, name, groups, f"c{i}"), {f"c{i}": name})
-            for i, name in enumerate(columns)
+            (self._long(source, name, groups, f"c{i}"), {f"c{i}": name})
+            for i, name in enumerate(previews)
         ]
-        return Scan(self._engine, tables, previews, groups, view(self._table)).samples()
+        read: dict[str, Data] = {}
+        if previews:
+            wide = self._wide(source, [*previews])
+            read = Scan(self._engine, tables, previews, groups, wide).samples()
+        broken = {
+            name: _unreadable(error)
+            for name, error in found.items()
+            if isinstance(error, Exception)
+        }
+        return {name: read[name] if name in read else broken[name] for name in columns}
+
+    def _some_of_columns(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
+        """Some values of each column, or why there are none."""
+        found: dict[str, Array | Exception] = {}
+        for name in columns:
+            try:
+                self._number(self._table, name)
+            except TypeError as error:
+                found[name] = error
+        readable = [name for name in columns if name not in found]
+        try:
+            found |= self._sampled(readable)
+        except EngineError as error:
+            if len(readable) == 1:
+                raise
+            for name in readable:
+                try:
+                    found |= self._sampled([name])
+                except EngineError as of_one:
+                    found[name] = of_one
+            if all(isinstance(found[name], Exception) for name in readable):
+                raise error  # not about a column
+        return found
+
+    def _sampled(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
+        """One sample of several columns; of one that no grid fits, the reason."""
+        if not columns:
+            return {}
+        rows = max(1 << 10, min(FIT_ROWS, FIT_VALUES // len(columns)))
+        some = self._engine.sample(self._of(*columns), lambda t: self._wide(t, columns), rows)
+        found: dict[str, Array | Exception] = {}
+        for i, name in enumerate(columns):
+            values = _doubles(some[f"c{i}"])
+            unfit = _no_grid(values)
+            found[name] = values if unfit is None else unfit
+        return found
+
+    def _wide(self, table: Any, columns: Sequence[str]) -> Any:
+        """Columns as doubles, called c0, c1 and so on."""
+        return table.select(
+            **{f"c{i}": self._number(table, name) for i, name in enumerate(columns)}
+        )
 
     def _long(self, table: Any, column: str, groups: str | None, sample: Any) -> Any:
         """A column as a long table, with the sample that each value belongs to."""
@@ -366,6 +498,13 @@ class EngineTable:
         return column if _is_plain(column.type()) else column.cast("string")
 
 
+class Wanted(NamedTuple):
+    """What is asked of a sample: its bins on a grid, or its logarithms' below an edge."""
+
+    grid: Grid
+    logs: float | None
+
+
 class Scan:
     """Samples that are read together: each long table is one aggregate, in as few queries.
 
@@ -398,8 +537,13 @@ class Scan:
         self._groups = groups
         self._home = {name: i for i, (_, names) in enumerate(tables) for name in names.values()}
         self._planned: dict[str, Grid] = {}
-        self._found: dict[tuple[str, Grid, float | None], Summary] = {}
+        self._together: Sequence[Scan] = ()
+        self._found: dict[tuple[str, Grid, float | None], Summary | EngineError] = {}
+        self._lowests: dict[str, float] = {}
+        self._to_come: dict[str, Wanted | None] = {}
         self._effects: dict[tuple[str, Witness, bool], tuple[float, int]] = {}
+        self.absent: Callable[[str], ValueError] | None = None
+        """What is wrong where a sample has no row at all; None where that is no error."""
 
     def samples(self) -> dict[str, Data]:
         """Each sample as data to compare; nothing is summed up yet."""
@@ -422,9 +566,14 @@ class Scan:
             self,
         )
 
-    def plan(self, grids: Mapping[str, Grid]) -> None:
-        """Say beforehand on which grids samples will be asked for: then they share queries."""
+    def plan(self, grids: Mapping[str, Grid], together: Sequence[Scan] = ()) -> None:
+        """Say beforehand on which grids samples will be asked for: then they share queries.
+
+        ``together`` are the scans of both sides: from what they find it follows which logarithms
+        will be asked for, and those share queries too.
+        """
         self._planned.update(grids)
+        self._together = together
 
     def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:
         """Sums per bin of a sample, or of the logarithms of its values below an edge.
@@ -432,36 +581,75 @@ class Scan:
         Samples that share a query with it are kept.
         """
         if (name, grid, logs) not in self._found:
-            self._query(self._batch(name, grid, logs), logs)
-        return self._found[name, grid, logs]
+            self._ask(self._batch(name, Wanted(grid, logs)))
+        found = self._found[name, grid, logs]
+        if isinstance(found, EngineError):
+            raise found
+        return found
 
-    def _batch(self, name: str, grid: Grid, logs: float | None) -> dict[int, Grid]:
-        """The tables whose aggregates are found in one query with this one, and their grids."""
-        batch = {self._home[name]: grid}
-        if logs is not None or self._planned.get(name) != grid:
+    def _batch(self, name: str, wanted: Wanted) -> dict[int, Wanted]:
+        """The tables whose aggregates are found in one query with this one."""
+        batch = {self._home[name]: wanted}
+        if wanted.logs is None and self._planned.get(name) != wanted.grid:
             return batch
-        for other, planned in self._planned.items():
-            if len(batch) < BATCH and (other, planned, logs) not in self._found:
-                batch.setdefault(self._home[other], planned)
+        for other, grid in self._planned.items():
+            if len(batch) >= BATCH:
+                break
+            if other not in self._home or self._home[other] in batch:
+                continue
+            next_one = Wanted(grid, None) if wanted.logs is None else self._logs_to_come(other)
+            if next_one is not None and (other, *next_one) not in self._found:
+                batch[self._home[other]] = next_one
         return batch
 
-    def _query(self, batch: Mapping[int, Grid], logs: float | None) -> None:
+    def _logs_to_come(self, name: str) -> Wanted | None:
+        """Which logarithms of a sample will be asked for, as far as both sides are known."""
+        key = (name, self._planned[name], None)
+        sides = [side for scan in self._together if isinstance(side := scan.known(key), Summary)]
+        if len(sides) != 2:
+            return None
+        if name not in self._to_come:
+            self._to_come[name] = _logs_asked(sides[0], sides[1])
+        return self._to_come[name]
+
+    def known(self, key: tuple[str, Grid, float | None]) -> Summary | EngineError | None:
+        """What was found already."""
+        return self._found.get(key)
+
+    def _ask(self, batch: Mapping[int, Wanted]) -> None:
+        """One query for all; each alone if that fails, so that one does not keep the others."""
+        try:
+            self._query(batch)
+        except EngineError:
+            if len(batch) == 1:
+                raise
+            for at, wanted in batch.items():
+                try:
+                    self._query({at: wanted})
+                except EngineError as error:
+                    for name in self._tables[at][1].values():
+                        self._found[name, wanted.grid, wanted.logs] = error
+
+    def _query(self, batch: Mapping[int, Wanted]) -> None:
         import ibis
 
         dialect = self._engine.dialect
         if self._wide is not None and len(batch) > 1 and dialect in ONE_PASS:
-            grids = {f"c{at}": Coordinates.of(grid) for at, grid in batch.items()}
-            query = per_bin_of_columns(self._wide, grids, dialect)
+            edges = {f"c{at}": w.logs for at, w in batch.items() if w.logs is not None}
+            grids = {f"c{at}": Coordinates.of(wanted.grid) for at, wanted in batch.items()}
+            query = per_bin_of_columns(logarithms_of_columns(self._wide, edges), grids, dialect)
         else:
             parts = []
-            for at, grid in batch.items():
+            for at, (grid, logs) in batch.items():
                 table = self._tables[at][0]
                 table = table if logs is None else logarithms(table, logs)
                 parts.append(per_bin(table, Coordinates.of(grid), dialect))
             query = ibis.union(*parts) if len(parts) > 1 else parts[0]
         rows = _by_sample(self._engine.run(query))
-        for at, grid in batch.items():
+        for at, (grid, logs) in batch.items():
             for text, name in self._tables[at][1].items():
+                if text not in rows and logs is None and self.absent is not None:
+                    raise self.absent(name)
                 summary = summary_of(rows.get(text, NO_ROWS), grid)
                 if logs is None and hides_sign(summary):
                     smallest = self._smallest(name)
@@ -471,10 +659,13 @@ class Scan:
 
     def _smallest(self, name: str) -> float:
         """A value that tells whether all are positive, where the bins leave that open."""
+        known = self._smallest_seen(name)
+        return known if known <= 0.0 else self._lowest(name)
+
+    def _smallest_seen(self, name: str) -> float:
         seen = self._previews[name]
         seen = seen[np.isfinite(seen)]
-        known = float(seen.min()) if seen.size else math.inf
-        return known if known <= 0.0 else self._lowest(name)
+        return float(seen.min()) if seen.size else math.inf
 
     def effect(self, name: str, witness: Witness, logs: bool) -> tuple[float, int]:
         """The design effect of a sample's groups, and their number."""
@@ -505,7 +696,7 @@ class Scan:
         """The mean of ψ by the bins: sums of what is left are small and lose no digits."""
         whole = math.inf if logs else None
         for (known, grid, edge), summary in self._found.items():
-            if known == name and edge == whole and summary.size:
+            if known == name and edge == whole and isinstance(summary, Summary) and summary.size:
                 return side_sums(Side.of(summary), witness, witness.center - grid.center).mean
         return 0.0
 
@@ -514,18 +705,79 @@ class Scan:
         return next(
             summary.size
             for (known, _, edge), summary in self._found.items()
-            if known == name and edge is None
+            if known == name and edge is None and isinstance(summary, Summary)
         )
 
     def _lowest(self, name: str) -> float:
         """The smallest value of a sample: a query that is made only where bins do not tell."""
-        table, names = self._tables[self._home[name]]
+        if name not in self._lowests:
+            others = [n for n in self._planned if n in self._home and self._smallest_seen(n) > 0.0]
+            asked = list(dict.fromkeys([name, *others]))[:MINIMA]
+            try:
+                self._lowests.update(self._query_lowest(asked))
+            except EngineError:
+                if len(asked) == 1:
+                    raise
+                self._lowests.update(self._query_lowest([name]))
+        return self._lowests[name]
+
+    def _query_lowest(self, names: Sequence[str]) -> dict[str, float]:
+        """The smallest values of columns, or of all levels of one table."""
+        if self._wide is not None:
+            columns = {name: self._wide[f"c{self._home[name]}"] for name in names}
+            minima = {
+                column.get_name(): column.min(where=~is_missing(column))
+                for column in columns.values()
+            }
+            found = self._engine.run(self._wide.aggregate(**minima))
+            return {name: _or_inf(found[column.get_name()][0]) for name, column in columns.items()}
+        table, texts = self._tables[0]
         table = table.filter(~is_missing(table[VALUE]))
-        found = self._engine.run(table.group_by(SAMPLE).aggregate(lowest=table[VALUE].min()))
-        for text, rows in _by_sample(found).items():
-            if names.get(text) == name:
-                return float(rows["lowest"][0])
-        return math.inf
+        query = table.group_by(SAMPLE).aggregate(lowest=table[VALUE].min())
+        rows = _by_sample(self._engine.run(query))
+        return {
+            name: _or_inf(rows[text]["lowest"][0]) if text in rows else math.inf
+            for text, name in texts.items()
+        }
+
+
+def _logs_asked(x: Summary, y: Summary) -> Wanted | None:
+    """Which logarithms a comparison of two samples needs beside their bins."""
+    asked: list[Wanted] = []
+
+    def note(grid: Grid, below: float) -> Summary:
+        asked.append(Wanted(grid, below))
+        return Summary(grid)
+
+    pooled = x + y
+    with suppress(ValueError):  # there are values without a logarithm
+        if better_grid(pooled) is None:
+            log_summaries((x, y), log_grid(pooled), (note, note))
+    return asked[0] if asked else None
+
+
+def _or_inf(value: Any) -> float:
+    """A minimum; of nothing it is infinite."""
+    return math.inf if _is_null(value) else float(value)
+
+
+def _unreadable(error: Exception) -> Streamed:
+    """A side of a comparison that only says what is wrong with it."""
+
+    def refuse(grid: Grid, logs: float | None) -> Summary:
+        raise error
+
+    return Streamed(np.empty(0), refuse)
+
+
+def _no_grid(values: Array) -> ValueError | None:
+    """Why no grid fits some values: they lie too far apart for doubles."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            Grid.fit(values).rounded()
+    except (ValueError, OverflowError):
+        return ValueError("its values lie too far apart to be compared as doubles")
+    return None
 
 
 NO_ROWS: Columns = {
@@ -600,14 +852,17 @@ def _level_text(kind: Any, level: str) -> str | None:
 
 
 def _level_value(kind: Any, level: str) -> Any:
+    """A level as a value of its column's type; None where that has no such value."""
     if kind.is_string():
         return level
-    number = parse_number(level)
-    if number is None or math.isnan(number):
-        return None
+    word = level.strip()
     if kind.is_boolean():
-        return bool(number)
-    return int(number) if kind.is_integer() else number
+        return {"true": True, "1": True, "false": False, "0": False}.get(word.lower())
+    if kind.is_integer():  # exactly: doubles do not tell 2^53 from 2^53 + 1
+        whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else None
+        return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
+    number = parse_number(word)
+    return None if number is None or math.isnan(number) else number
 
 
 def _literal(kind: Any, text: str) -> Any:
@@ -627,8 +882,9 @@ def _seconds(column: Any, dialect: str, where: str) -> Any:
     if dialect == "postgres":
         return _builtin("date_part", "string", kind)("epoch", column)
     if dialect == "pyspark":
-        start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')") + column
-        return _builtin("unix_micros", start.type())(start) / 1e6
+        start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')")
+        micros = _builtin("unix_micros", start.type())
+        return (micros(start + column) - micros(start)) / 1e6  # in whatever time zone
     raise TypeError(f"{where} holds durations: turn them into seconds in the engine")
 
 

@@ -11,8 +11,31 @@ class EngineError(ValueError):
 
 def gist(error: BaseException) -> str:
     """The first line of an engine's message, without the kind of error and without passwords."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # some parsers underline
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
     words = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0]) if lines else type(error).__name__
     words = f"{words} {lines[1]}" if len(lines) > 1 and len(words) < 60 else words
-    return re.sub(r"://[^@/\s]*@", "://…@", words)
+    return without_password(re.sub(r"://[^@/\s]*@", "://…@", words))
+
+
+def without_password(text: str) -> str:
+    """A text with the secrets of URLs and settings in it hidden, more rather than less.
+
+    Examples
+    --------
+    >>> without_password("cannot open postgresql://me:s3/cr@et@host/db?sslpassword=s3cret")
+    'cannot open postgresql://me:***@host/db?sslpassword=***'
+    >>> without_password("host=db password='my secret' user=me")
+    'host=db password=*** user=me'
+    """
+    hidden = re.sub(r"(://[^:/@\s]*):.*@", r"\1:***@", text)
+    return SECRET.sub(r"\1***", hidden)
+
+
+SECRET = re.compile(
+    r"""(\b[\w-]*(?:password|passwd|pwd|token|secret|signature|credential|api_?key|access_?key|sig)=)
+    (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^&\s;]*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A setting whose name says that its value is nobody's business, quoted or not."""

@@ -22,6 +22,12 @@ from dkmd.sources.connections import tables_together
 from dkmd.sources.engines import FIT_ROWS, EngineTable
 from dkmd.witness import Witness
 
+MOST = 1 << 20
+"""Ranges that may come back at a time."""
+
+ALONE = 0.8
+"""The share of values with a range to themselves from which on the values come instead."""
+
 CHUNK = 1 << 17
 """Values of a stream that are held at a time."""
 
@@ -84,7 +90,10 @@ def riemann_of_tables(x: Any, y: Any, witness: Witness, column: str | None) -> f
     ranges = None
     if engine.dialect not in IN_PROCESS and witness.weight in WEIGHTS:
         some = engine.sample(pooled, lambda table: table[[VALUE]], FIT_ROWS)[VALUE]
-        ranges = _fitted(np.asarray(some, dtype=np.float64), extents, witness.sigma)
+        some = np.asarray(some, dtype=np.float64)
+        ranges = _fitted(some, extents, witness.sigma)
+        if ranges is not None and _too_many(ranges, some, n + m):
+            ranges = None
     if ranges is None:
         runs = _streamed(engine.batches(pooled.order_by(VALUE), CHUNK), n, m, witness)
     else:
@@ -165,6 +174,18 @@ def _fitted(some: Array, extents: Iterable[Extent], sigma: float) -> Ranges | No
         width = min(width, (high - low) / PER_SPREAD)
     farthest = max(max(extent.high - middle, middle - extent.low) for extent in extents)
     return None if farthest > FARTHEST * width else Ranges(middle, width)
+
+
+def _too_many(ranges: Ranges, some: Array, rows: int) -> bool:
+    """Whether so many ranges hold values that these might as well come themselves.
+
+    Their number among all rows by that among some: those that hold one value of these count
+    √(all/some) times, the "guaranteed-error estimator" of Charikar et al. (PODS 2000).
+    """
+    _, values = np.unique(np.floor((some - ranges.base) / ranges.width), return_counts=True)
+    once = int(np.count_nonzero(values == 1))
+    expected = math.sqrt(max(1.0, rows / some.size)) * once + (values.size - once)
+    return expected > MOST or (rows > CHUNK and once > ALONE * some.size)
 
 
 def blocks_of_ranges(pooled: Any, ranges: Ranges, n: int, m: int, witness: Witness) -> Any:

@@ -1,0 +1,116 @@
+"""Drift in an engine: columns share queries, and one that cannot be read is left out alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from ibis.expr import operations
+
+from dkmd import drift
+from dkmd.compare import How, compare_samples
+from dkmd.sources import engines
+from dkmd.sources.connections import open_engine_table
+from dkmd.sources.pairs import common_grid
+from dkmd.sources.samples import Sample, Streamed
+
+COLUMNS = 40
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What each query asked for, samples left out."""
+    made: list[str] = []
+    inner = engines.IbisEngine.run
+
+    def counted(engine: Any, expression: Any) -> Any:
+        if "count" in expression.columns:
+            made.append("bins")
+        elif isinstance(expression.op(), operations.Aggregate):
+            made.append("minima")
+        return inner(engine, expression)
+
+    monkeypatch.setattr(engines.IbisEngine, "run", counted)
+    return made
+
+
+def _tables(engine: Any, kind: str) -> list[Any]:
+    rng = np.random.default_rng(4)
+    draw = rng.exponential if kind == "exponential" else lambda size: rng.lognormal(0, 2, size)
+    old = pd.DataFrame({f"v{i}": draw(size=2_000) for i in range(COLUMNS)})
+    frames = {"wide_old": old, "wide_new": old * 1.1}
+    return [engine.load(frame, name) for name, frame in frames.items()] + list(frames.values())
+
+
+@pytest.mark.parametrize("kind", ["exponential", "lognormal"])
+def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> None:
+    """Their bins, their smallest values and their logarithms: 2, 1 and at most 2 for 40 columns."""
+    old, new, *frames = _tables(engine, kind)
+    expected = drift(*frames, scale=1.0)
+    read = [open_engine_table(table, "t").read_columns(list(expected)) for table in (old, new)]
+    sides = [side for table in read for side in table.values() if isinstance(side, Streamed)]
+    scans = list({id(side.scan): side.scan for side in sides}.values())
+    assert len(scans) == 2
+    grids = {name: common_grid(read[0][name], read[1][name]) for name in expected}
+    for scan in scans:
+        scan.plan(grids, scans)
+    for name, there in expected.items():
+        pair = [Sample(table[name], name, label) for table, label in zip(read, "ab", strict=True)]
+        found = compare_samples(pair[0], pair[1], How(scale=1.0))
+        assert found.shift == pytest.approx(there.shift, abs=1e-9)
+        assert found.relative_shift == pytest.approx(there.relative_shift, rel=1e-6)
+    assert queries.count("minima") <= 2
+    assert queries.count("bins") <= 2 * (2 + 2)
+
+
+def test_smallest_values_are_asked_for_once(engine: Any, queries: list[str]) -> None:
+    old, new, *_ = _tables(engine, "lognormal")
+    found = drift(old, new)
+    assert len(found) == COLUMNS
+    assert queries.count("minima") <= 2
+
+
+def test_a_column_that_no_grid_fits_is_skipped(engine: Any) -> None:
+    frame = pd.DataFrame(
+        {"v": np.arange(300.0), "far": np.where(np.arange(300) % 2, 1.7e308, -1.7e308)}
+    )
+    table = engine.load(frame, "far_apart")
+    found = drift(table, table)
+    assert list(found) == ["v"]
+    assert "too far apart" in found.skipped["far"]
+    assert list(drift(table, table, columns=["v", "far"]).skipped) == ["far"]
+
+
+def test_tables_of_text_have_no_columns_to_compare(engine: Any) -> None:
+    table = engine.load(pd.DataFrame({"t": ["a", "b"], "u": ["c", "d"]}), "of_text")
+    with pytest.raises(ValueError, match="no column could be compared"):
+        drift(table, table)
+    with pytest.raises(ValueError, match="'t' holds text"):
+        drift(table, table, columns=["t"])
+
+
+CANNOT_BE_CAST = {
+    "postgres": {
+        "paid": "CAST(v AS numeric)::money",
+        "tag": "5::oid",
+        "big": "CASE WHEN v < 50 THEN '1e400'::numeric ELSE v::numeric END",
+        "late": "CASE WHEN v = 7999 THEN '1e400'::numeric ELSE v::numeric END",
+    },
+    "duckdb": {"word": "CASE WHEN v = 7999 THEN CAST('x' || v AS INTEGER) ELSE v::INTEGER END"},
+    "spark": {"word": "CASE WHEN v = 7999 THEN raise_error('x') ELSE v END"},
+}
+"""Columns that look like numbers until they are read; some in rows that no sample shows."""
+
+
+def test_a_column_that_an_engine_cannot_read_is_skipped(engine: Any) -> None:
+    engine.load(pd.DataFrame({"v": np.arange(8_000.0)}), "mixed")
+    odd = CANNOT_BE_CAST[engine.name]
+    sql = ", ".join(f"{text} AS {name}" for name, text in odd.items())
+    table = engine.backend.sql(f"SELECT v, {sql}, v + 1 AS w FROM mixed")
+    found = drift(table, table)
+    assert sorted(found) == ["v", "w"]
+    assert set(found.skipped) == set(odd)
+    assert not math.isnan(found["w"].pvalue)

@@ -1,0 +1,113 @@
+"""URLs of databases: what they may not show, and what opening one may not do."""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+from shell import here
+
+from dkmd import compare
+from dkmd.sources.connections import connect
+from dkmd.sources.messages import gist, without_password
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["s3cr3t/r3ader", "s3cr3t#r3ader", "s3cr3t?r3ader", "12/r3ader", "12?r3ader", "s[r3ader"],
+)
+def test_a_password_that_cannot_be_read_is_not_shown(password: str) -> None:
+    url = f"postgresql://me:{password}@127.0.0.1:1/nothing"
+    with pytest.raises(ValueError, match="percent-encode the password") as caught:
+        connect(url)
+    whole = "".join(traceback.format_exception(caught.value))
+    shown = [line for line in whole.splitlines() if "Error" in line]
+    assert not any(part in line for part in ("s3cr3t", "r3ader") for line in shown)
+    error = here("compare", "--connect", url, "--table", "t", "--by", "k", code=2).stderr
+    assert "r3ader" not in error
+
+
+@pytest.mark.parametrize("password", ["p@ss-r3ader", "p%2Fss-r3ader", "r3ader&sslpassword=r3ader"])
+def test_a_password_that_can_be_read_is_not_shown_either(password: str) -> None:
+    url = f"postgresql://me:{password}@127.0.0.1:1/nothing?connect_timeout=2"
+    with pytest.raises(ValueError, match="cannot connect to postgresql://127") as caught:
+        connect(url)
+    assert "r3ader" not in str(caught.value)
+
+
+def test_settings_and_messages_of_engines_hide_secrets() -> None:
+    error = ValueError("no answer from x://me:a/b@c/d with password=r3ader, token='r3 ader'")
+    assert "r3" not in gist(error)
+    assert without_password("x://me:a/b@c/d") == "x://me:***@c/d"
+    assert gist(ValueError("\x1b[4mv ====\x1b[0m 3")) == "v ==== 3"
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "typo.db"
+    for scheme in ("duckdb", "sqlite"):
+        words = ("compare", "--connect", f"{scheme}://{path}", "--table", "t", "--by", "k")
+        error = here(*words, code=2).stderr
+        assert ("sqlite is not supported" if scheme == "sqlite" else f"no file {path}") in error
+        assert not path.exists()
+
+
+def test_files_of_duckdb_are_opened_for_reading(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i AS v, i % 2 AS k FROM range(500) r(i)")
+        options: Any = {"column": "v", "by": "k", "reference": 0, "current": 1}
+        url = f"duckdb://{path}"
+        assert compare(url, table="t", **options).current.size == 250  # open here, too
+    backend = connect(url)
+    with pytest.raises(duckdb.Error, match="read-only"):
+        backend.raw_sql("DROP TABLE t")
+    backend.disconnect()
+    path.chmod(0o444)
+    assert compare(url, table="t", **options).current.size == 250
+
+
+def test_names_with_dots_in_both_parts(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with duckdb.connect(path) as connection:
+        connection.execute('CREATE SCHEMA "my.schema"')
+        connection.execute(
+            'CREATE TABLE "my.schema"."odd.na""me" AS '
+            "SELECT i AS v, i % 2 AS k FROM range(500) r(i)"
+        )
+    name = '"my.schema"."odd.na""me"'
+    words = ("compare", "--connect", f"duckdb://{path}", "--table", name, "-c", "v", "--by", "k")
+    levels = ("--reference", "0", "--current", "1", "--json")
+    for where in ((), ("--where", "v < 250")):
+        found = json.loads(here(*words, *levels, *where).stdout)
+        assert found["current"]["size"] == (125 if where else 250)
+
+
+def test_an_engine_that_is_not_installed_is_named_with_what_to_install() -> None:
+    with pytest.raises(ImportError, match=r"pip install 'ibis-framework\[snowflake\]'"):
+        connect("snowflake://me:r3ader@account/db/schema")
+
+
+def test_a_condition_needs_no_other_columns(engine: Any) -> None:
+    """Whoever may not read all of a table may still compare some of it."""
+    if engine.name != "postgres":
+        return
+    engine.load(pd.DataFrame({"v": np.arange(500.0), "k": np.arange(500) % 2, "name": "x"}), "part")
+    with psycopg.connect(engine.server.url) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute("GRANT SELECT (v, k) ON part TO reader")
+    url = re.sub(r"//[^@]*@", "//reader@", engine.server.url)
+    words = ("compare", "--connect", url, "--table", "part", "-c", "v", "--by", "k")
+    levels = ("--reference", "0", "--current", "1", "--json")
+    found = json.loads(here(*words, *levels, "--where", "v < 250").stdout)
+    assert found["current"]["size"] == 125
+    refused = here(*words, *levels, "--where", "name = 'x'", code=2).stderr
+    assert "permission denied" in refused
+    assert "does not exist" in here(*words, *levels, "--where", "nothing = 1", code=2).stderr
