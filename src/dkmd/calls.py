@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
+
+from dkmd.sources.messages import without_password
 
 FLAGS = ("column", "by", "reference", "current", "margin", "groups", "worse", "alpha")
 """Options that the command line has too, under the same names."""
@@ -170,30 +171,6 @@ def _path(source: Any) -> str | None:
     if not isinstance(source, str | os.PathLike):
         return None
     return without_password(os.fspath(source))
-
-
-def without_password(word: str) -> str:
-    """A word of a command with the secrets of a URL in it hidden: pages are passed on.
-
-    Examples
-    --------
-    >>> without_password("postgresql://me:s3cret@host/db?sslpassword=s3cret")
-    'postgresql://me:***@host/db?sslpassword=***'
-    >>> without_password("https://host/a.parquet?sig=s3cret&part=1")
-    'https://host/a.parquet?sig=***&part=1'
-    >>> without_password("host=db password='my secret' user=me")
-    'host=db password=*** user=me'
-    """
-    hidden = re.sub(r"(:/{1,2}[^:/@\s]*):.*@", r"\1:***@", word)
-    return SECRET.sub(r"\1***", hidden)
-
-
-SECRET = re.compile(
-    r"""(\b[\w-]*(?:password|passwd|pwd|token|secret|signature|credential|api_?key|access_?key|sig)=)
-    (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^&\s;]*)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""A setting whose name says that its value is nobody's business, quoted or not."""
 
 
 def _is_default(value: Any, default: Any) -> bool:

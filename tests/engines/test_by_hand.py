@@ -17,12 +17,13 @@ import sqlglot
 from shell import here
 
 from dkmd import Grid, compare
-from dkmd.calls import Call, without_password
+from dkmd.calls import Call
 from dkmd.cli.options import command_line
 from dkmd.compare import How, compare_bins
 from dkmd.comparison import Comparison
 from dkmd.sources.by_hand import DIALECTS, read_bins, statement
 from dkmd.sources.connections import shown
+from dkmd.sources.messages import without_password
 
 ODD = 'select "x"; --'
 FIXED = How(scale=5.0)

@@ -100,7 +100,7 @@ def _run(arguments: list[str], debug: bool) -> int:
 
 def _fail(message: str, code: int) -> int:
     """Say in one line what is wrong, and no password with it."""
-    from dkmd.calls import without_password
+    from dkmd.sources.messages import without_password
 
     print(f"dkmd: {without_password(' '.join(message.split()))}", file=sys.stderr)
     return code

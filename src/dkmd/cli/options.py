@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dkmd.calls import without_password
+from dkmd.sources.messages import without_password
 
 Column = Annotated[
     str | None,

@@ -28,8 +28,10 @@ def without_password(text: str) -> str:
     'cannot open postgresql://me:***@host/db?sslpassword=***'
     >>> without_password("host=db password='my secret' user=me")
     'host=db password=*** user=me'
+    >>> without_password("https://host/a.parquet?sig=s3cret&part=1")
+    'https://host/a.parquet?sig=***&part=1'
     """
-    hidden = re.sub(r"(://[^:/@\s]*):.*@", r"\1:***@", text)
+    hidden = re.sub(r"(:/{1,2}[^:/@\s]*):.*@", r"\1:***@", text)
     return SECRET.sub(r"\1***", hidden)
 
 

@@ -7,6 +7,7 @@ repeated measurements become design effects.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -129,11 +130,14 @@ def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) ->
     """Tell engines the grids of all columns beforehand, so that these share queries."""
     if isinstance(reference, OneByOne) or isinstance(current, OneByOne):
         return
-    grids = {name: common_grid(reference[name], current[name]) for name in reference}
+    grids = {}
+    for name in reference:
+        with suppress(ValueError):  # a column that has no grid is told when its turn comes
+            grids[name] = common_grid(reference[name], current[name])
     scans: dict[int, Any] = {}
     for read in (reference, current):
         for data in read.values():
             if isinstance(data, Streamed) and data.scan is not None:
                 scans[id(data.scan)] = data.scan
     for scan in scans.values():
-        scan.plan(grids)
+        scan.plan(grids, tuple(scans.values()))
