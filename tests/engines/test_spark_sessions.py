@@ -11,6 +11,8 @@ import pytest
 
 from dkmd import Witness, compare, drift, riemann
 
+pytestmark = pytest.mark.parametrize("engine", ["spark"], indirect=True)
+
 OPTIONS: Any = {"column": "v", "by": "k", "reference": 0, "current": 1}
 
 
