@@ -394,3 +394,12 @@ def test_a_partitioned_table_is_read_from_its_folder(tmp_path: Path) -> None:
         pd.DataFrame({"v": values}).to_parquet(folder / "part.parquet")
     words = ("--by", "build", "--reference", "41", "--current", "42")
     assert "HIGHER" in here("compare", str(tmp_path), "-c", "v", *words).stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("compare", "gone.dkmd", AFTER), ("compare", "--from-bins", "gone.csv")]
+)
+def test_a_file_that_is_not_there_is_named_without_numbers(words: tuple[str, ...]) -> None:
+    message = here(*words, code=2).stderr
+    assert message.startswith("dkmd: there is no file gone.")
+    assert "Errno" not in message

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dkmd
-from dkmd import Comparisons, Grid, Summary, compare, dkmd_2samp, drift
+from dkmd import Comparison, Comparisons, Grid, Summary, compare, dkmd_2samp, drift
 from dkmd.sources.columns import as_numbers
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -459,7 +459,8 @@ def test_levels_that_are_numbers_are_found_however_they_are_written(kind: type) 
         answer = compare(table, column="lag", by="arm", reference=before, current=after)
         assert answer.shift == expected
     several = compare(table, column="lag", by="arm", reference=0)
-    assert several.shift == expected  # type: ignore[union-attr]
+    assert isinstance(several, Comparison)
+    assert several.shift == expected
     with pytest.raises(ValueError, match="no level '2'"):
         compare(table, column="lag", by="arm", reference=0, current=2)
 

@@ -92,10 +92,19 @@ def _run(arguments: list[str], debug: bool) -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if debug:
             raise
-        return _fail(str(error) or type(error).__name__, BAD_INPUT)
+        return _fail(_told(error), BAD_INPUT)
     if code == INTERRUPTED:  # Typer's answer to Ctrl-C
         return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def _told(error: Exception) -> str:
+    """An error in words: a system's own come with a number that helps nobody."""
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f"there is no file {error.filename}"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
 
 
 def _fail(message: str, code: int) -> int:
