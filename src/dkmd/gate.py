@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dkmd.calls import Call, recorded
-from dkmd.compare import open_table
 from dkmd.comparison import FORMAT_VERSION, plain_margin
 from dkmd.inference import pvalue
+from dkmd.loading import open_table
 from dkmd.margins import Margin, Region, opposed, parse_margin, region_of
 from dkmd.result import DkmdResult, ExactOutcome
 from dkmd.sources.benchmarks import (

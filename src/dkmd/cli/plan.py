@@ -43,8 +43,8 @@ def plan(
       dkmd plan examples/data/latency_before.csv -n 500 --shift 3%
     """
     from dkmd import planning
-    from dkmd.compare import load, summarized
     from dkmd.comparison import FORMAT_VERSION, to_json
+    from dkmd.loading import load, summarized
 
     if shift is None and n is None:
         raise ValueError("say which shift is to be shown (--shift), how many values (-n), or both")

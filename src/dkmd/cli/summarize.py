@@ -36,8 +36,8 @@ def summarize(
       dkmd summarize examples/data/latency_before.csv -o reference.dkmd
       dkmd compare reference.dkmd examples/data/latency_after.csv
     """
-    from dkmd.compare import SUMMARY_SUFFIX, load, summarized
     from dkmd.comparison import FORMAT_VERSION, to_json
+    from dkmd.loading import SUMMARY_SUFFIX, load, summarized
     from dkmd.summary import Summary
 
     if out.suffix != SUMMARY_SUFFIX:
