@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dkmd import Grid, Summary, SummaryFileError, Witness
 from dkmd.grid import SIDE
-from dkmd.inference import Side, side_sums
+from dkmd.sides import Side, side_sums
 
 VALUES = st.lists(st.floats(), max_size=40)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dkmd.comparison import QUANTILES, SampleFacts
 from dkmd.compiled import compiled
-from dkmd.inference import Side
+from dkmd.sides import Side
 from dkmd.result import ExactOutcome
 from dkmd.sources.arrays import PIECE, Array
 from dkmd.sources.columns import present

@@ -1,15 +1,15 @@
-"""Two summaries in, an answer out: centre, statistic, variance, p-value, shift and intervals.
+"""Two sides in, an answer out: centre, statistic, variance, p-value, shift and intervals.
 
-Everything here works on bins, so its cost does not depend on how many values there were. The
-formulas are those of docs/inference.md; numbers in data units are kept as offsets from the
-grid's centre, so that an offset of 1e9 costs no digits.
+Everything here works on atoms (``sides``), so its cost does not depend on how many values there
+were. The formulas are those of docs/inference.md.
 
 | symbol     | here                                                                     |
 |------------|--------------------------------------------------------------------------|
 | D          | ``statistic``: mean ψ(x) − mean ψ(y) at the centre                       |
-| a, b       | ``slope``: the mean of ψ' over x and over y                              |
-| Vx, Vy     | ``variance``: the unbiased variances of ψ                                |
+| a, b       | the mean of ψ' over x and over y                                         |
+| Vx, Vy     | the unbiased variances of ψ                                              |
 | c          | ``center``: where Σ ψ(z − c) = 0 over the pooled sample (the M-centre)   |
+| z, γ       | D in units of its spread under relabelling, and its skewness there       |
 """
 
 from __future__ import annotations
@@ -19,79 +19,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from dkmd.compiled import compiled
-from dkmd.sources.arrays import Array
-from dkmd.summary import Summary
-from dkmd.table import Jet, jet_at
+from dkmd.groups import Clusters
+from dkmd.sides import ACCURATE, NOTHING, ROUGH, Form, Side, Sums, center_of, m_center, means_of, side_sums
+from dkmd.tails import (
+    Tails,
+    critical,
+    guarded,
+    one_of_all,
+    relabelled_skewness,
+    student_tails,
+    tail_share,
+)
 from dkmd.witness import Witness
 
 
-class Side(NamedTuple):
-    """One sample, ready for sums: occupied bins and what lies at ±inf."""
-
-    offset: Array  # (bins,) mean of a bin, from the grid's centre, in data units
-    variance: Array  # (bins,)
-    counts: Array  # (bins,)
-    minus_inf: float
-    plus_inf: float
-    size: float
-
-    @classmethod
-    def of(cls, summary: Summary) -> Side:
-        """The bins of a summary."""
-        moments = summary.moments()
-        return cls(*moments, float(summary.minus_inf), float(summary.plus_inf), float(summary.size))
-
-    def joined(self, other: Side) -> Side:
-        """Both sides as one sample."""
-        return Side(
-            np.concatenate([self.offset, other.offset]),
-            np.concatenate([self.variance, other.variance]),
-            np.concatenate([self.counts, other.counts]),
-            self.minus_inf + other.minus_inf,
-            self.plus_inf + other.plus_inf,
-            self.size + other.size,
-        )
-
-    def scaled_to(self, size: float) -> Side:
-        """The same distribution as so many values (fractions of a value are allowed)."""
-        share = size / self.size
-        counts = self.counts * share
-        return Side(
-            self.offset, self.variance, counts, self.minus_inf * share, self.plus_inf * share, size
-        )
-
-    @property
-    def finite(self) -> float:
-        """How many values are in bins."""
-        return self.size - self.plus_inf - self.minus_inf
-
-    @property
-    def lean(self) -> float:
-        """How many more values are at +inf than at −inf."""
-        return self.plus_inf - self.minus_inf
-
-
-NOTHING = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
-
-
-class Sums(NamedTuple):
-    """Means over one side at a centre: of ψ, of ψ', and the unbiased variance of ψ."""
-
-    mean: float
-    slope: float
-    variance: float
-
-
 class Studentized(NamedTuple):
-    """The test at one shift: statistic, its standard error, degrees of freedom and centre."""
+    """The test at one shift: all that its p-value rests on."""
 
     statistic: float
     standard_error: float
     df: float
-    center: float  # offset from the grid's centre
+    center: float  # offset from the origin
+    z: float = math.nan  # D by its spread under relabelling; NaN: Student's t stands alone
+    skewness: float = 0.0  # of D under relabelling
+    units: tuple[float, float] = (math.nan, math.nan)  # values, or groups, of x and of y
 
     @property
     def t(self) -> float:
@@ -102,34 +54,70 @@ class Studentized(NamedTuple):
             return math.copysign(math.inf, self.statistic)
         return math.nan
 
+    def tails(self) -> Tails:
+        """Both one-sided p-values; NaN where there is nothing to tell."""
+        t = self.t
+        if math.isnan(t):
+            return Tails(math.nan, math.nan)
+        if math.isinf(t):  # two constants: as unlikely as this one relabelling
+            least = one_of_all(*self.units)
+            return Tails(least, 1.0) if t > 0.0 else Tails(1.0, least)
+        if math.isnan(self.z):
+            return student_tails(t, self.df)
+        return guarded(t, self.df, self.z, self.skewness, self.units[0] + self.units[1])
+
+    def pvalue(self, alternative: str) -> float:
+        """In SciPy's words: "greater" asks whether x is larger."""
+        return float(self.tails().pvalue(alternative))
+
 
 @dataclass(frozen=True)
 class Pair:
     """Two samples and the ψ that compares them.
 
     ``fixed`` keeps the witness's own centre (Welch's variance); otherwise the centre is solved anew
-    for every shift. ``inflation`` multiplies the variances of the two sides and ``groups`` replaces
-    their sizes in the degrees of freedom, for repeated measurements.
+    for every shift. ``clusters`` is what groups of repeated measurements do to the variance.
+    ``separation`` is the difference of the medians, and ``allowance`` the part of it that leaves
+    the slopes as they are: see ``studentize``.
     """
 
     x: Side
     y: Side
     witness: Witness
-    origin: float  # the grid's centre
+    origin: float  # what offsets are measured from
     fixed: bool
-    inflation: tuple[float, float] = (1.0, 1.0)
-    groups: tuple[int, int] | None = None
+    clusters: Clusters | None = None
+    separation: float = 0.0
+    allowance: float = math.inf
 
     def test(self, delta: float = 0.0, near: float = 0.0) -> Studentized:
         """The test of (x − delta, y); ``near`` is a guess of the centre's offset."""
-        if self.fixed:
-            center = self.witness.center - self.origin
-        else:
-            center = m_center(self.x, self.y, self.witness, delta, near)
+        if math.isinf(self.witness.bound):
+            return self._linear_test(delta)
+        form = Form.of(self.witness)
+        center = self.witness.center - self.origin
+        if not self.fixed:
+            center = center_of(self.x, self.y, delta, near, form, ACCURATE)
         if not math.isfinite(center):
             return Studentized(math.nan, math.nan, math.nan, center)
+        excess = beyond_allowance(self.separation - delta, self.allowance)
+        clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
+        numbers = studentize(
+            self.x, self.y, delta, center, excess, form, self.fixed, clusters.numbers()
+        )
+        return Studentized(*numbers[:3], center, *numbers[3:], clusters.units)
+
+    def _linear_test(self, delta: float) -> Studentized:
+        """Welch's t-test of the data themselves (or by groups), for ψ = slope·u."""
+        center = self.witness.center - self.origin
         of_x, of_y = self.sums(center, delta)
-        return self._studentize(of_x, of_y, center)
+        clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
+        part_x = of_x.variance * clusters.inflation_x / self.x.size
+        part_y = of_y.variance * clusters.inflation_y / self.y.size
+        df = satterthwaite(part_x, part_y, clusters.df_x, clusters.df_y)
+        statistic = of_x.mean - of_y.mean
+        error = math.sqrt(part_x + part_y)
+        return Studentized(statistic, error, df, center, units=clusters.units)
 
     def sums(self, center: float, delta: float = 0.0) -> tuple[Sums, Sums]:
         """Means of ψ and ψ' and the variance of ψ for x − delta and for y."""
@@ -137,190 +125,86 @@ class Pair:
             self.y, self.witness, center
         )
 
-    def _studentize(self, of_x: Sums, of_y: Sums, center: float) -> Studentized:
-        n, m = self.x.size, self.y.size
-        weight_x = weight_y = 1.0
-        if not self.fixed:
-            # Var D = N² (b² Vx/n + a² Vy/m) / (n a + m b)²: the centre moves with the data too
-            total_slope = n * of_x.slope + m * of_y.slope
-            if total_slope > 0.0:
-                weight_x = (n + m) * of_y.slope / total_slope
-                weight_y = (n + m) * of_x.slope / total_slope
-        part_x = weight_x**2 * of_x.variance * self.inflation[0] / n
-        part_y = weight_y**2 * of_y.variance * self.inflation[1] / m
-        units = self.groups or (n, m)
-        df = satterthwaite(part_x, part_y, units[0] - 1.0, units[1] - 1.0)
-        statistic = of_x.mean - of_y.mean
-        return Studentized(statistic, math.sqrt(part_x + part_y), df, center)
-
     def centers(self) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
         return m_center(self.x, NOTHING, self.witness), m_center(self.y, NOTHING, self.witness)
 
 
+@compiled
+def beyond_allowance(separation: float, allowance: float) -> float:
+    """How much of a separation exceeds the allowance, with its sign; 0 where none does."""
+    if not abs(separation) > allowance:
+        return 0.0
+    return separation - math.copysign(allowance, separation)
+
+
+@compiled
 def satterthwaite(part_x: float, part_y: float, df_x: float, df_y: float) -> float:
     """Degrees of freedom of a sum of two independent variance estimates."""
     total = part_x + part_y
     if not (total > 0.0 and df_x > 0.0 and df_y > 0.0):
         return math.nan
     # in shares: squares of the parts themselves would leave the range of a double
-    return 1.0 / ((part_x / total) ** 2 / df_x + (part_y / total) ** 2 / df_y)
-
-
-def side_sums(side: Side, witness: Witness, center: float) -> Sums:
-    """Means over one side, with ``center`` an offset like ``side.offset``."""
-    n = side.size
-    if math.isinf(witness.bound):
-        return _linear_sums(side, witness, center)
-    length = witness.length
-    psi, squares, slope = _sums(
-        side.offset,
-        side.variance,
-        side.counts,
-        center,
-        1.0 / length,
-        witness.per_unit,
-        witness.jet(),
-    )
-    at_infinity = witness.bound / length
-    psi += side.lean * at_infinity
-    squares += (side.plus_inf + side.minus_inf) * at_infinity**2
-    mean = psi / n
-    variance = max(0.0, squares - n * mean**2) / (n - 1.0) if n > 1.0 else math.nan
-    if variance < 1e-14 * at_infinity**2:  # rounding of the sums: nothing varies
-        variance = 0.0
-    return Sums(length * mean, slope / n, length**2 * variance)
-
-
-def _linear_sums(side: Side, witness: Witness, center: float) -> Sums:
-    """For ψ = slope · u: the mean and variance of the data."""
-    n = side.size
-    slope = witness.derivative(0.0)
-    mean = math.fsum(side.counts * side.offset) / n
-    around = side.counts * ((side.offset - mean) ** 2 + side.variance)
-    variance = math.fsum(around) / (n - 1.0) if n > 1.0 else math.nan
-    return Sums(slope * (mean - center), slope, slope**2 * variance)
+    share_x, share_y = part_x / total, part_y / total
+    return 1.0 / (share_x * share_x / df_x + share_y * share_y / df_y)
 
 
 @compiled
-def _sums(
-    offset: Array,
-    variance: Array,
-    count: Array,
-    center: float,
-    per_length: float,
-    per_unit: float,
-    jet: Jet,
-) -> tuple[float, float, float]:
-    """Σψ, Σψ² (ψ in units of its length) and Σψ' over bins, from each bin's mean and variance.
-
-    With f the function and v the variance: n·(f + ½ f''·v), to fourth order in the bin's width.
-    """
-    psi = squares = slope = 0.0
-    for i in range(offset.size):
-        f, f1, f2, f3 = jet_at((offset[i] - center) * per_unit, jet)
-        v = variance[i] * per_length * per_length
-        psi += count[i] * (f + 0.5 * f2 * v)
-        squares += count[i] * (f * f + (f1 * f1 + f * f2) * v)
-        slope += count[i] * (f1 + 0.5 * f3 * v)
-    return psi, squares, slope
-
-
-def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float = 0.0) -> float:
-    """The c with Σ ψ(z − c) = 0 over x − delta and y together; an offset like ``near``, a guess.
-
-    It exists and is unique unless half of the values or more are at one infinity: then it is there.
-    """
-    lean = x.lean + y.lean
-    finite = x.finite + y.finite
-    if finite <= abs(lean):
-        return math.copysign(math.inf, lean) if lean else math.nan
-    if math.isinf(witness.bound):
-        return (math.fsum(x.counts * (x.offset - delta)) + math.fsum(y.counts * y.offset)) / finite
-    at_infinity = lean * witness.bound / witness.length
-    length, per_unit, jet = witness.length, witness.per_unit, witness.jet()
-    return float(_solve_center(*x[:3], *y[:3], delta, at_infinity, near, length, per_unit, jet))
-
-
-@compiled
-def _solve_center(
-    offset_x: Array,
-    variance_x: Array,
-    count_x: Array,
-    offset_y: Array,
-    variance_y: Array,
-    count_y: Array,
+def studentize(
+    x: Side,
+    y: Side,
     delta: float,
-    at_infinity: float,
-    start: float,
-    length: float,
-    per_unit: float,
-    jet: Jet,
-) -> float:
-    """Newton's method for Σψ = 0, a sum that falls with c; bisection where it strays."""
-    low, high = -math.inf, math.inf
-    c = start
-    reach = length  # how far to step while one side of the root is not known yet
-    per_length = 1.0 / length
-    for _ in range(2000):
-        x = _sums(offset_x, variance_x, count_x, c + delta, per_length, per_unit, jet)
-        y = _sums(offset_y, variance_y, count_y, c, per_length, per_unit, jet)
-        psi, slope = x[0] + y[0] + at_infinity, x[2] + y[2]
-        if psi == 0.0:
-            return c
-        low, high = (c, high) if psi > 0.0 else (low, c)
-        following = c + length * psi / slope if slope > 0.0 else math.nan
-        step = abs(following - c)
-        if step <= 1e-7 * length:  # the error of a Newton step is its square
-            return following
-        # a step that is no number, leaves the bracket or is longer than ψ is wide is not taken
-        if not (low < following < high) or step > 4.0 * reach:
-            if math.isinf(low) or math.isinf(high):
-                following = c + (reach if psi > 0.0 else -reach)
-                reach *= 2.0
-            else:
-                following = 0.5 * (low + high)
-                if not low < following < high:
-                    return following
-        c = following
-    return c
+    center: float,
+    excess: float,
+    form: Form,
+    fixed: bool,
+    clusters: tuple[float, float, float, float, float, float, float, float],
+) -> tuple[float, float, float, float, float]:
+    """D, its standard error, degrees of freedom, and z and γ under relabelling, of (x − delta, y).
+
+    Var D = N² (b² Vx/n + a² Vy/m) / (n a + m b)²: the centre moves with the data too. The slopes a
+    and b of samples that lie far apart say nothing about that centre, since it is in the gap; so
+    they are taken with the ``excess`` of the separation removed.
+    """
+    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y = clusters
+    n, m = x.size, y.size
+    total = n + m
+    mean_x, variance_x, slope_x, squares_x, cubes_x = means_of(x, center + delta, form)
+    mean_y, variance_y, slope_y, squares_y, cubes_y = means_of(y, center, form)
+    weight_x = weight_y = 1.0
+    if not fixed:
+        if excess != 0.0:
+            nearer = center_of(x, y, delta + excess, center - excess * n / total, form, ROUGH)
+            slope_x = means_of(x, nearer + delta + excess, form)[2]
+            slope_y = means_of(y, nearer, form)[2]
+        slopes = n * slope_x + m * slope_y
+        if slopes > 0.0:
+            weight_x, weight_y = total * slope_y / slopes, total * slope_x / slopes
+    part_x = weight_x * weight_x * variance_x * inflation_x / n
+    part_y = weight_y * weight_y * variance_y * inflation_y / m
+    df = satterthwaite(part_x, part_y, df_x, df_y)
+
+    # the moments of the pooled ψ, and with them those of D under relabelling
+    mean = (n * mean_x + m * mean_y) / total
+    square = (squares_x + squares_y) / total
+    pooled = square - mean * mean
+    z = 0.0
+    if pooled > NO_SPREAD * form.limit * form.limit:
+        cube = (cubes_x + cubes_y) / total
+        if math.isnan(skewness):
+            third = cube - 3.0 * mean * square + 2.0 * mean * mean * mean
+            skewness = relabelled_skewness(third / pooled**1.5, n, m)
+        spread = pooled * total / (total - 1.0) * (1.0 / n + 1.0 / m) * relabelling
+        z = (mean_x - mean_y) / math.sqrt(spread)
+    if math.isnan(skewness):
+        skewness = 0.0
+    length = form.length
+    error = length * math.sqrt(part_x + part_y)
+    return length * (mean_x - mean_y), error, df, z, skewness
 
 
-def two_sided_pvalue(t: float, df: float) -> float:
-    """P(|T| ≥ |t|) for Student's t; 0 for t = ±inf."""
-    return 2.0 * _upper_tail(abs(t), df)
-
-
-def pvalue(t: float, df: float, alternative: str) -> float:
-    """The p-value in SciPy's words: "greater" asks whether x is larger."""
-    if math.isnan(t):
-        return math.nan
-    if alternative == "two-sided":
-        return two_sided_pvalue(t, df)
-    return _upper_tail(t if alternative == "greater" else -t, df)
-
-
-def _upper_tail(t: float, df: float) -> float:
-    from scipy.special import ndtr, stdtr
-
-    if math.isinf(t):
-        return 0.0 if t > 0.0 else 1.0
-    return float(ndtr(-t) if math.isinf(df) else stdtr(df, -t))
-
-
-def critical(level: float, df: float) -> float:
-    """The t that a share ``level`` of Student's t lies below."""
-    from scipy.special import ndtri, stdtrit
-
-    return float(ndtri(level) if math.isinf(df) else stdtrit(df, level))
-
-
-def tail_share(confidence_level: float, alternative: str) -> float:
-    """What an interval leaves out at each of its finite ends."""
-    if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level!r}")
-    out = 1.0 - confidence_level
-    return 0.5 * out if alternative == "two-sided" else out
+NO_SPREAD = 1e-14
+"""A variance of the pooled ψ, in squares of its limit, that is only rounding."""
 
 
 def statistic_interval(
@@ -361,31 +245,48 @@ def shift_interval(
     of_x, of_y = pair.sums(test.center)
     share_of_x = pair.x.size * of_x.slope
     share_of_x /= max(share_of_x + pair.y.size * of_y.slope, 1e-300)
+    limit = critical(1.0 - share, math.inf)
 
     def beyond(delta: float, side: float) -> float:
-        """t − side·critical, which falls with delta: 0 at the lower (1) or upper end (−1)."""
+        """A normal score minus its limit, which falls with delta: 0 at the lower (1) or upper end.
+
+        The score of the one-sided p-value: −Φ⁻¹(upper) for the lower end, Φ⁻¹(lower) for the other.
+        """
         at = pair.test(delta, test.center - share_of_x * delta)
-        if math.isnan(at.t) or math.isnan(at.df):
-            return math.copysign(FAR_OUT, at.statistic)
-        return max(-FAR_OUT, min(FAR_OUT, at.t - side * critical(1.0 - share, at.df)))
+        return _score(at, side) - side * limit
 
     slope, length = 0.5 * (of_x.slope + of_y.slope), pair.witness.length
-    limit = critical(1.0 - share, test.df)
     # half the interval to expect: the standard error of the shift by the slope of D in δ
-    width = abs(limit) * test.standard_error / slope if slope > 0.0 else length
+    width = critical(1.0 - share, test.df) * test.standard_error
+    width = abs(width) / slope if slope > 0.0 else length
     width = min(max(width, 1e-6 * length), 1e3 * length)
-    rejected = pvalue(test.t, test.df, alternative) < 1.0 - confidence_level
+    tails = test.tails()
+    rejected = tails.pvalue(alternative) < 1.0 - confidence_level
     ends = []
     for side in (1.0, -1.0):
         # whether 0 lies beyond this end is for the reported p-value to say
         zero_beyond = rejected and (alternative != "two-sided" or test.t * side > 0.0)
-        at_zero = math.copysign(test.t - side * limit, side if zero_beyond else -side)
+        at_zero = abs(_score(test, side) - side * limit)
+        at_zero = math.copysign(at_zero, side if zero_beyond else -side)
         known = ((middle, -side * limit), (0.0, at_zero))
         ends.append(_end(lambda d, s=side: beyond(d, s), known, width))  # type: ignore[misc]
     return _opened(ends[0], ends[1], alternative)
 
 
-FAR_OUT = 1e6
+def _score(test: Studentized, side: float) -> float:
+    """The normal score of a one-sided p-value: falls as x moves down, on either side."""
+    from scipy.special import ndtri
+
+    tails = test.tails()
+    if math.isnan(tails.upper):
+        return math.copysign(FAR_OUT, test.statistic)
+    score = -ndtri(tails.upper) if side > 0.0 else ndtri(tails.lower)
+    return max(-FAR_OUT, min(FAR_OUT, float(score)))
+
+
+FAR_OUT = 40.0
+"""A score that no p-value of a double reaches."""
+
 DOUBLINGS = 42
 """Of the expected half width, after which an end is at infinity: doubles get coarse there."""
 

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.compiled import WORTH_THREADS, compiled, spread
-from dkmd.inference import NOTHING, Pair, Side, Studentized, m_center
+from dkmd.inference import Pair, Studentized
+from dkmd.sides import NOTHING, Side, m_center
 from dkmd.sources.arrays import Array
 from dkmd.table import Jet, jet_at
 from dkmd.witness import Witness
@@ -52,23 +53,29 @@ def permutation_pvalue(pair: Pair, test: Studentized, alternative: str, method: 
     counts, n, m = _thinned(counts, n, m)
     resamples = int(method.n_resamples)
     relabellings = math.comb(n + m, n) if n + m <= 40 else math.inf
-    if relabellings <= resamples:
+    complete = relabellings <= resamples
+    if complete:
         sums = _every_relabelling(counts, means, n)
-        values = _studentized(sums, counts @ means, n, m, pair.fixed)
-        return as_extreme(values, test.t, alternative) / relabellings
-    sums = relabelled_sums(counts, means, n, resamples, generator_of(method))
+    else:
+        sums = relabelled_sums(counts, means, n, resamples, generator_of(method))
     values = _studentized(sums, counts @ means, n, m, pair.fixed)
-    return (as_extreme(values, test.t, alternative) + 1) / (resamples + 1)
+    return extreme_share(values, test.t, alternative, complete)
 
 
-def as_extreme(values: Array, observed: float, alternative: str) -> int:
-    """How many values are at least as extreme as the observed one, ties included."""
-    if alternative == "two-sided":
-        values, observed = np.abs(values), abs(observed)
-    elif alternative == "less":
-        values, observed = -values, -observed
+def extreme_share(values: Array, observed: float, alternative: str, complete: bool) -> float:
+    """The p-value among relabellings, ties included; a sample of them counts the observed one too.
+
+    The two-sided one is twice the smaller of the one-sided ones, as in ``tails``: with atoms and
+    unequal sizes the two tails have little in common.
+    """
     slack = TIE * abs(observed) if math.isfinite(observed) else 0.0
-    return int(np.count_nonzero(values >= observed - slack))
+    above = int(np.count_nonzero(values >= observed - slack))
+    below = int(np.count_nonzero(values <= observed + slack))
+    extra = 0 if complete else 1
+    shares = [(count + extra) / (values.size + extra) for count in (above, below)]
+    if alternative == "two-sided":
+        return min(1.0, 2.0 * min(shares))
+    return shares[0] if alternative == "greater" else shares[1]
 
 
 def relabelled_sums(

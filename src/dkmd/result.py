@@ -14,16 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.inference import (
-    Pair,
-    Studentized,
-    pvalue,
-    shift_interval,
-    statistic_interval,
-    tail_share,
-)
+from dkmd.direct import FINE, Numbers
+from dkmd.inference import Pair, Studentized, shift_interval, statistic_interval
 from dkmd.peers import direction_in_words
 from dkmd.resampling import Bootstrap
+from dkmd.tails import tail_share
 from dkmd.witness import Witness
 
 
@@ -46,6 +41,7 @@ class ExactOutcome:
     alternative: str
     robust_scale: float
     bootstrap: Bootstrap | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def statistic(self) -> float:
@@ -78,8 +74,7 @@ class ExactOutcome:
 
     def pvalue_beyond(self, delta: float, alternative: str) -> float:
         """The p-value of the test of (x − delta, y): "greater" asks if the shift is above delta."""
-        at = self.pair.test(delta, self.test.center)
-        return pvalue(at.t, at.df, alternative)
+        return self.pair.test(delta, self.test.center).pvalue(alternative)
 
     def equivalence(self, low: float, high: float) -> float:
         """The p-value of the null that the shift lies outside (low, high): two one-sided tests."""
@@ -96,6 +91,7 @@ class RiemannOutcome:
     witness: Witness
     alternative: str
     df: float = math.inf
+    notes: tuple[str, ...] = ()
 
     @property
     def shift(self) -> float:
@@ -119,6 +115,56 @@ NO_INTERVAL = (
 
 
 @dataclass(frozen=True)
+class LimitOutcome:
+    """A test where half of all values or more are at one infinity: their shares are compared.
+
+    The shift is ±inf where the centre of one side alone is infinite, else it is not defined.
+    """
+
+    statistic: float
+    test: Studentized  # of the shares
+    shares: tuple[float, float]  # of x and of y at that infinity
+    where: float  # inf or −inf
+    shift: float
+    alternative: str
+    notes: tuple[str, ...] = ()
+    witness: Witness | None = None
+
+    @property
+    def pvalue(self) -> float:
+        """Of the alternative that was asked for."""
+        return self.test.pvalue(self.alternative)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return self.test.df
+
+    @property
+    def standard_error(self) -> float:
+        """Of the statistic."""
+        t = self.test.t
+        return self.statistic / t if t else math.nan
+
+    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Not known: the statistic is a limit."""
+        tail_share(confidence_level, self.alternative)
+        return math.nan, math.nan
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Everything where the shares may be equal, else the infinity that x moved to."""
+        tail_share(confidence_level, self.alternative)
+        if self.pvalue >= 1.0 - confidence_level:
+            return -math.inf, math.inf
+        end = math.copysign(math.inf, self.statistic)
+        return end, end
+
+    def pvalue_beyond(self, delta: float, alternative: str) -> float:
+        """The p-value of "more of x is there": a shift to infinity is beyond any finite one."""
+        return self.test.pvalue(alternative)
+
+
+@dataclass(frozen=True)
 class NoOutcome:
     """What cannot be compared: every number is NaN."""
 
@@ -129,6 +175,7 @@ class NoOutcome:
     standard_error: float = math.nan
     shift: float = math.nan
     witness: Witness | None = None
+    notes: tuple[str, ...] = ()
 
     def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
         """NaN, after the level is checked."""
@@ -140,8 +187,94 @@ class NoOutcome:
         return self.statistic_interval(confidence_level)
 
 
-Outcome = ExactOutcome | RiemannOutcome | NoOutcome
+Outcome = ExactOutcome | RiemannOutcome | LimitOutcome | NoOutcome
 """One comparison of two samples."""
+
+
+class Rows:
+    """Outcomes in the shape of an array: all made, or made when one is asked for."""
+
+    def __init__(self, numbers: Numbers, pvalues: npt.NDArray[Any], make: Make) -> None:
+        fine = numbers.state == FINE
+        self._made: list[Outcome | None] = [None if known else make(i) for i, known in enumerate(fine)]
+        self._make = make
+        self._known = {
+            "statistic": numbers.statistic, "pvalue": pvalues, "df": numbers.df,
+            "standard_error": numbers.standard_error, "shift": numbers.shift,
+        }  # fmt: skip
+        self._widths, self._centers = numbers.width, numbers.center
+        self.shape: tuple[int, ...] = (fine.size,)
+
+    @classmethod
+    def of(cls, outcomes: list[Outcome]) -> Rows:
+        """Outcomes that were made already."""
+        rows = cls.__new__(cls)
+        rows._made = list(outcomes)
+        rows._make = outcomes.__getitem__
+        rows._known = {}
+        rows.shape = (len(outcomes),)
+        return rows
+
+    def shaped(self, shape: tuple[int, ...]) -> Rows:
+        """The same in another shape."""
+        self.shape = shape
+        return self
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (self._at(i) for i in range(len(self._made)))
+
+    def _at(self, i: int) -> Outcome:
+        made = self._made[i]
+        if made is None:
+            made = self._made[i] = self._make(i)
+        return made
+
+    def each(self, name: str) -> Any:
+        """One number of every outcome, in the shape of the array; a float for a single one."""
+        known = self._known.get(name)
+        values = np.array(
+            [
+                getattr(outcome, name) if outcome is not None or known is None else known[i]
+                for i, outcome in enumerate(self._made if known is not None else self)
+            ],
+            dtype=np.float64,
+        ).reshape(self.shape)
+        return float(values[()]) if values.ndim == 0 else values
+
+    def witnesses(self) -> Any:
+        """The ψ of every outcome; None where nothing could be compared."""
+        shaped = np.empty(self.shape, dtype=object)
+        flat = shaped.reshape(-1)
+        for i, made in enumerate(self._made):
+            if made is not None or not self._known:
+                flat[i] = self._at(i).witness
+            else:
+                width, center = float(self._widths[i]), float(self._centers[i])
+                flat[i] = Witness(width, width, center)
+        return shaped[()]
+
+    def notes(self) -> list[str]:
+        """What to watch out for, each note once; rows that compiled code compared have none."""
+        made = (o for o in self._made if o is not None)
+        return list(dict.fromkeys(note for outcome in made for note in outcome.notes))
+
+    def only(self) -> Outcome:
+        """The one outcome there is."""
+        if self.shape:
+            raise ValueError(
+                f"this result holds {len(self._made)} comparisons (shape {self.shape}), one is "
+                "needed"
+            )
+        return self._at(0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"outcomes": list(self), "shape": self.shape}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(Rows.of(state["outcomes"]).shaped(state["shape"]).__dict__)
+
+
+Make = Callable[[int], Outcome]
 
 
 class DkmdResult:
@@ -164,50 +297,52 @@ class DkmdResult:
         The ψ that was used, centre included; None where nothing could be compared.
     """
 
-    def __init__(
-        self, outcomes: npt.NDArray[Any], on_logs: Callable[[], DkmdResult] | None = None
-    ) -> None:
-        self._outcomes = outcomes
+    def __init__(self, rows: Rows, on_logs: Callable[[], DkmdResult] | None = None) -> None:
+        self._rows = rows
         self._on_logs = on_logs
+        self._logs: DkmdResult | None = None
 
     @property
     def statistic(self) -> Any:
         """mean ψ(x) − mean ψ(y)."""
-        return self._each(lambda o: o.statistic)
+        return self._rows.each("statistic")
 
     @property
     def pvalue(self) -> Any:
         """The p-value of the alternative that was asked for."""
-        return self._each(lambda o: o.pvalue)
+        return self._rows.each("pvalue")
 
     @property
     def df(self) -> Any:
         """Degrees of freedom."""
-        return self._each(lambda o: o.df)
+        return self._rows.each("df")
 
     @property
     def standard_error(self) -> Any:
         """Of the statistic."""
-        return self._each(lambda o: o.standard_error)
+        return self._rows.each("standard_error")
 
     @property
     def shift(self) -> Any:
         """M-centre of x − M-centre of y, in data units."""
-        return self._each(lambda o: o.shift)
+        return self._rows.each("shift")
 
     @property
     def direction(self) -> Any:
         """The sign of the statistic in words."""
-        words = [direction_in_words(o.statistic) for o in self._outcomes.reshape(-1)]
-        shaped = np.array(words, dtype=object).reshape(self._outcomes.shape)
-        return shaped[()]
+        statistics = np.asarray(self.statistic)
+        words = [direction_in_words(float(value)) for value in statistics.reshape(-1)]
+        return np.array(words, dtype=object).reshape(statistics.shape)[()]
 
     @property
     def witness(self) -> Any:
         """The ψ that was used."""
-        shaped = np.empty(self._outcomes.shape, dtype=object)
-        shaped.reshape(-1)[:] = [o.witness for o in self._outcomes.reshape(-1)]
-        return shaped[()]
+        return self._rows.witnesses()
+
+    @property
+    def notes(self) -> list[str]:
+        """What to watch out for: what ``dkmd_2samp`` warns of."""
+        return self._rows.notes()
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """An interval of the statistic: D ± t·se, or the bootstrap's; one-sided like the test."""
@@ -222,37 +357,34 @@ class DkmdResult:
 
     def on_logs(self) -> DkmdResult:
         """The same comparison of the logarithms: its shift is a change by a factor e^shift."""
-        if self._on_logs is None:
-            raise ValueError(
-                "percentages are worked out on the logarithms of the data, and a summary does not "
-                "hold the data: compare summaries of logarithms instead"
-            )
-        return self._on_logs()
+        if self._logs is None:
+            if self._on_logs is None:
+                raise ValueError(
+                    "percentages are worked out on the logarithms of the data, and a summary does "
+                    "not hold the data: compare summaries of logarithms instead"
+                )
+            self._logs = self._on_logs()
+        return self._logs
 
     def with_logs(self, on_logs: Callable[[], DkmdResult]) -> DkmdResult:
         """The same result with a way to compare the logarithms."""
-        return DkmdResult(self._outcomes, on_logs)
+        return DkmdResult(self._rows, on_logs)
 
     def __getstate__(self) -> dict[str, Any]:
         """A way to compare the logarithms cannot be pickled: what it finds is."""
         logs = None
-        if self._on_logs is not None:
+        if self._logs is not None or self._on_logs is not None:
             with suppress(ValueError):
-                logs = self._on_logs()._outcomes
-        return {"outcomes": self._outcomes, "logs": logs}
+                logs = self.on_logs()
+        return {"rows": self._rows, "logs": logs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._outcomes, logs = state["outcomes"], state["logs"]
-        self._on_logs = None if logs is None else lambda: DkmdResult(logs)
+        self._rows, self._logs = state["rows"], state["logs"]
+        self._on_logs = None
 
     def outcome(self) -> Any:
         """The one comparison this result holds."""
-        if self._outcomes.ndim:
-            raise ValueError(
-                f"this result holds {self._outcomes.size} comparisons (shape "
-                f"{self._outcomes.shape}), one is needed"
-            )
-        return self._outcomes[()]
+        return self._rows.only()
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.statistic, self.pvalue))
@@ -265,20 +397,15 @@ class DkmdResult:
 
     def __repr__(self) -> str:
         shown = [f"statistic={self.statistic!r}", f"pvalue={self.pvalue!r}"]
-        if not any(isinstance(o, RiemannOutcome) for o in self._outcomes.reshape(-1)):
+        with suppress(AttributeError):  # the Riemann estimator has no shift
             shown.append(f"shift={self.shift!r}")
         shown.append(f"direction={self.direction!r}")
         return f"DkmdResult({', '.join(shown)})"
 
-    def _each(self, number: Callable[[Any], float]) -> Any:
-        values = [number(o) for o in self._outcomes.reshape(-1)]
-        shaped = np.array(values, dtype=np.float64).reshape(self._outcomes.shape)
-        return float(shaped[()]) if shaped.ndim == 0 else shaped
-
     def _interval(self, ends: Callable[[Any], tuple[float, float]]) -> ConfidenceInterval:
-        pairs = [ends(o) for o in self._outcomes.reshape(-1)]
+        pairs = [ends(o) for o in self._rows]
         low, high = (
-            np.array([p[i] for p in pairs], dtype=np.float64).reshape(self._outcomes.shape)
+            np.array([p[i] for p in pairs], dtype=np.float64).reshape(self._rows.shape)
             for i in (0, 1)
         )
         if low.ndim == 0:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.inference import pvalue
-from dkmd.resampling import as_extreme, generator_of, relabelled_sums
+from dkmd.resampling import extreme_share, generator_of, relabelled_sums
 from dkmd.result import RiemannOutcome
 from dkmd.riemann import riemann_witness
+from dkmd.tails import student_tails
 from dkmd.witness import Witness
 
 DOMINATES = 0.02
@@ -38,12 +38,12 @@ def riemann_outcome(
     dominated = total > 0.0 and float(np.max(around**2)) > DOMINATES * total
     if method is None and not dominated:
         t = statistic / standard_error if standard_error > 0.0 else math.nan
-        probability = pvalue(t, math.inf, alternative)
+        probability = float(student_tails(t, math.inf).pvalue(alternative))
     else:
         resamples = DEFAULT_RESAMPLES if method is None else int(method.n_resamples)
         rng = np.random.default_rng(0) if method is None else generator_of(method)
         once = np.ones(n + m, dtype=np.int64)
         sums = relabelled_sums(once, around[:, None], n, resamples, rng)[:, 0]
         values = sums / n + sums / m  # the rest sums to minus that: ``around`` sums to 0
-        probability = (as_extreme(values, statistic, alternative) + 1) / (resamples + 1)
+        probability = extreme_share(values, statistic, alternative, complete=False)
     return RiemannOutcome(statistic, probability, standard_error, witness, alternative)

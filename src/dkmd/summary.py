@@ -227,13 +227,31 @@ class Summary:
 
         Bins that hold one value, two values or ties give them back exactly.
         """
+        offset, weights, _ = self._spread_out()
+        return Points(self.grid.center + offset, weights)
+
+    def _spread_out(self) -> Atoms:
+        """``points`` as offsets from the grid's centre, and which of them are ties."""
         offset, variance, count = self.moments()
         copies = np.minimum(np.where(variance > 0.0, count, 1.0), 8.0).astype(np.int64)
         which = np.repeat(np.arange(copies.size), copies)
         rank = np.arange(which.size) - np.repeat(np.cumsum(copies) - copies, copies)
         step = np.sqrt(12.0 * variance / np.maximum(copies * copies - 1, 1))
         at = offset[which] + step[which] * (rank - 0.5 * (copies[which] - 1))
-        return Points(self.grid.center + at, (count / copies)[which])
+        return Atoms(at, (count / copies)[which], (variance[which] == 0.0).astype(np.float64))
+
+    def atoms(self) -> Atoms:
+        """``all_points`` in order, as offsets from the grid's centre."""
+        offset, weights, tied = self._spread_out()
+        if offset.size:
+            center = self.grid.center
+            offset = np.clip(offset, self.minimum - center, self.maximum - center)
+        offset = np.concatenate([[-math.inf], offset, [math.inf]])
+        weights = np.concatenate([[self.minus_inf], weights, [self.plus_inf]])
+        tied = np.concatenate([[1.0], tied, [1.0]])
+        kept = np.argsort(offset, kind="stable")
+        kept = kept[weights[kept] > 0.0]
+        return Atoms(offset[kept], weights[kept], tied[kept])
 
     def save(self, path: Any) -> None:
         """Write a file that ``Summary.load`` reads on any machine; replaces it in one step."""
@@ -316,6 +334,14 @@ class Moments(NamedTuple):
     offset: Array
     variance: Array
     counts: Array
+
+
+class Atoms(NamedTuple):
+    """Weighted points as offsets from an origin; ``tied`` is 1 where a point stands for ties."""
+
+    offset: Array
+    weights: Array
+    tied: Array
 
 
 class Points(NamedTuple):

@@ -83,7 +83,7 @@ def plan(
 
 def _shift(text: str, summary: Summary) -> float:
     """A shift in data units: as it is, in percent of the median or in robust scales."""
-    from dkmd.scale import fitted_scale
+    from dkmd.scale import median_and_spread
 
     number, factor = text, 1.0
     if text.endswith("%"):
@@ -91,7 +91,7 @@ def _shift(text: str, summary: Summary) -> float:
             raise ValueError(f"--shift {text}: a percentage needs values above 0 only")
         number, factor = text[:-1], summary.median() / 100.0
     elif text.endswith("sd"):
-        number, factor = text[:-2], fitted_scale(summary, "robust").robust
+        number, factor = text[:-2], median_and_spread(summary)[1]
     try:
         return float(number) * factor
     except ValueError:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dkmd.inference import Side
+from dkmd.sides import Side
 from dkmd.result import ExactOutcome
 from dkmd.sources.arrays import Array
 

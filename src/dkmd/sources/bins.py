@@ -160,10 +160,14 @@ def logarithms_of_columns(wide: Any, below: Mapping[str, float]) -> Any:
     return wide.mutate(**columns) if columns else wide
 
 
-def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, float]]) -> Any:
+def group_moments(
+    table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]
+) -> Any:
     """Sums over groups of repeated measurements: one row per sample, whatever their number.
 
-    s is a group's Σ(ψ − pivot), q its Σ(ψ − pivot)², n its size. ψ has a closed form for
+    ``samples`` holds the key, a pivot and the size of each. s is a group's Σ(ψ − pivot), q its
+    Σ(ψ − pivot)², n its size, and "rest" divides by the square of all other values' number, as the
+    jackknife does; a group that has all values has no rest. ψ has a closed form for
     σ = τ = w, t = (x − c)/w: ψ = ±2w·(A·(e + 1/e) − e·π/2) with e = exp(−|t|) and A = arctan e.
     """
     import ibis
@@ -181,8 +185,12 @@ def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, floa
     groups = rows.group_by([SAMPLE, GROUP]).aggregate(
         n=rows.count().cast("float64"), mean=rows.psi.mean(), variance=rows.psi.var(how="pop")
     )
-    pivot = ibis.cases(*((groups[SAMPLE] == key, exactly(at)) for key, at in pivots))
-    groups = groups.mutate(away=groups["mean"] - pivot)
+    pivot = ibis.cases(*((groups[SAMPLE] == key, exactly(at)) for key, at, _ in samples))
+    size = ibis.cases(*((groups[SAMPLE] == key, exactly(all_)) for key, _, all_ in samples))
+    groups = groups.mutate(
+        away=groups["mean"] - pivot,
+        rest=ibis.greatest(size - groups.n, exactly(0.5)),
+    )
     groups = groups.mutate(
         s=groups.n * groups.away,
         q=groups.n * (groups["variance"] + groups.away * groups.away),
@@ -198,6 +206,13 @@ def group_moments(table: Any, witness: Witness, pivots: Sequence[tuple[Any, floa
         nn=(groups.n * groups.n).sum(),
         ss=(groups.s * groups.s).sum(),
         sn=(groups.s * groups.n).sum(),
+        sss=(groups.s * groups.s * groups.s).sum(),
+        ssn=(groups.s * groups.s * groups.n).sum(),
+        snn=(groups.s * groups.n * groups.n).sum(),
+        nnn=(groups.n * groups.n * groups.n).sum(),
+        ss_rest=(groups.s * groups.s / (groups.rest * groups.rest)).sum(),
+        sn_rest=(groups.s * groups.n / (groups.rest * groups.rest)).sum(),
+        nn_rest=(groups.n * groups.n / (groups.rest * groups.rest)).sum(),
     )
 
 

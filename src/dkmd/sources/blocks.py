@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.grid import FIT_SIZE, Grid
-from dkmd.groups import design_effect_of
+from dkmd.groups import GroupSums
 from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import Frame, as_numbers, kind_of, level_order, no_such_column
@@ -145,7 +145,7 @@ class BlockScan:
         self._grouped = grouped
         self._planned: dict[str, Grid] = {}
         self._found: dict[tuple[str, Grid, float | None], Summary] = {}
-        self._effects: dict[tuple[Witness, bool], list[GroupSums]] = {}
+        self._by_group: dict[tuple[Witness, bool], list[LabelledSums]] = {}
 
     def samples(self) -> dict[str, Data]:
         """Each sample as data to compare; some values of each are looked at now."""
@@ -160,7 +160,7 @@ class BlockScan:
                 preview,
                 partial(self.summary, name),
                 None,
-                partial(self.effect, name) if self._grouped else None,
+                partial(self.grouped, name) if self._grouped else None,
                 self,
             )
             for name, preview in zip(self._names, previews, strict=True)
@@ -188,12 +188,12 @@ class BlockScan:
                     self._found[each, on, logs] = summary
         return self._found[name, grid, logs]
 
-    def effect(self, name: str, witness: Witness, logs: bool) -> tuple[float, int]:
-        """The design effect of a sample's groups, and their number."""
-        if (witness, logs) not in self._effects:
+    def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
+        """The sums over a sample's groups."""
+        if (witness, logs) not in self._by_group:
             task = partial(_group_sums, read=self._read, witness=witness, logs=logs)
-            self._effects[witness, logs] = self._reduced(task)
-        return self._effects[witness, logs][self._names.index(name)].design_effect()
+            self._by_group[witness, logs] = self._reduced(task)
+        return self._by_group[witness, logs][self._names.index(name)].over_groups()
 
     def _compute(self, tasks: Sequence[Callable[[Any], Any]]) -> tuple[Any, ...]:
         """One task a block."""
@@ -217,7 +217,7 @@ class BlockScan:
 
 
 @dataclass(frozen=True)
-class GroupSums:
+class LabelledSums:
     """Per group of repeated measurements: how many values, Σψ and Σψ²."""
 
     labels: Labels
@@ -226,7 +226,7 @@ class GroupSums:
     squares: Array
 
     @classmethod
-    def of(cls, part: Part, witness: Witness, logs: bool) -> GroupSums:
+    def of(cls, part: Part, witness: Witness, logs: bool) -> LabelledSums:
         """The sums of one block."""
         assert part.groups is not None
         known = ~np.isnan(part.values)
@@ -236,24 +236,20 @@ class GroupSums:
         sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
         return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
 
-    def add(self, other: GroupSums) -> GroupSums:
+    def add(self, other: LabelledSums) -> LabelledSums:
         """The sums of two blocks."""
         labels, cell = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
         both = zip(self._sums, other._sums, strict=True)
         sums = (np.bincount(cell, np.concatenate(pair), labels.size) for pair in both)
-        return GroupSums(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
+        return LabelledSums(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
 
     @property
     def _sums(self) -> tuple[Array, Array, Array]:
         return self.count, self.sums, self.squares
 
-    def design_effect(self) -> tuple[float, int]:
-        """By what the groups multiply the variance, and their number."""
-        size = float(self.count.sum())
-        mean = float(self.sums.sum()) / size if size else 0.0
-        around = self.sums - self.count * mean
-        within = float(self.squares.sum()) - size * mean * mean
-        return design_effect_of(float(around @ around), within, size, self.labels.size)
+    def over_groups(self) -> GroupSums:
+        """The same without labels: what a test needs."""
+        return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
 
 
 def _read_one(block: Any, *, name: str) -> list[Part]:
@@ -305,9 +301,9 @@ def _chosen(values: Array, logs: float | None) -> Array:
     return values if logs is None else logs_below(values, logs)
 
 
-def _group_sums(block: Any, *, read: Reader, witness: Witness, logs: bool) -> list[GroupSums]:
+def _group_sums(block: Any, *, read: Reader, witness: Witness, logs: bool) -> list[LabelledSums]:
     """The sums per group of each sample of a block."""
-    return [GroupSums.of(part, witness, logs) for part in read(block)]
+    return [LabelledSums.of(part, witness, logs) for part in read(block)]
 
 
 def _merged(several: Sequence[Sequence[Any]]) -> list[Any]:
@@ -319,7 +315,7 @@ def _added(parts: Sequence[Any]) -> Any:
     first = parts[0]
     if first is None:
         return None
-    if isinstance(first, GroupSums):
+    if isinstance(first, LabelledSums):
         for part in parts[1:]:
             first = first.add(part)
         return first

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dkmd.grid import Grid
-from dkmd.groups import design_effect_of
-from dkmd.inference import Side, side_sums
+from dkmd.groups import GroupSums
+from dkmd.sides import Side, side_sums
 from dkmd.logarithms import log_grid, log_summaries
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import (
@@ -541,7 +541,7 @@ class Scan:
         self._found: dict[tuple[str, Grid, float | None], Summary | EngineError] = {}
         self._lowests: dict[str, float] = {}
         self._to_come: dict[str, Wanted | None] = {}
-        self._effects: dict[tuple[str, Witness, bool], tuple[float, int]] = {}
+        self._by_group: dict[tuple[str, Witness, bool], GroupSums] = {}
         self.absent: Callable[[str], ValueError] | None = None
         """What is wrong where a sample has no row at all; None where that is no error."""
 
@@ -555,14 +555,14 @@ class Scan:
         def summarize(grid: Grid, logs: float | None) -> Summary:
             return self.summary(name, grid, logs)
 
-        def effect(witness: Witness, logs: bool) -> tuple[float, int]:
-            return self.effect(name, witness, logs)
+        def grouped(witness: Witness, logs: bool) -> GroupSums:
+            return self.grouped(name, witness, logs)
 
         return Streamed(
             self._previews[name],
             summarize,
             grid,
-            effect if self._groups is not None else None,
+            grouped if self._groups is not None else None,
             self,
         )
 
@@ -667,30 +667,31 @@ class Scan:
         seen = seen[np.isfinite(seen)]
         return float(seen.min()) if seen.size else math.inf
 
-    def effect(self, name: str, witness: Witness, logs: bool) -> tuple[float, int]:
-        """The design effect of a sample's groups, and their number."""
-        if (name, witness, logs) not in self._effects:
-            self._query_effects(self._home[name], witness, logs)
-        return self._effects[name, witness, logs]
+    def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
+        """The sums over a sample's groups."""
+        if (name, witness, logs) not in self._by_group:
+            self._query_groups(self._home[name], witness, logs)
+        return self._by_group[name, witness, logs]
 
-    def _query_effects(self, at: int, witness: Witness, logs: bool) -> None:
+    def _query_groups(self, at: int, witness: Witness, logs: bool) -> None:
         table, names = self._tables[at]
         kind = table[SAMPLE].type()
         pivots = {text: self._mean_psi(name, witness, logs) for text, name in names.items()}
-        literals = {text: _literal(kind, text) for text in pivots}
+        parts = [
+            (_literal(kind, text), pivots[text], float(self._size(name)))
+            for text, name in names.items()
+        ]
         table = logarithms(table) if logs else table
-        moments = group_moments(table, witness, [(literals[t], at) for t, at in pivots.items()])
-        rows = _by_sample(self._engine.run(moments))
+        rows = _by_sample(self._engine.run(group_moments(table, witness, parts)))
         for text, name in names.items():
             if text not in rows:
-                self._effects[name, witness, logs] = (math.nan, 0)
-                continue
+                raise ValueError(f"{name} has no rows to compare")
             sums = {key: float(column[0]) for key, column in rows[text].items() if key != SAMPLE}
             if sums["n"] != self._size(name):
                 raise EngineError("the data changed between two queries: ask again")
             if sums["unlabelled"]:
                 raise ValueError(f"column {self._groups!r}: some group labels are missing")
-            self._effects[name, witness, logs] = _design_effect(sums)
+            self._by_group[name, witness, logs] = _group_sums(sums, pivots[text])
 
     def _mean_psi(self, name: str, witness: Witness, logs: bool) -> float:
         """The mean of ψ by the bins: sums of what is left are small and lose no digits."""
@@ -785,12 +786,19 @@ NO_ROWS: Columns = {
 }  # fmt: skip
 
 
-def _design_effect(m: Mapping[str, float]) -> tuple[float, int]:
-    """From the sums of ``group_moments``, whose pivot need not be the mean exactly."""
-    n, rest = m["n"], m["s"] / m["n"]
-    between = m["ss"] - 2.0 * rest * m["sn"] + rest * rest * m["nn"]
-    within = m["q"] - n * rest**2
-    return design_effect_of(between, within, n, int(m["groups"]))
+def _group_sums(row: Mapping[str, float], pivot: float) -> GroupSums:
+    """The sums of ``group_moments`` for one sample."""
+    return GroupSums(
+        groups=int(row["groups"]),
+        size=row["n"],
+        psi=row["s"],
+        squares=row["q"],
+        sizes=row["nn"],
+        left_out=(row["ss_rest"], row["sn_rest"], row["nn_rest"]),
+        sums=(row["ss"], row["sn"], row["sss"]),
+        mixed=(row["ssn"], row["snn"], row["nnn"]),
+        pivot=pivot,
+    )
 
 
 def _is_stored(table: Any) -> bool:

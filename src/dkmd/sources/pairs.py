@@ -1,7 +1,7 @@
 """Two sides on one grid: what they need in common before they can be compared.
 
 Held, streamed or stored, both become Summaries of a grid that suits them; in an engine, groups of
-repeated measurements become design effects.
+repeated measurements become sums over groups.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from dkmd.grid import UNITS_PER_SCALE, Grid
-from dkmd.groups import design_effect
+from dkmd.groups import GroupSums
 from dkmd.scale import median_and_spread
 from dkmd.sources.arrays import Array
 from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
 from dkmd.summary import Summary
 from dkmd.witness import Witness
 
-Effect = Callable[[Witness], tuple[float, int]]
+Grouped = Callable[[Witness], GroupSums]
+"""What groups of repeated measurements tell at a witness, its centre included."""
 
 
 def common_grid(reference: Data, current: Data) -> Grid:
@@ -94,7 +95,7 @@ def better_grid(pooled: Summary) -> Grid | None:
     """
     if pooled.size < 2:
         return None
-    median, spread = median_and_spread(pooled.all_points())
+    median, spread = median_and_spread(pooled)
     if not (np.isfinite(median) and spread > 0.0):
         return None
     unit = max(spread / UNITS_PER_SCALE, abs(median) * 2.0**-40, 1e-280)
@@ -105,25 +106,25 @@ def better_grid(pooled: Summary) -> Grid | None:
     return None if better == pooled.grid else better
 
 
-def effects_of_pair(x: Data, y: Data, logs: bool) -> tuple[Effect, Effect] | None:
-    """What groups do to the variances, worked out where the data are; None without groups."""
-    of_x, of_y = _effect(x, logs), _effect(y, logs)
+def groups_of_pair(x: Data, y: Data, logs: bool) -> tuple[Grouped, Grouped] | None:
+    """What groups tell of both sides, worked out where the data are; None without groups."""
+    of_x, of_y = _grouped(x, logs), _grouped(y, logs)
     if (of_x is None) != (of_y is None):
         raise ValueError("groups need the single values on both sides, not summaries")
     return None if of_x is None or of_y is None else (of_x, of_y)
 
 
-def _effect(side: Data, logs: bool) -> Effect | None:
-    """The design effect of one side's groups, as a function of the witness."""
-    if isinstance(side, Streamed) and side.effect is not None:
-        asked = side.effect
+def _grouped(side: Data, logs: bool) -> Grouped | None:
+    """The sums over one side's groups, as a function of the witness."""
+    if isinstance(side, Streamed) and side.grouped is not None:
+        asked = side.grouped
         return lambda witness: asked(witness, logs)
     if not isinstance(side, Held) or side.groups is None:
         return None
     present = ~np.isnan(side.values)
     values = np.log(side.values[present]) if logs else side.values[present]
     codes = np.unique(side.groups[present], return_inverse=True)[1]
-    return lambda witness: design_effect(witness(values), codes)
+    return lambda witness: GroupSums.of_values(witness(values), codes)
 
 
 def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) -> None:

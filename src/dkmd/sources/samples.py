@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from dkmd.grid import Grid
+from dkmd.groups import GroupSums
 from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import DURATION, Frame
@@ -67,8 +68,8 @@ class Streamed:
     summarize: Summarize = field(repr=False)
     grid: Grid | None = None
     """One that fits all that is read in the same pass, where there is more than a pair."""
-    effect: Callable[[Witness, bool], tuple[float, int]] | None = field(default=None, repr=False)
-    """The design effect of groups at a witness, and their number; None without groups."""
+    grouped: Callable[[Witness, bool], GroupSums] | None = field(default=None, repr=False)
+    """The sums over groups at a witness, of values or logarithms; None without groups."""
     scan: Any = field(default=None, repr=False)
     """What is read in the same pass: it can be told the grids beforehand (``plan``)."""
 
