@@ -512,7 +512,7 @@ def _as_written(names: list[str], source: str) -> list[str]:
         cells = _fetch(f"SELECT * FROM {source} LIMIT 1", "fetchone")
     except ValueError:  # told when values are read
         return names
-    return _distinct(names, cells)
+    return _distinct(names, [(cell or "").strip() for cell in cells or names])
 
 
 RENAMED = re.compile(r"_\d+$|^(column|C)\d+$")
@@ -523,9 +523,10 @@ def _distinct(names: Sequence[str], written: Iterable[str | None]) -> list[str]:
     """Names as they are written, unless there is nothing or it comes twice."""
     found: list[str] = []
     for i, (name, cell) in enumerate(zip(names, written, strict=True)):
-        as_written = (cell or "").strip()
-        nameless = f"column{i}" if not as_written and f"column{i}" not in names else name
-        found.append(nameless if not as_written or as_written in found else as_written)
+        if not cell:
+            found.append(name if f"column{i}" in names else f"column{i}")
+        else:
+            found.append(name if cell in found else cell)
     return found
 
 
@@ -598,17 +599,17 @@ def _json(path: str, start: bytes) -> Source:
     kinds = {row[0]: _kind(row[1]) for row in described}
     if names == ["json"] and not _holds_objects(path):
         return _json_values(path, kinds["json"], start)
-    written = names
-    if any(RENAMED.search(name) for name in names):
-        written = _distinct(names, _json_keys(path) or names)
+    keys = _json_keys(path) if any(RENAMED.search(name) for name in names) else names
+    keys = keys if len(keys) == len(names) else names
+    written = _distinct(names, keys)
     in_sql = dict(zip(written, names, strict=True))
-    if written == names:
+    if keys == names:
         columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
         sql = f"read_json({_path(path)}, columns={{{columns}}})"
     else:
         cells = ", ".join(
             f"json_extract_string(json, {_text(_pointer(key))}) AS {quoted(name)}"
-            for name, key in zip(names, _json_keys(path), strict=True)
+            for name, key in zip(names, keys, strict=True)
         )
         sql = f"(SELECT {cells} FROM {_json_rows(path)})"
     kinds = _kinds_by_values(kinds, _spellings(sql, kinds))
@@ -661,10 +662,9 @@ def _pointer(key: str) -> str:
 def _parquet(path: str) -> Source:
     described = _fetch(f"DESCRIBE SELECT * FROM read_parquet({_path(path)})")
     names = [row[0] for row in described]
-    written = names
-    if any(RENAMED.search(name) for name in names):
-        stored = _parquet_names(path)  # columns of the folders' names come after them
-        written = _distinct(names, [*stored, *names[len(stored) :]])
+    stored = _parquet_names(path) if any(RENAMED.search(name) for name in names) else []
+    # columns of the folders' names come after them
+    written = _distinct(names, [*stored, *names[len(stored) :]])
     kinds = {to: _kind(row[1]) for to, row in zip(written, described, strict=True)}
     ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
     kinds.update({name: DURATION for name in ticks if name in kinds})

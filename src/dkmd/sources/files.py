@@ -667,5 +667,7 @@ class ArrowFile(BatchFile):
                 tables = (pa.Table.from_batches([batch]) for batch in found)
                 for table in itertools.islice(itertools.chain(tables, [empty]), limit):
                     yield table.select(names) if names else table
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # not about what it holds
+                raise
             raise ValueError(f"{self.path}: {str(error).splitlines()[0]}") from None
