@@ -1,0 +1,305 @@
+"""What small parts of the sources promise, at the exact edges: bins, names, kinds, levels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dkmd import Grid, Summary, compare
+from dkmd.report.rows import contents_of
+from dkmd.sources.bins import FARTHEST_BIN, hides_sign, summary_of
+from dkmd.sources.columns import (
+    DURATION,
+    NOTHING,
+    NUMBER,
+    OTHER,
+    TEXT,
+    TooLittleError,
+    as_numbers,
+    kind_of,
+    level_order,
+    not_a_number,
+    parse_number,
+    the_numeric_column,
+)
+from dkmd.sources.duck import limit_memory
+from dkmd.sources.messages import gist, without_password
+from dkmd.sources.pairs import FAR_OFF, better_grid, common_grid, summaries_of_pair
+from dkmd.sources.samples import Held, Stored, Streamed, sample_of, unit_of
+from dkmd.sources.spelling import Spelling
+
+
+def _rows(values: list[float], grid: Grid) -> dict[str, Any]:
+    """The rows that an engine's aggregate has for these values, one each."""
+    u = (np.asarray(values) - grid.center) / grid.unit
+    with np.errstate(invalid="ignore"):
+        k = np.floor(128.0 * np.log(1.0 + np.abs(u)))
+    return {
+        "below": [None if math.isnan(each) else bool(each < 0.0) for each in u],
+        "bin": k,
+        "count": np.ones(u.size),
+        "sum": u,
+        "squares": u * u,
+    }
+
+
+# bins
+
+
+@pytest.mark.parametrize(
+    ("values", "hidden"),
+    [
+        ([0.0, 0.001, 0.002], True),  # the first bin starts at 0, and 0 is in it
+        ([0.001, 0.002, 5.0], True),
+        ([-0.001, -0.002, 5.0], False),  # this one ends at 0, and 0 is not in it
+        ([0.5, 0.5001, 7.0], False),
+        ([0.001, 7.0], False),  # a single value tells by itself
+        ([], False),
+    ],
+)
+def test_a_bin_hides_the_sign_of_its_values_where_0_is_in_it(
+    values: list[float], hidden: bool
+) -> None:
+    grid = Grid(0.0, 1.0)
+    assert hides_sign(summary_of(_rows(values, grid), grid)) is hidden
+    moved = Grid(3.0, 1.0)
+    assert not hides_sign(summary_of(_rows([v + 3.0 for v in values], moved), moved))
+
+
+def test_a_bin_around_0_hides_the_sign_of_its_values() -> None:
+    grid = Grid(100.0, 1.0)  # bins are almost a unit wide at 0
+    found = summary_of(_rows([-0.01, 0.01, 100.0], grid), grid)
+    assert found.bins.size == 2
+    assert hides_sign(found)
+
+
+def test_rows_of_an_engine_are_the_summary_of_their_values() -> None:
+    """Also what is missing, infinite, or so far away that its square would be."""
+    grid = Grid(2.0, 0.5)
+    values = [2.0, 1.0, -4.0, 3.0, 3.0, 1e9, -1e9, math.inf, math.inf, -math.inf, math.nan]
+    found, expected = summary_of(_rows(values, grid), grid), Summary.of(values, grid)
+    assert (found.nan, found.plus_inf, found.minus_inf) == (1, 2, 1)
+    assert found.bins.tolist() == expected.bins.tolist()
+    assert found.counts.tolist() == expected.counts.tolist()
+    np.testing.assert_allclose(found.sums, expected.sums, rtol=1e-12)
+    np.testing.assert_allclose(found.squares, expected.squares, rtol=1e-12)
+    assert (found.minimum, found.maximum) == (expected.minimum, expected.maximum)
+    far = _rows([1.0], grid)
+    for at, (k, below) in enumerate([(FARTHEST_BIN, False), (FARTHEST_BIN, True)]):
+        far |= {"bin": np.array([float(k)]), "below": [below]}
+        ends = summary_of(far, grid)
+        assert (ends.plus_inf, ends.minus_inf) == ((1, 0), (0, 1))[at]
+    far |= {"bin": np.array([FARTHEST_BIN - 1.0]), "below": [False]}
+    assert summary_of(far, grid).plus_inf == 0
+
+
+def test_the_ends_of_summed_values_are_those_of_their_outermost_bins() -> None:
+    grid = Grid(0.0, 1.0)
+    found = summary_of(_rows([-3.001, -3.0, 2.0, 2.001], grid), grid)
+    width = math.expm1(1.0 / 128.0)
+    for end, value in ((found.minimum, -3.001), (found.maximum, 2.001)):
+        assert abs(value) <= abs(end) <= abs(value) + width * (1.0 + abs(value))
+
+
+# samples
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "unit"),
+    [
+        ("s", "", ""),  # a column, not a unit
+        ("ms", NUMBER, ""),
+        ("latency_s", NUMBER, "s"),
+        ("p95_latency_ms", "", "ms"),
+        ("_ms", NUMBER, "ms"),
+        ("latency_MS", NUMBER, ""),
+        ("latency_ms_max", NUMBER, ""),
+        ("s", DURATION, "s"),
+        ("latency_ms", DURATION, "s"),  # durations are seconds whatever their name
+    ],
+)
+def test_the_unit_of_a_column_is_the_end_of_its_name(column: str, kind: str, unit: str) -> None:
+    assert unit_of(column, kind) == unit
+    assert sample_of(Held(np.ones(2)), column, "x", kind).unit == unit
+
+
+def test_only_many_values_without_groups_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dkmd.sources.samples.LARGE", 3)
+    values = np.arange(4.0)
+    assert Held(values).summed
+    assert not Held(values[:3]).summed
+    assert not Held(values, np.array(list("abcd"))).summed
+
+
+def test_logarithms_of_held_values_stop_below_their_edge() -> None:
+    held, grid = Held(np.array([1.0, 2.0, 4.0, math.nan])), Grid(0.0, 1.0)
+    assert held.logs(grid).size == 3
+    below = held.logs(grid, 4.0)
+    assert below.size == 2
+    assert below.maximum == pytest.approx(math.log(2.0))
+
+
+# pairs
+
+
+def test_two_sides_share_the_grid_that_one_of_them_fixes() -> None:
+    stored = Stored(Summary.of([1.0, 2.0, 3.0], Grid(2.0, 0.25)))
+    other = Held(np.arange(10.0))
+    assert common_grid(stored, other) == common_grid(other, stored) == Grid(2.0, 0.25)
+    shared = Grid(5.0, 1.0)
+    streams = [Streamed(np.arange(9.0), lambda grid, _: Summary(grid), each) for each in
+               (shared, shared, Grid(6.0, 1.0), None)]  # fmt: skip
+    assert common_grid(streams[0], streams[1]) is shared
+    for unlike in (streams[2], streams[3]):
+        assert common_grid(streams[0], unlike) not in (shared, unlike.grid)
+    fitted = common_grid(streams[3], other)
+    assert fitted == fitted.rounded()
+
+
+@pytest.mark.parametrize(("units", "suits"), [(0.9, True), (2.1, False)])
+def test_a_grid_is_too_coarse_from_twice_the_unit_that_suits(units: float, suits: bool) -> None:
+    values = np.random.default_rng(0).normal(10.0, 1.0, 5_000)
+    best = Grid.fit(values)
+    found = better_grid(Summary.of(values, Grid(best.center, units * best.unit)))
+    assert (found is None) is suits
+    if found is not None:
+        assert found.unit == pytest.approx(best.unit, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("units", "suits"), [(3.5, True), (-3.5, True), (4.8, False), (-4.8, False)]
+)
+def test_a_grid_is_off_centre_from_four_units_on(units: float, suits: bool) -> None:
+    values = np.random.default_rng(0).normal(10.0, 1.0, 5_000)
+    best = Grid.fit(values)
+    moved = Grid(best.center + units * best.unit, best.unit)
+    assert (better_grid(Summary.of(values, moved)) is None) is suits
+
+
+@pytest.mark.parametrize(
+    ("grid", "kept"),
+    [
+        (Grid(0.0, 0.125), True),
+        (Grid(0.0, 0.125 / 2.0**15), True),
+        (Grid(0.0, 0.125 / 2.0**25), False),  # as for values that were all alike
+        (Grid(0.0, 1.0), False),  # too coarse
+        (Grid(0.9 * FAR_OFF * 0.125, 0.125), True),
+        (Grid(1.3 * FAR_OFF * 0.125, 0.125), False),  # too far off
+    ],
+)
+def test_a_stored_grid_is_kept_where_it_suits_both_sides(grid: Grid, kept: bool) -> None:
+    rng = np.random.default_rng(1)
+    stored = Stored(Summary.of(rng.normal(0.0, 1.0, 500), grid))
+    held = Held(rng.normal(0.0, 1.0, 500))
+    for sides in ((stored, held), (held, stored)):
+        grids = {summary.grid for summary in summaries_of_pair(*sides)}
+        assert len(grids) == 1
+        assert (grids == {grid}) is kept
+
+
+# columns
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1.5", 1.5), (" 2 ", 2.0), ("-inf", -math.inf), ("True", 1.0), ("FALSE", 0.0), ("1_0", 10.0),
+     ("one", None), ("1,5", None), ("N/A", math.nan), ("", math.nan), ("None", math.nan)],
+)  # fmt: skip
+def test_text_is_a_number_a_missing_value_or_neither(text: str, number: float | None) -> None:
+    found = parse_number(text)
+    assert found == number or (
+        number is not None and math.isnan(number) and math.isnan(found or 0.0)
+    )
+
+
+def test_levels_are_ordered_as_numbers_before_words() -> None:
+    assert sorted(["b", "10", "2", "nan", "-1", "a"], key=level_order) == [
+        "-1", "2", "10", "a", "b", "nan"
+    ]  # fmt: skip
+
+
+def test_the_only_numeric_column_is_chosen_and_no_other() -> None:
+    assert the_numeric_column({"a": TEXT, "b": DURATION, "c": NOTHING}, "t") == "b"
+    assert the_numeric_column({"a": NUMBER, "b": NUMBER}, "t", ("a", None)) == "b"
+    assert the_numeric_column({"a": NOTHING, "b": TEXT}, "t") == "a"
+    assert the_numeric_column({"a": TEXT}, "t") == "a"
+    for kinds, words in (
+        ({"a": NUMBER, "b": DURATION}, "t has several numeric columns, say which: 'a', 'b'"),
+        ({"a": TEXT, "b": OTHER}, "t has no numeric column: it has 'a', 'b'"),
+        ({"a": OTHER}, "t has no numeric column: it has 'a'"),
+        ({}, "t has no numeric column: it has "),
+    ):
+        with pytest.raises(ValueError, match=words) as caught:
+            the_numeric_column(kinds, "t")
+        assert not isinstance(caught.value, TooLittleError)
+    with pytest.raises(TooLittleError, match="t has no rows with values, only columns 'a', 'b'"):
+        the_numeric_column({"a": NOTHING, "b": NOTHING}, "t")
+    with pytest.raises(TooLittleError, match="t has no values in columns 'a', 'b'"):
+        the_numeric_column({"a": NOTHING, "b": NOTHING, "c": TEXT}, "t")
+
+
+def test_a_long_cell_is_shown_in_sixty_characters() -> None:
+    assert "'" + 58 * "x" + "'" in str(not_a_number("t", 1, 58 * "x"))
+    shown = str(not_a_number("t", 1_234, 59 * "x"))
+    assert shown == "t, row 1,234: '" + 56 * "x" + "... is not a number"
+
+
+def test_kinds_of_columns_follow_from_their_values() -> None:
+    assert kind_of([1, None, 2.5]) == NUMBER
+    assert kind_of(["1", None]) == TEXT
+    assert kind_of([None, None]) == NOTHING
+    assert kind_of([1, "x"]) == TEXT  # NumPy makes text of both
+    assert kind_of(np.array([1, "x"], dtype=object)) == OTHER
+    assert kind_of(pd.Series([1 + 2j])) == OTHER
+    with pytest.raises(ValueError, match="row 1: "):
+        as_numbers([1 + 2j], "x")
+
+
+# spelling
+
+
+@pytest.mark.parametrize(
+    ("counts", "mostly"),
+    [((4, 2, 0, 0), False), ((5, 3, 0, 0), True), ((4, 2, 0, 1), True), ((4, 2, 1, 1), False),
+     ((0, 0, 0, 0), False), ((1, 0, 0, 1), True)],
+)  # fmt: skip
+def test_a_column_is_numbers_where_more_than_half_of_its_cells_are(
+    counts: tuple[int, int, int, int], mostly: bool
+) -> None:
+    """Commas count as decimal ones only where no number has a point."""
+    assert Spelling(*counts).mostly_numbers is mostly
+
+
+# messages
+
+
+def test_what_an_engine_says_becomes_one_line_without_secrets() -> None:
+    told = gist(ValueError("Binder Error: no column\nLINE 1: SELECT x\n   ^\nCandidates: y"))
+    assert told == "no column Candidates: y"
+    long = "x" * 60
+    assert gist(ValueError(f"{long}\nmore")) == long
+    assert gist(ValueError(f"{long[1:]}\nmore")) == f"{long[1:]} more"
+    assert gist(ValueError("")) == "ValueError"
+    assert gist(ValueError("at postgresql://me:pw@host/db")) == "at postgresql://…@host/db"
+    assert without_password("a=1 TOKEN=abc;b=2") == "a=1 TOKEN=***;b=2"
+
+
+@pytest.mark.parametrize("limit", ["", "2", "2 GBs", "-1GB", "2XB", "1e3MB"])
+def test_a_size_of_memory_has_a_number_and_a_unit(limit: str) -> None:
+    with pytest.raises(ValueError, match="memory must be like 500MB or 2GB"):
+        limit_memory(limit)
+
+
+# the report's rows
+
+
+def test_the_report_counts_the_groups_of_reference_before_those_of_current() -> None:
+    rng = np.random.default_rng(4)
+    groups = rng.integers(0, 7, 90), rng.integers(0, 19, 200)
+    answer = compare(rng.normal(size=90), rng.normal(size=200), groups=groups)
+    facts = {name: shown for name, shown, _ in contents_of(answer).rows[0].settings()}
+    assert facts["groups"] == "7 and 19"
