@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare
 from dkmd.report.rows import contents_of
@@ -26,7 +29,7 @@ from dkmd.sources.columns import (
     parse_number,
     the_numeric_column,
 )
-from dkmd.sources.duck import limit_memory
+from dkmd.sources.duck import DuckFile, connection, limit_memory, relation
 from dkmd.sources.messages import gist, without_password
 from dkmd.sources.pairs import FAR_OFF, better_grid, common_grid, summaries_of_pair
 from dkmd.sources.samples import Held, Stored, Streamed, sample_of, unit_of
@@ -303,3 +306,43 @@ def test_the_report_counts_the_groups_of_reference_before_those_of_current() -> 
     answer = compare(rng.normal(size=90), rng.normal(size=200), groups=groups)
     facts = {name: shown for name, shown, _ in contents_of(answer).rows[0].settings()}
     assert facts["groups"] == "7 and 19"
+
+
+# files by DuckDB
+
+
+def _parquet(path: Path, rows: int) -> DuckFile:
+    pq.write_table(pa.table({"x": np.arange(float(rows))}), path, row_group_size=10)
+    return DuckFile(str(path), "parquet")
+
+
+def test_no_more_of_a_file_is_read_than_is_asked_for(tmp_path: Path) -> None:
+    file = _parquet(tmp_path / "x.parquet", 100)
+    assert file.part("x", None, None, 7)[0].tolist() == [*range(7)]
+    assert file.part("x", None, None, None)[0].size == 100
+
+
+@pytest.mark.parametrize(("rows", "count"), [(8 * 3 * 5, 3), (8 * 3 * 5 - 1, 0)])
+def test_runs_are_taken_from_all_over_a_file_that_is_long_enough(
+    rows: int, count: int, tmp_path: Path
+) -> None:
+    file = _parquet(tmp_path / "x.parquet", rows)
+    runs = file.runs(3, 5)
+    assert len(runs) == count
+    found = [relation([file.selection("x", None, None, run)]).fetchnumpy()["x"] for run in runs]
+    starts = (0, (rows - 5) // 2, rows - 5)
+    for values, start in zip(found, starts, strict=False):
+        assert values.tolist() == [*range(start, start + 5)]
+
+
+def test_a_limit_of_memory_outlasts_a_database_that_ended() -> None:
+    def limit() -> str:
+        return str(connection().execute("SELECT current_setting('memory_limit')").fetchone()[0])
+
+    limit_memory("300MB")
+    try:
+        assert limit() == "286.1 MiB"
+        connection.cache_clear()
+        assert limit() == "286.1 MiB"
+    finally:
+        limit_memory("8GB")
