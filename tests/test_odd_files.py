@@ -293,6 +293,8 @@ def test_text_with_zeros_in_it_says_what_it_may_be(suffix: str, tmp_path: Path) 
         path = _write(tmp_path / f"x.{suffix}", content)
         with pytest.raises(ValueError, match=r"x.\w+: its first line holds NUL bytes.*iconv -f"):
             open_files(str(path)).kinds()
+        with pytest.raises(ValueError, match=r"x.\w+: its first line holds NUL bytes"):
+            open_files(str(path)).levels("a")
 
 
 def test_a_half_character_at_the_end_of_utf16_is_an_error(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ class DuckFile:
 
     def _settle_encoding(self) -> None:
         """Text that tells samples or groups apart must be read as what it is, all of it."""
-        if not self._settled and not self._latin:
+        if not self._settled and self._source.is_text:  # which says if the file cannot be read
             self.turn_latin()
         self._settled = True
 
