@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare
 from dkmd.report.rows import contents_of
+from dkmd.sources import characters, files
 from dkmd.sources.bins import FARTHEST_BIN, hides_sign, summary_of
 from dkmd.sources.columns import (
     DURATION,
@@ -346,3 +348,130 @@ def test_a_limit_of_memory_outlasts_a_database_that_ended() -> None:
         assert limit() == "286.1 MiB"
     finally:
         limit_memory("8GB")
+
+
+# files that are held, streamed, or mixed
+
+
+def _arrow(path: Path, columns: dict[str, Any], rows: int) -> Path:
+    table = pa.table(columns)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    return path
+
+
+def test_groups_of_batches_are_held_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", 10)
+    path = _arrow(tmp_path / "x.arrow", {"x": np.arange(50.0), "g": ["a", "b"] * 25}, 7)
+    data = files.open_files(str(path)).read("x", "g")
+    assert isinstance(data, Held)
+    assert data.groups is not None
+    assert (data.values.tolist(), data.groups.tolist()) == ([*range(50)], ["a", "b"] * 25)
+    assert isinstance(files.open_files(str(path)).read("x"), Streamed)
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(10, Held), (11, Streamed)])
+def test_a_file_is_held_up_to_so_many_values(
+    rows: int, kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", 10)
+    text = "".join(f"{i}\n" for i in range(rows))
+    (tmp_path / "x.txt").write_text(text)
+    (tmp_path / "x.csv").write_text(f"value\n{text}")
+    for name in ("x.txt", "x.csv"):
+        assert isinstance(files.open_files(str(tmp_path / name)).read("value"), kind)
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    piped = files.open_files("-").read("value")  # which cannot be read again
+    assert isinstance(piped, Held)
+    assert piped.values.tolist() == [*range(rows)]
+
+
+def test_files_that_stay_may_have_any_number_of_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "PIPED", 10)
+    (tmp_path / "x.txt").write_text("1\n" * 100)
+    data = files.open_files(str(tmp_path / "x.txt")).read("value")
+    assert isinstance(data, Held)
+    assert data.values.size == 100
+
+
+def test_a_stream_of_batches_shows_values_from_all_over_and_sums_up_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", 10)
+    values = np.arange(1.0, 1001.0)
+    path = _arrow(tmp_path / "x.arrow", {"x": values}, 200)
+    data = files.open_files(str(path)).read("x")
+    assert isinstance(data, Streamed)
+    assert data.preview.tolist() == [v for v in values if (v - 1) % 200 % 61 == 0]
+    grid = Grid(0.0, 1.0)
+    assert data.summary(grid).counts.sum() == 1000
+    below = data.logs(grid, 100.0)
+    assert below.size == 99
+    assert below.maximum == pytest.approx(math.log(99.0))
+
+
+def test_a_folder_may_mix_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels come in the order of their numbers, and each file adds its rows to them."""
+    rng = np.random.default_rng(9)
+    frame = pd.DataFrame({"x": rng.gamma(4.0, 5.0, 900), "arm": [10, 9, 100] * 300})
+    frame[:300].to_csv(tmp_path / "a.csv", index=False)
+    frame[300:600].to_parquet(tmp_path / "b.parquet")
+    _arrow(tmp_path / "c.arrow", {n: frame[600:][n].to_numpy() for n in frame}, 50)
+    table = files.open_files(str(tmp_path))
+    assert table.levels("arm") == ["9", "10", "100"]
+    options: Any = {"column": "x", "by": "arm", "reference": 9, "current": 100, "scale": 5.0}
+    expected = compare(frame, **options)
+    assert compare(tmp_path, **options).shift == expected.shift
+    monkeypatch.setattr(files, "LARGE", 10)
+    found = compare(tmp_path, **options)
+    assert found.values is None
+    assert (found.reference.size, found.current.size) == (300, 300)
+    assert found.shift == pytest.approx(expected.shift, abs=1e-8)
+    assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-3)
+
+
+def test_a_column_that_is_empty_in_the_first_file_holds_what_the_next_has(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("a,b\n,1\n,2\n")
+    (tmp_path / "2.csv").write_text("a,b\n5,\n6,\n")
+    (tmp_path / "3.csv").write_text("b,a\n5,word\n")
+    table = files.open_files(str(tmp_path))
+    assert table.kinds() == {"a": NUMBER, "b": NUMBER}
+
+
+def test_the_sample_of_a_large_file_is_the_same_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", 10)
+    monkeypatch.setattr("dkmd.sources.engines.FIT_ROWS", 100)
+    path = tmp_path / "x.csv"
+    pd.DataFrame({"x": np.random.default_rng(0).normal(size=5_000)}).to_csv(path, index=False)
+    first, second = (files.open_files(str(path)).read("x") for _ in range(2))
+    assert isinstance(first, Streamed)
+    assert isinstance(second, Streamed)
+    assert 0 < first.preview.size < 5_000
+    assert sorted(first.preview) == sorted(second.preview)
+
+
+# characters
+
+
+def test_a_file_is_read_whole_up_to_its_bound(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"12345")
+    assert characters.whole_file(path, 5, "a test") == b"12345"
+    with pytest.raises(characters.TooLongError, match="x is too large for a test: it holds more"):
+        characters.whole_file(path, 4, "a test")
+
+
+def test_text_that_ends_within_a_character_is_no_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes("a,ü".encode()[:-1])
+    assert not characters.is_utf8(str(path))
+    assert characters.starts_as_utf8("a,ü".encode()[:-1])
+    assert not characters.starts_as_utf8("a,ü,".encode("latin-1"))
+    for encoding in ("utf-8-sig", "utf-16", "utf-32"):
+        assert characters.decoded("a,ü".encode(encoding)).endswith("a,ü")
