@@ -33,7 +33,7 @@ from dkmd.sources.columns import (
 )
 from dkmd.sources.duck import DuckFile, connection, limit_memory, relation
 from dkmd.sources.messages import gist, without_password
-from dkmd.sources.pairs import FAR_OFF, better_grid, common_grid, summaries_of_pair
+from dkmd.sources.pairs import FAR_OFF, _weighted, better_grid, common_grid, summaries_of_pair
 from dkmd.sources.samples import Held, Stored, Streamed, sample_of, unit_of
 from dkmd.sources.spelling import Spelling
 
@@ -204,6 +204,15 @@ def test_a_stored_grid_is_kept_where_it_suits_both_sides(grid: Grid, kept: bool)
         grids = {summary.grid for summary in summaries_of_pair(*sides)}
         assert len(grids) == 1
         assert (grids == {grid}) is kept
+
+
+def test_both_sides_weigh_the_same_in_a_grid_that_suits_both() -> None:
+    """However many values each has, and without those that are missing."""
+    stored = Stored(Summary.of(np.arange(1000.0), Grid(500.0, 1.0)))
+    for side in (stored, Held(np.array([1.0, 2.0, math.nan, 4.0]))):
+        values, weights = _weighted(side)
+        assert values.size == weights.size
+        assert weights.sum() == pytest.approx(1.0)
 
 
 # columns
