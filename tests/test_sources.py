@@ -484,3 +484,18 @@ def test_text_that_ends_within_a_character_is_no_utf8(tmp_path: Path) -> None:
     assert not characters.starts_as_utf8("a,ü,".encode("latin-1"))
     for encoding in ("utf-8-sig", "utf-16", "utf-32"):
         assert characters.decoded("a,ü".encode(encoding)).endswith("a,ü")
+
+
+@pytest.mark.parametrize(("length", "fits"), [(12, True), (13, False)])
+def test_a_line_is_refused_as_soon_as_it_is_too_long(
+    length: int, fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "PIECE", 1)
+    monkeypatch.setattr(files, "LONGEST_LINE", 12)
+    path = tmp_path / "x.txt"
+    path.write_text(f"1\n{'2'.zfill(length)}\n")
+    if fits:
+        assert isinstance(files.open_files(str(path)).read("value"), Held)
+    else:
+        with pytest.raises(ValueError, match=r"x.txt, row 2: the line is longer than 12 char"):
+            files.open_files(str(path)).read("value")
