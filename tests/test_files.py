@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -417,15 +416,42 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         compare(tmp_path, [1.0])
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=200), st.sampled_from([".csv", ".json", ".txt", ".npy", ".parquet"]))
+CELLS = ["1", "-2.5", "1e400", "nan", "", "inf", "x", '"', "a,b", "\0", "ü", "'; --", "[1]", "{}"]
+TABLES = st.builds(
+    lambda rows, between, end: end.join(between.join(row) for row in rows).encode(),
+    st.lists(st.lists(st.sampled_from(CELLS), min_size=1, max_size=4), min_size=1, max_size=6),
+    st.sampled_from([",", ";", "\t", " "]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+"""Bytes that look more like a table than any do by chance."""
+
+RAW = re.compile(r"SELECT|read_csv|read_json|read_parquet|INTERNAL|FATAL|Traceback|allow_pickle")
+"""Words that only somebody who knows the inside would understand."""
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.binary(max_size=200) | TABLES,
+    st.sampled_from([".csv", ".tsv", ".json", ".ndjson", ".txt", ".npy", ".parquet", ".arrow"]),
+)
 def test_any_bytes_give_an_answer_or_a_clear_error(
     tmp_path: Path, content: bytes, suffix: str
 ) -> None:
-    path = tmp_path / f"x{suffix}"
+    """One line that names the file, in no SQL; and the next file is read as ever."""
+    path, good = tmp_path / f"x{suffix}", tmp_path / "good.csv"
     path.write_bytes(content)
-    with suppress(ValueError, TypeError):
-        compare(path, [1.0, 2.0, 3.0])
+    good.write_text("a\n1\n2\n4\n")
+    try:
+        answer = compare(path, [1.0, 2.0, 3.0])
+    except (ValueError, TypeError) as error:
+        message = str(error)
+        assert f"x{suffix}" in message
+        assert len(message.splitlines()) == 1
+        assert not RAW.search(message)
+    else:
+        assert 0 <= answer.reference.size + answer.reference.nan <= len(content)
+        assert answer.current.size == 3
+    assert compare(good, good).current.size == 3
 
 
 def test_large_tables_compare_levels_and_groups_as_small_ones(

@@ -7,10 +7,12 @@ Whatever the data are kept in becomes two sides (``loading``), one test is made 
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, overload
 
@@ -392,6 +394,7 @@ def drift(
     skipped = {name: why for name, why in reasons.items() if why}
     empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
+    from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     old, new = (table.read_columns(compared, groups) for table in (before, after))
     plan_together(old, new)
     for done, name in enumerate(compared):
@@ -402,7 +405,8 @@ def drift(
                 sample_of(read[name], name, table.name, there[name])
                 for read, table, there in ((old, before, kinds), (new, after, later))
             ]
-            found[name] = compare_samples(*labelled(pair[0], pair[1]), how)
+            answer = compare_samples(*labelled(pair[0], pair[1]), how)
+            found[name] = _without_many_values(answer, len(compared)) if from_files else answer
         except (ValueError, TypeError) as error:
             skipped[name] = str(error)
             continue
@@ -434,6 +438,18 @@ def _why_not(
     if set(pair) == {NUMBER, DURATION}:
         return apart
     return ALL_MISSING if set(pair) == {NOTHING} else ""
+
+
+KEPT = 16_000_000
+"""Values of all columns of two files that answers hold on to: 128 MB."""
+
+
+def _without_many_values(answer: Comparison, columns: int) -> Comparison:
+    """An answer that leaves its values in their file if those of all columns are too many."""
+    if answer.values is None or columns * sum(side.size for side in answer.values) <= KEPT:
+        return answer
+    # a copy of a result has its logarithms worked out, and needs the values no more
+    return replace(answer, values=None, result=copy(answer.result))
 
 
 def _why_empty(answer: Comparison) -> str:

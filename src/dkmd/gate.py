@@ -6,14 +6,13 @@ what vanished, appeared or was left out is listed; no common benchmark is an err
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 
@@ -24,6 +23,8 @@ from dkmd.loading import open_table
 from dkmd.margins import Margin, Region, opposed, parse_margin, region_of
 from dkmd.result import DkmdResult, ExactOutcome
 from dkmd.sources.benchmarks import (
+    LARGEST_FILE,
+    WHAT,
     BenchmarkFile,
     BenchmarkFileError,
     Benchmarks,
@@ -36,8 +37,9 @@ from dkmd.sources.benchmarks import (
     read_benchmarks,
     text_of,
 )
+from dkmd.sources.characters import whole_stream
 from dkmd.sources.columns import MISSING, NUMERIC, OTHER, TEXT, NotANumberError, level_order
-from dkmd.sources.files import STDIN
+from dkmd.sources.files import STDIN, text_table
 from dkmd.sources.samples import Data, Held, Table, unit_of
 from dkmd.two_sample import dkmd_2samp
 from dkmd.wording import percent, plain_pair, short_p, signed_number
@@ -334,9 +336,13 @@ def load_benchmarks(
     that column is one. ``groups`` tells which rows come from one process.
     """
     refusal: BenchmarkFileError | None = None
-    found = None
+    found: BenchmarkFile | None = None
+    table: Table | None = None
     if path == STDIN:
-        found = _from_standard_input()
+        found, table = _read_once(sys.stdin.buffer, "standard input")
+    elif os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        with open(path, "rb") as file:
+            found, table = _read_once(file, path)
     elif looks_like_benchmarks(path):
         try:
             found = read_benchmarks(path)
@@ -349,7 +355,7 @@ def load_benchmarks(
             )
         return found
     try:
-        table = open_table(path, path)
+        table = table or open_table(path, path)
         kinds = table.kinds()
     except (ValueError, OSError):
         if refusal is not None:
@@ -358,15 +364,12 @@ def load_benchmarks(
     return _of_table(table, kinds, column, by, groups, refusal)
 
 
-def _from_standard_input() -> BenchmarkFile | None:
-    """Benchmarks on standard input; None, and all of it there to be read again, if it has none."""
-    content = sys.stdin.buffer.read()
-    name = "standard input"
-    text = text_of(content, name)
+def _read_once(file: BinaryIO, name: str) -> tuple[BenchmarkFile | None, Table | None]:
+    """The benchmarks of a pipe or a device; if it holds none, the numbers in it as a table."""
+    text = text_of(whole_stream(file, name, LARGEST_FILE, WHAT), name)
     if text.strip() and not looks_like_text_of_benchmarks(text):
-        sys.stdin = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
-        return None
-    return parse_benchmarks(text, name)
+        return None, text_table(text, name)
+    return parse_benchmarks(text, name), None
 
 
 def _of_table(

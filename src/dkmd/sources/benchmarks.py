@@ -17,9 +17,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
+
+from dkmd.sources.characters import decoded, whole_file, whole_stream
 
 LARGEST_FILE = 512 * 2**20
+WHAT = "a benchmark file"
 
 NANOSECONDS = {
     "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,
@@ -123,7 +126,7 @@ def looks_like_benchmarks(path: str | os.PathLike[str]) -> bool:
                     start = unpacked.read(65_536)
     except (OSError, EOFError, zlib.error):
         return False
-    return looks_like_text_of_benchmarks(start.decode("utf-8", errors="replace"))
+    return looks_like_text_of_benchmarks(decoded(start))
 
 
 def looks_like_text_of_benchmarks(start: str) -> bool:
@@ -139,9 +142,7 @@ def read_benchmarks(path: str | os.PathLike[str]) -> BenchmarkFile:
     name = os.fspath(path)
     if Path(name).is_dir():
         raise BenchmarkFileError(f"{name} is a folder")
-    if os.path.getsize(name) > LARGEST_FILE:
-        raise BenchmarkFileError(f"{name} is too large for a benchmark file")
-    return parse_benchmarks(text_of(Path(name).read_bytes(), name), name)
+    return parse_benchmarks(text_of(whole_file(name, LARGEST_FILE, WHAT), name), name)
 
 
 def text_of(content: bytes, name: str) -> str:
@@ -149,12 +150,10 @@ def text_of(content: bytes, name: str) -> str:
     if content.startswith(GZIP):
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
-                content = unpacked.read(LARGEST_FILE + 1)
+                content = whole_stream(cast(BinaryIO, unpacked), name, LARGEST_FILE, WHAT)
         except (OSError, EOFError, zlib.error):
             raise BenchmarkFileError(f"{name} is damaged: it cannot be unpacked") from None
-        if len(content) > LARGEST_FILE:
-            raise BenchmarkFileError(f"{name} is too large for a benchmark file")
-    return content.decode("utf-8", errors="replace")
+    return decoded(content).removeprefix("\ufeff")
 
 
 def parse_benchmarks(text: str, name: str) -> BenchmarkFile:

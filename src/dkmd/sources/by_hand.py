@@ -11,7 +11,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from dkmd.sources.bins import (
     per_bin,
     summary_of,
 )
+from dkmd.sources.characters import decoded, whole_file
 from dkmd.sources.connections import name_parts
 from dkmd.summary import Summary
 
@@ -164,9 +164,7 @@ def read_bins(path: str) -> dict[str, Summary]:
 
 def _rows(path: str) -> dict[str, Any]:
     """The columns of a file, numbers as such."""
-    if Path(path).stat().st_size > LARGEST_FILE:
-        raise ValueError(f"{path} is too large for a result of dkmd sql")
-    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    text = decoded(whole_file(path, LARGEST_FILE, "a result of dkmd sql"))
     table = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_text(text)
     if not table:
         raise ValueError(f"{path} has no rows")

@@ -27,6 +27,9 @@ TEXT, TIME, OTHER = "text", "points in time", "other"
 
 NUMERIC = (NUMBER, DURATION, NOTHING)
 
+Rows = Sequence[int]
+"""The numbers of rows within a table, counted from 1."""
+
 
 class TooLittleError(ValueError):
     """There is nothing to compare: a table without rows, a column without values."""
@@ -36,8 +39,11 @@ URL = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
 """A database: its kind and, in SQLAlchemy's spelling, a driver."""
 
 
-def as_numbers(values: Any, name: str) -> Array:
-    """The values of a column as float64; what is no number is an error that names its row."""
+def as_numbers(values: Any, name: str, rows: Rows | None = None) -> Array:
+    """The values of a column as float64; what is no number is an error that names its row.
+
+    ``rows`` are the numbers of the rows that the values come from, 1, 2, 3 and so on by default.
+    """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array: pass {name}.compressed() or fill with NaN")
     series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)
@@ -51,7 +57,8 @@ def as_numbers(values: Any, name: str) -> Array:
     if array.dtype.kind == "M":
         raise points_in_time(name)
     # a list that mixes text with numbers must not be turned into text by NumPy first
-    return _from_objects(values if isinstance(values, list | tuple) else array.tolist(), name)
+    items = values if isinstance(values, list | tuple) else array.tolist()
+    return _from_objects(items, name, rows or range(1, len(items) + 1))
 
 
 def present(values: Array) -> Array:
@@ -75,15 +82,25 @@ def kind_of(values: Any) -> str:
     return _kind_of_objects(array.tolist())
 
 
-def as_labels(values: Any, name: str) -> npt.NDArray[Any]:
-    """Group labels of any type; a missing one is an error."""
+def as_labels(values: Any, name: str, rows: Rows | None = None) -> npt.NDArray[Any]:
+    """Group labels of any type; a missing one is an error that names its row."""
     series = None if isinstance(values, np.ndarray | list | tuple) else _series(values)
-    items = np.asarray(values).tolist() if series is None else series.to_list()
-    gone = [False] * len(items) if series is None else series.is_null().to_list()
-    for row, (item, missing) in enumerate(zip(items, gone, strict=True), 1):
-        if missing or item is None or (isinstance(item, float) and math.isnan(item)):
-            raise ValueError(f"{name}, row {row:,}: the group label is missing")
+    items = _items(values) if series is None else series.to_list()
+    for row, item in zip(rows or range(1, len(items) + 1), items, strict=True):
+        if _is_missing(item) or (isinstance(item, float) and math.isnan(item)):
+            raise missing_label(name, row)
     return np.asarray([str(item) for item in items])
+
+
+def _items(values: Any) -> list[Any]:
+    """The items of an array or a list, which NumPy would turn into text where one of them is."""
+    array = np.asarray(values)
+    return array.tolist() if array.dtype.kind != "U" else list(values)
+
+
+def missing_label(where: str, row: int) -> ValueError:
+    """The error for a row that belongs to no group."""
+    return ValueError(f"{where}, row {row:,}: the group label is missing")
 
 
 def parse_number(text: str) -> float | None:
@@ -142,9 +159,11 @@ class Frame:
         The frame.
     name : str
         What errors call it.
+    first_row : int
+        The number of its first row, where it is a part of a larger table.
     """
 
-    def __init__(self, native: Any, name: str) -> None:
+    def __init__(self, native: Any, name: str, first_row: int = 1) -> None:
         import narwhals as nw
 
         try:
@@ -157,6 +176,7 @@ class Frame:
         # pandas may name columns by numbers: here they go by their text
         self._names = {str(name): name for name in self._frame.collect_schema().names()}
         self.name = name
+        self._first_row = first_row
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -167,31 +187,35 @@ class Frame:
 
     def values(self, column: str, where: tuple[str, object] | None = None) -> Array:
         """One column as numbers, of all rows or of those at one level of another column."""
-        rows = self._rows(where)
-        array = as_numbers(self._native(column), f"{self.name}, column {column!r}")
-        return array if rows is None else array[rows]
+        native, rows = self._chosen(column, where)
+        return as_numbers(native, f"{self.name}, column {column!r}", rows)
 
     def labels(self, column: str, where: tuple[str, object] | None = None) -> npt.NDArray[Any]:
         """One column as group labels."""
-        rows = self._rows(where)
-        labels = as_labels(self._native(column), f"{self.name}, column {column!r}")
-        return labels if rows is None else labels[rows]
+        native, rows = self._chosen(column, where)
+        return as_labels(native, f"{self.name}, column {column!r}", rows)
 
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
         found = _series(self._native(by)).drop_nulls().unique().to_list()
         return sorted({str(level) for level in found}, key=level_order)
 
-    def _rows(self, where: tuple[str, object] | None) -> npt.NDArray[np.bool_] | None:
+    def _chosen(self, column: str, where: tuple[str, object] | None) -> tuple[Any, Rows]:
+        """A column, of all rows or of those at one level of another, and the rows' numbers."""
+        native = self._native(column)
         if where is None:
-            return None
-        by, level = where
+            return native, range(self._first_row, self._first_row + len(native))
+        at = self._at_level(*where)
+        return _series(native)[at].to_native(), (at + self._first_row).tolist()
+
+    def _at_level(self, by: str, level: object) -> npt.NDArray[np.intp]:
+        """The places of the rows that have this level."""
         series = _series(self._native(by))
         alike = [v for v in series.drop_nulls().unique().to_list() if str(v) == str(level)]
         if not alike:
-            return np.zeros(len(series), dtype=bool)
+            return np.empty(0, dtype=np.intp)
         chosen = series.is_in(alike).fill_null(value=False)  # neither True nor False for nulls
-        return np.array(chosen.to_list(), dtype=bool)
+        return np.flatnonzero(chosen.to_list())
 
     def _native(self, column: str) -> Any:
         if column not in self._names:
@@ -266,7 +290,7 @@ def _kind_of_objects(items: Iterable[Any]) -> str:
 
 
 def _kind_of_object(item: Any) -> str | None:
-    if item is None:
+    if _is_missing(item):
         return None
     if isinstance(item, str):
         return TEXT
@@ -277,6 +301,11 @@ def _kind_of_object(item: Any) -> str | None:
     return NUMBER if _is_number(item) else OTHER
 
 
+def _is_missing(item: Any) -> bool:
+    """None, and what pandas has for it: NA, and NaT, which would pass for a point in time."""
+    return item is None or type(item).__name__ in ("NAType", "NaTType")
+
+
 def _is_number(item: Any) -> bool:
     """Python's and NumPy's real numbers, Decimal and Fraction."""
     return isinstance(item, numbers.Real | bool | np.bool_) or (
@@ -284,16 +313,16 @@ def _is_number(item: Any) -> bool:
     )
 
 
-def _from_objects(items: Sequence[Any], name: str) -> Array:
+def _from_objects(items: Sequence[Any], name: str, rows: Rows) -> Array:
     """Python objects one by one: numbers, durations and text that spells a number."""
     array = np.empty(len(items))
     for i, item in enumerate(items):
-        if item is None:
+        if _is_missing(item):
             array[i] = math.nan
         elif isinstance(item, str):
             number = parse_number(item)
             if number is None:
-                raise not_a_number(name, i + 1, item)
+                raise not_a_number(name, rows[i], item)
             array[i] = number
         elif isinstance(item, datetime.timedelta):
             array[i] = item.total_seconds()
@@ -304,7 +333,7 @@ def _from_objects(items: Sequence[Any], name: str) -> Array:
         elif _is_number(item):
             array[i] = float(item)
         else:
-            raise not_a_number(name, i + 1, item)
+            raise not_a_number(name, rows[i], item)
     return array
 
 

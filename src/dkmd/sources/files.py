@@ -2,21 +2,26 @@
 
 CSV, TSV, JSON, NDJSON and Parquet are read by DuckDB (``duck``); Arrow, ``.npy`` and text of one
 number a line here. A folder or a pattern stands for its files together, in order of their names.
-Up to LARGE values are held; beyond that only their sums per bin.
+Up to LARGE values are held; beyond that only their sums per bin. What can be read once only, a
+pipe or a device, is text and must end.
 """
 
 from __future__ import annotations
 
 import glob
 import gzip
+import io
 import itertools
+import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TextIO
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +30,7 @@ from dkmd.grid import Grid
 from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import GROUP, SAMPLE, VALUE
+from dkmd.sources.characters import DAMAGED, first_bytes, marked_encoding
 from dkmd.sources.columns import (
     NOTHING,
     NUMBER,
@@ -36,12 +42,23 @@ from dkmd.sources.columns import (
     not_a_number,
     parse_number,
 )
-from dkmd.sources.duck import DuckFile, Where, relation
+from dkmd.sources.duck import DuckFile, Where
+from dkmd.sources.messages import EngineError
 from dkmd.sources.samples import LARGE, Data, Held, OneByOne, Streamed, Summarize
 from dkmd.summary import Summary
+from dkmd.witness import Witness
 
 BATCH = 1 << 16
-"""Lines of text that are read at a time."""
+"""Values of an array that are read at a time."""
+
+PIECE = 1 << 20
+"""Characters of text that are read at a time."""
+
+LONGEST_LINE = 1 << 16
+"""Characters of one line of text, which should hold one number."""
+
+PIPED = 50_000_000
+"""Lines of text that are read from what can be read once only, and are all held."""
 
 RUNS = 16
 """Places in files that a part of them is taken from."""
@@ -182,11 +199,32 @@ def _in_duck(
     groups: str | None,
 ) -> dict[str, Streamed]:
     """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
-    from dkmd.sources.engines import FIT_ROWS, EngineTable, RelationEngine
+    try:
+        return _summed(files, column, by, levels, groups)
+    except EngineError:
+        # text that is no UTF-8 ends the query, and its database with it
+        turned = [file.turn_latin() for file in files]
+        if not any(turned):
+            raise
+        return _summed(files, column, by, levels, groups)
 
-    whole = relation([file.selection(column, by, groups) for file in files])
-    engine = RelationEngine(whole, _runs(files, column, by, groups, FIT_ROWS // RUNS))
-    table = EngineTable(engine.table, files[0].path, engine)
+
+def _summed(
+    files: Sequence[DuckFile],
+    column: str,
+    by: str | None,
+    levels: Sequence[str],
+    groups: str | None,
+) -> dict[str, Streamed]:
+    """Samples of a table in DuckDB that all files make up."""
+    from dkmd.sources.engines import FIT_ROWS, EngineTable
+    from dkmd.sources.file_engine import FilesEngine
+
+    whole = [file.selection(column, by, groups) for file in files]
+    part = _runs(files, column, by, groups, FIT_ROWS // RUNS)
+    name = files[0].path if len(files) == 1 else f"{files[0].path} and {len(files) - 1:,} more"
+    engine = FilesEngine(whole, part, name)
+    table = EngineTable(engine.table, name, engine)
     group = None if groups is None else GROUP
     read = (
         {ALL: table.read(VALUE, group)}
@@ -196,23 +234,26 @@ def _in_duck(
     checked = {}
     for level, data in read.items():
         assert isinstance(data, Streamed)
+        data.scan.absent = None  # a level that is not there has no rows, in small files as well
         where = None if by is None else (by, level)
-        checked[level] = replace(data, summarize=_refusing(data.summarize, files, column, where))
+        checked[level] = replace(
+            data,
+            summarize=_refusing(data.summarize, files, column, where),
+            effect=_naming(data.effect, files, groups, where),
+        )
     return checked
 
 
 def _runs(
     files: Sequence[DuckFile], column: str, by: str | None, groups: str | None, rows: int
-) -> Any:
+) -> list[str]:
     """Some rows from all over the files, where all are large and of a kind that allows it."""
     few = [files[at] for at in np.linspace(0, len(files) - 1, min(RUNS, len(files))).astype(int)]
     count = max(1, RUNS // len(few))
     sources = [(file, file.runs(count, rows)) for file in few]
     if not all(found for _, found in sources):
-        return None
-    return relation(
-        [file.selection(column, by, groups, each) for file, found in sources for each in found]
-    )
+        return []
+    return [file.selection(column, by, groups, each) for file, found in sources for each in found]
 
 
 def _refusing(
@@ -226,6 +267,27 @@ def _refusing(
         return summary
 
     return checked
+
+
+Effect = Callable[[Witness, bool], tuple[float, int]]
+
+
+def _naming(
+    effect: Effect | None, files: Sequence[DuckFile], groups: str | None, where: Where
+) -> Effect | None:
+    """A design effect that says which row has no group."""
+    if effect is None or groups is None:
+        return None
+
+    def named(witness: Witness, logs: bool) -> tuple[float, int]:
+        try:
+            return effect(witness, logs)
+        except ValueError:
+            for file in files:
+                file.refuse_missing_labels(groups, where)
+            raise
+
+    return named
 
 
 def _together(parts: Sequence[Streamed]) -> Streamed:
@@ -249,28 +311,98 @@ def open_files(path: str) -> FileTable:
     return FileTable([_open(each) for each in found], name)
 
 
+def text_table(text: str, name: str) -> FileTable:
+    """Text that was read already, of one number a line."""
+    return FileTable([TextFile(name, text)], name)
+
+
 def _paths(path: str) -> list[str]:
     """The files that a path stands for."""
     if os.path.isdir(path):
-        found = _data_files(Path(path).iterdir()) or _data_files(Path(path).rglob("*"))
+        found = _in_folder(Path(path))
         if not found:
             raise ValueError(f"the folder {path} holds no data file ({', '.join(KNOWN)})")
         return found
     if os.path.exists(path):
         return [path]
+    if path.lower().startswith("file:"):
+        return _paths(_of_file_url(path))
+    if REMOTE.match(path):
+        raise ValueError(
+            f"{path.partition(':')[0]}:// addresses are not read: download the file first, or let "
+            "DuckDB, Spark or pandas read it and compare the table that this gives"
+        )
+    if is_url(path):  # its password is nobody's business
+        raise ValueError("the URL of a database goes with --connect, in Python with table=…")
     if glob.has_magic(path):
         found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
         return found
-    if is_url(path):  # its password is nobody's business
-        raise ValueError("the URL of a database goes with --connect, in Python with table=…")
     raise FileNotFoundError(f"there is no file {path}")
 
 
-def _data_files(paths: Iterable[Path]) -> list[str]:
-    """Those that hold data; folders of a partitioned table (build=41/…) may lie between."""
-    return sorted(str(p) for p in paths if _suffix(str(p)) in KNOWN and p.name[0] not in "._")
+REMOTE = re.compile(
+    r"(https?|s?ftps?|s3[an]?|gc?s|r2|hf|az|azure|abfss?|wasbs?|hdfs)://", re.IGNORECASE
+)
+"""Addresses of files elsewhere."""
+
+
+def _of_file_url(url: str) -> str:
+    """The path that file:///tmp/a%20b.csv, file:/tmp/x.csv or file:x.csv names."""
+    split = urlsplit(url)
+    if split.netloc not in ("", "localhost"):
+        raise ValueError(f"{url} is on another host: give file:///path/to/file")
+    return unquote(url[len("file:") :] if not url[5:].startswith("//") else split.path)
+
+
+def _in_folder(folder: Path) -> list[str]:
+    """The data files of a folder: those in it, or below it as in a partitioned table (build=41/…).
+
+    Files and folders whose names begin with . or _ are not data, by the custom of Spark and Hive.
+    """
+    if (folder / DELTA_LOG).is_dir():
+        return _in_delta(folder)
+    return _data_files(folder, folder.iterdir()) or _data_files(folder, folder.rglob("*"))
+
+
+def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
+    """Those of the paths below a folder that hold data, in order of their names."""
+    return sorted(
+        str(path)
+        for path in paths
+        if _suffix(str(path)) in KNOWN
+        and not any(part[0] in "._" for part in path.relative_to(folder).parts)
+        and not path.is_dir()
+    )
+
+
+DELTA_LOG = "_delta_log"
+
+
+def _in_delta(folder: Path) -> list[str]:
+    """The files that a Delta table consists of now; others in its folder are past versions.
+
+    https://github.com/delta-io/delta/blob/master/PROTOCOL.md: each commit adds and removes files.
+    """
+    commits = sorted((folder / DELTA_LOG).glob("[0-9]*.json"))
+    if not commits or int(commits[0].stem) != 0:
+        raise ValueError(f"{folder} is a Delta table whose log is not whole: {BY_DELTA}")
+    there: dict[str, None] = {}
+    for line in (line for commit in commits for line in commit.read_text("utf-8").splitlines()):
+        action = json.loads(line) if line.strip() else {}
+        if "add" in action:
+            if action["add"].get("deletionVector"):
+                raise ValueError(f"{folder} is a Delta table with deletion vectors: {BY_DELTA}")
+            there[unquote(action["add"]["path"])] = None
+        elif "remove" in action:
+            there.pop(unquote(action["remove"]["path"]), None)
+    if not there:
+        raise ValueError(f"the Delta table {folder} holds no rows")
+    return sorted(str(folder / path) for path in there)
+
+
+BY_DELTA = "read it with Spark or deltalake, and compare the table that this gives"
 
 
 def _suffix(path: str) -> str:
@@ -283,6 +415,11 @@ def _open(path: str) -> File:
     suffix = _suffix(path)
     if os.path.isfile(path) and os.path.getsize(path) == 0:
         raise ValueError(f"{path} is empty (0 bytes)")
+    if suffix not in TEXT_SUFFIXES and os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(
+            f"{path} is a pipe or a device, and {suffix} files are read more than once: write it "
+            "to a file first"
+        )
     if suffix in DUCK_FORMS:
         return DuckFile(path, DUCK_FORMS[suffix])
     if suffix in ARROW:
@@ -360,32 +497,76 @@ class BatchFile:
 
 
 class TextFile(BatchFile):
-    """One number a line; empty lines and lines that begin with # are passed over."""
+    """One number a line; empty lines and lines that begin with # are passed over.
+
+    Parameters
+    ----------
+    path : str
+        Of the file, or what to call a text that is at hand.
+    text : str, optional
+        That text.
+    """
+
+    def __init__(self, path: str, text: str | None = None) -> None:
+        super().__init__(path)
+        self._text = text
+
+    @property
+    def rereadable(self) -> bool:
+        """A text is; a pipe can be read once only."""
+        return self._text is not None or super().rereadable
+
+    @property
+    def _name(self) -> str:
+        return "standard input" if self.path == STDIN else self.path
 
     def batches(
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
         """Lines by the thousand."""
-        where_read = "standard input" if self.path == STDIN else self.path
         row = 1
         try:
             with self._open() as file:
-                while lines := list(itertools.islice(file, BATCH)):
-                    yield _numbers(lines, row, where_read), None
+                for lines in self._lines(file):
+                    yield _numbers(lines, row, self._name), None
                     row += len(lines)
-        except UnicodeDecodeError:
-            raise ValueError(f"{where_read} is not text of one number a line") from None
-        except (gzip.BadGzipFile, EOFError):
-            raise ValueError(f"{where_read} is not a whole gzip file") from None
+                    if row > PIPED and not self.rereadable:
+                        raise ValueError(
+                            f"{self._name} has more than {PIPED:,} lines and can be read once "
+                            "only: write it to a file first"
+                        )
+        except UnicodeError:
+            raise ValueError(f"{self._name} is not text of one number a line") from None
+        except DAMAGED:
+            raise ValueError(f"{self._name} is not a whole gzip file") from None
+
+    def _lines(self, file: TextIO) -> Iterator[list[str]]:
+        """Lines of a piece of text at a time; one that is too long for a number is an error."""
+        rest, row = "", 1
+        while piece := file.read(PIECE):
+            *lines, rest = (rest + piece).removeprefix("\ufeff" if row == 1 else "").split("\n")
+            yield lines
+            row += len(lines)
+            if len(rest) > LONGEST_LINE:
+                raise ValueError(
+                    f"{self._name}, row {row:,}: the line is longer than {LONGEST_LINE:,} "
+                    "characters; this is not text of one number a line"
+                )
+        if rest:
+            yield [rest]
 
     def _open(self) -> AbstractContextManager[TextIO]:
+        if self._text is not None:
+            return io.StringIO(self._text)
         if self.path == STDIN:
             return nullcontext(sys.stdin)
-        if self.path.endswith(".gz"):
-            return gzip.open(self.path, "rt", encoding="utf-8-sig")
         if self.path.endswith(".zst"):
             raise ValueError(f"{self.path}: text compressed by zstd is not read, gzip is")
-        return open(self.path, encoding="utf-8-sig")
+        start = first_bytes(self.path) if self.rereadable else b""
+        encoding = marked_encoding(start) or "utf-8"
+        if self.path.endswith(".gz"):
+            return gzip.open(self.path, "rt", encoding=encoding)
+        return open(self.path, encoding=encoding)
 
 
 def _numbers(lines: list[str], first_row: int, where: str) -> Array:
@@ -411,14 +592,34 @@ class ArrayFile(BatchFile):
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
         """Pieces of the array."""
-        try:
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise ValueError(f"{self.path} is no array that can be read: {error}") from None
+        array = self._array()
         if array.ndim != 1:
             raise ValueError(f"{self.path} must be one-dimensional, got shape {array.shape}")
         for start in range(0, array.size, BATCH):
-            yield as_numbers(np.asarray(array[start : start + BATCH]), self.path), None
+            values = np.asarray(array[start : start + BATCH])
+            rows = range(start + 1, start + 1 + values.size)
+            yield as_numbers(values, self.path, rows), None
+
+    def _array(self) -> npt.NDArray[Any]:
+        """The array, which NumPy would rather take for a pickle than say what is wrong."""
+        try:
+            with open(self.path, "rb") as file:
+                version = np.lib.format.read_magic(file)
+        except ValueError:
+            raise ValueError(f"{self.path} is no array: NumPy did not write it") from None
+        try:
+            array: npt.NDArray[Any] = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError, OSError, SyntaxError) as error:
+            if "pickle" in str(error) or "Python objects" in str(error):
+                raise ValueError(
+                    f"{self.path} holds Python objects, which are not read: save numbers, with "
+                    "numpy.save(path, array.astype(float))"
+                ) from None
+            raise ValueError(
+                f"{self.path} is no array that can be read (version {version[0]} of the format): "
+                f"{str(error).splitlines()[0] if str(error) else 'it is cut off'}"
+            ) from None
+        return array
 
 
 class ArrowFile(BatchFile):
@@ -438,9 +639,11 @@ class ArrowFile(BatchFile):
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
         """Record batches, of which only the columns that are asked for are looked at."""
         names = [n for n in (column, groups, where[0] if where else None) if n is not None]
+        first_row = 1
         for table in self._tables(list(dict.fromkeys(names))):
-            frame = Frame(table, self.path)
+            frame = Frame(table, self.path, first_row)
             yield frame.values(column, where), frame.labels(groups, where) if groups else None
+            first_row += table.num_rows
 
     def _frame(self, tables: Iterable[Any]) -> Frame:
         return Frame(next(iter(tables)), self.path)
@@ -464,5 +667,7 @@ class ArrowFile(BatchFile):
                 tables = (pa.Table.from_batches([batch]) for batch in found)
                 for table in itertools.islice(itertools.chain(tables, [empty]), limit):
                     yield table.select(names) if names else table
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # not about what it holds
+                raise
             raise ValueError(f"{self.path}: {str(error).splitlines()[0]}") from None

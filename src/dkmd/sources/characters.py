@@ -1,0 +1,134 @@
+"""Which characters a file is written in, told by its bytes; whole files that may not be too long.
+
+UTF-8 is the rule. A byte order mark tells UTF-16 and UTF-32, which DuckDB does not read: such files
+are copied. Text without a mark that is no UTF-8 is taken for Latin-1.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import shutil
+import tempfile
+import weakref
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+PEEKED = 1 << 20
+"""Bytes at the start of a file that its encoding is guessed from."""
+
+PIECE = 1 << 20
+
+MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
+"""Errors that files give which are not whole gzip files."""
+
+
+class TooLongError(ValueError):
+    """A file that is read whole holds more than it may."""
+
+
+def marked_encoding(start: bytes) -> str | None:
+    """The encoding that a byte order mark tells; None without one."""
+    return next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
+
+
+def decoded(content: bytes) -> str:
+    """Text in the encoding that its mark tells, else in UTF-8; what is neither becomes �."""
+    return content.decode(marked_encoding(content) or "utf-8", errors="replace")
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a whole file is UTF-8; one that zstd compressed is not looked at and counts as it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for piece in _pieces(path):
+            decoder.decode(piece)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    except DAMAGED:  # told by those who read it
+        return True
+    return True
+
+
+def starts_as_utf8(start: bytes) -> bool:
+    """Whether the start of a file is UTF-8; it may end within a character."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def first_bytes(path: str) -> bytes:
+    """The start of a file, unpacked; nothing of what zstd compressed."""
+    return next(_pieces(path, PEEKED), b"")
+
+
+def _pieces(path: str, size: int = PIECE) -> Iterator[bytes]:
+    """The bytes of a file, unpacked."""
+    if path.lower().endswith(".zst"):
+        return
+    with _unpacked(path) as file:
+        while piece := file.read(size):
+            yield piece
+
+
+def _unpacked(path: str) -> BinaryIO:
+    if path.lower().endswith(".gz"):
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    return open(path, "rb")
+
+
+class Utf8Copy:
+    """A file in UTF-8 without a mark, which is gone when this object is.
+
+    Parameters
+    ----------
+    path : str
+        Of the file that is copied, unpacked.
+    encoding : str
+        Of that file.
+    """
+
+    def __init__(self, path: str, encoding: str) -> None:
+        folder = tempfile.mkdtemp(prefix="dkmd-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.path = str(Path(folder) / Path(path).name.removesuffix(".gz"))
+        with _unpacked(path) as packed, open(self.path, "w", encoding="utf-8", newline="") as copy:
+            reader = io.TextIOWrapper(packed, encoding=encoding, newline="")
+            try:
+                while text := reader.read(PIECE):
+                    copy.write(text)
+            except UnicodeError:
+                name = encoding.removesuffix("-sig").upper()
+                raise ValueError(f"it begins as {name} and is not {name} throughout") from None
+
+
+def whole_file(path: str | os.PathLike[str], largest: int, what: str) -> bytes:
+    """All bytes of a file that must not be long; devices and pipes need not end."""
+    with open(path, "rb") as file:
+        return whole_stream(file, os.fspath(path), largest, what)
+
+
+def whole_stream(file: BinaryIO, name: str, largest: int, what: str) -> bytes:
+    """The same of a file that is open."""
+    content = file.read(largest + 1)
+    if len(content) > largest:
+        raise TooLongError(
+            f"{name} is too large for {what}: it holds more than {largest / 2**20:,.0f} MiB"
+        )
+    return content
