@@ -10,14 +10,13 @@ import gzip
 import json
 import math
 import os
-import tempfile
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dkmd.grid import SIDE, Grid
+from dkmd.whole_files import write_whole
 
 if TYPE_CHECKING:
     from dkmd.summary import Summary
@@ -52,23 +51,7 @@ def write(summary: Summary, path: str | os.PathLike[str]) -> None:
         "squares": summary.squares.tolist(),
     }
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
-    replace_file(path, gzip.compress(text.encode(), mtime=0))
-
-
-def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write ``content`` so that ``path`` holds either the old file or the whole new one."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes files that only the owner reads
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_whole(path, gzip.compress(text.encode(), mtime=0))
 
 
 def read(path: str | os.PathLike[str]) -> Summary:
