@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import pickle
+import sys
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -602,3 +603,47 @@ def test_rows_without_a_level_belong_to_none_and_labels_must_be_there(frame: Any
         assert (answer.reference.size, answer.current.size) == (20, 20)
         with pytest.raises(ValueError, match=f"'{by}', row 3: the group label is missing"):
             compare(table, column="v", by="half", reference="x", current="y", groups=by)
+
+
+def test_a_column_that_cannot_be_compared_is_skipped_with_its_reason() -> None:
+    rows = np.arange(300)
+    frame = pd.DataFrame(
+        {
+            "good": rows % 17 + 1.0,
+            "far": np.where(rows % 2, 1.7e308, -1.7e308),
+            "large": 1e200 + 1e198 * rows,
+            "signed": rows - 150.0,
+        }
+    )
+    found = drift(frame, frame, margin="3%")
+    assert list(found) == ["good"]
+    assert found.skipped["far"] == "its values lie too far apart to be compared as doubles"
+    assert "out of range" in found.skipped["large"]
+    assert found.skipped["signed"].startswith("percentages need positive data")
+    holes = frame[["good"]].assign(holes=np.where(rows == 7, math.nan, rows))
+    assert list(drift(holes, holes, nan_policy="raise").skipped) == ["holes"]
+
+
+@pytest.mark.parametrize("error", [TypeError("a fault"), ValueError("a fault"), KeyError("a")])
+def test_a_fault_of_our_own_is_no_reason_to_skip_a_column(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what the data of a column are like: else a broken drift would look like an answer."""
+
+    def fails(reference: Any, *_words: Any) -> Any:
+        if reference.name == "b":
+            raise error
+        return compare_samples(reference, *_words)
+
+    compare_samples = sys.modules["dkmd.compare"].compare_samples
+    monkeypatch.setattr(sys.modules["dkmd.compare"], "compare_samples", fails)
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1.0, 2.0, 5.0], "c": [1.0, 3.0, 5.0]})
+    with pytest.raises(type(error), match="a"):
+        drift(frame, frame)
+
+
+def test_a_missing_group_label_is_told_once_for_all_columns() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1.0, 2.0, 5.0], "g": ["x", None, "y"]})
+    with pytest.raises(ValueError, match="'g', row 2: the group label is missing") as caught:
+        drift(frame, frame, groups="g")
+    assert "no column could be compared" not in str(caught.value)

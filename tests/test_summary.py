@@ -318,3 +318,21 @@ def test_a_damaged_file_is_an_error_or_reads_right(at: int, garbage: bytes) -> N
         except SummaryFileError:
             return
     assert loaded.size == 1
+
+
+def test_a_grid_and_a_witness_fit_samples_of_any_shape() -> None:
+    flat = np.random.default_rng(8).normal(100.0, 5.0, 60_000)
+    for shape in ((2, 30_000), (30_000, 2), (3, 4, 5_000)):
+        folded = flat.reshape(shape)
+        assert Grid.fit(folded, folded) == Grid.fit(flat, flat)
+        assert Summary.of(folded, Grid.fit(folded)) == Summary.of(flat, Grid.fit(flat))
+        assert Witness.fit(folded, scale="robust") == Witness.fit(flat, scale="robust")
+    assert Grid.fit(5.0) == Grid.fit([5.0])
+
+
+def test_values_that_lie_too_far_apart_have_no_grid() -> None:
+    far = np.where(np.arange(300) % 2, 1.7e308, -1.7e308)
+    with pytest.raises(ValueError, match="too far apart to be compared as doubles"):
+        Grid.fit(far)
+    with pytest.raises(ValueError, match="too far apart to be compared as doubles"):
+        Grid.fit_weighted(far, np.ones(300))

@@ -32,12 +32,15 @@ from dkmd.sources.columns import (
     NUMERIC,
     OTHER,
     TEXT,
+    ColumnError,
+    ColumnTypeError,
     TooLittleError,
     is_url,
     no_such_column,
     parse_number,
     the_numeric_column,
 )
+from dkmd.sources.messages import EngineError
 from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import (
     Data,
@@ -403,7 +406,13 @@ def drift(
                 for read, table, there in ((old, before, kinds), (new, after, later))
             ]
             found[name] = compare_samples(*labelled(pair[0], pair[1]), how)
-        except (ValueError, TypeError) as error:
+        except ColumnError as error:
+            skipped[name] = str(error)
+            continue
+        except EngineError as error:
+            # one that still reads both tables could not read this column; else the engine is lost
+            before.require_readable()
+            after.require_readable()
             skipped[name] = str(error)
             continue
         if not min(found[name].reference.size, found[name].current.size):
@@ -498,7 +507,7 @@ def _require_one_kind(reference: Sample, current: Sample) -> None:
     """Durations are seconds: plain numbers beside them may be anything."""
     kinds = {side.kind: side.label for side in (reference, current)}
     if kinds.keys() == {NUMBER, DURATION}:
-        raise TypeError(
+        raise ColumnTypeError(
             f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
             f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
         )
@@ -552,6 +561,8 @@ def _relative(result: DkmdResult, level: float) -> tuple[float | None, Confidenc
         return None, None
     try:
         on_logs = result.on_logs()
+    except EngineError:  # one that did not answer says nothing about the data
+        raise
     except ValueError:
         return None, None
     if opposed(result, on_logs, level):

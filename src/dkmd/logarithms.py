@@ -14,6 +14,7 @@ import numpy as np
 from dkmd.compiled import compiled
 from dkmd.grid import EDGES, PER_E_FOLD, SIDE, Grid
 from dkmd.sources.arrays import Array
+from dkmd.sources.columns import ColumnError
 from dkmd.summary import Summary
 
 NARROW = 1.0 / 16.0
@@ -75,7 +76,7 @@ def require_positive(*summaries: Summary) -> None:
     """Refuse values without a logarithm."""
     for summary in summaries:
         if summary.minus_inf or summary.minimum <= 0.0:
-            raise ValueError("percentages need positive data; there are values of 0 or below")
+            raise ColumnError("percentages need positive data; there are values of 0 or below")
 
 
 def _first_narrow(summary: Summary) -> int:

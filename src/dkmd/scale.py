@@ -15,6 +15,7 @@ from dkmd.compiled import compiled
 from dkmd.grid import Grid, robust_scale, weighted_median
 from dkmd.inference import NOTHING, Side, m_center
 from dkmd.sources.arrays import Array
+from dkmd.sources.columns import ColumnError
 from dkmd.summary import Points, Summary
 from dkmd.table import Jet, jet_at
 from dkmd.witness import Witness, positive_width
@@ -91,7 +92,7 @@ def scale_of(
 def require_squares(width: float) -> None:
     """Refuse scales whose square a double cannot hold: variances would be 0 or infinite."""
     if width < SMALLEST or width > LARGEST:
-        raise ValueError(
+        raise ColumnError(
             f"the scale of the values, {width:g}, is out of range: multiply them by a constant "
             f"that brings it between {SMALLEST:g} and {LARGEST:g}"
         )

@@ -22,6 +22,7 @@ from dkmd.resampling import Bootstrap, permutation_pvalue
 from dkmd.result import DkmdResult, ExactOutcome, NoOutcome, Outcome
 from dkmd.riemann_test import riemann_outcome
 from dkmd.scale import fitted_scale, require_squares
+from dkmd.sources.columns import ColumnError
 from dkmd.summary import Summary
 from dkmd.witness import Witness
 
@@ -340,7 +341,7 @@ def _result(
 
     def on_logs() -> DkmdResult:
         if not (np.nanmin(x) > 0.0 and np.nanmin(y) > 0.0):
-            raise ValueError("percentages need positive data; there are values of 0 or below")
+            raise ColumnError("percentages need positive data; there are values of 0 or below")
         return dkmd_2samp(
             np.log(x), np.log(y), scale=options.scale, alternative=options.alternative,
             method=options.method, groups=groups, nan_policy=options.nan_policy,
@@ -367,7 +368,7 @@ def _grid(x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None) -> 
 def _stopped_by_nan(count: int, options: Options) -> bool:
     """Whether NaN decides the outcome under this policy."""
     if count and options.nan_policy == "raise":
-        raise ValueError("The input contains nan values")
+        raise ColumnError("The input contains nan values")
     return bool(count) and options.nan_policy == "propagate"
 
 
