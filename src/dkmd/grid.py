@@ -26,6 +26,9 @@ SIDE = math.ceil(PER_E_FOLD * math.log1p(2.0**40))
 EDGES = np.expm1(np.arange(SIDE + 1) / PER_E_FOLD)
 """|u| at the inner edge of each bin of a side, and at the outer edge of the last."""
 
+FARTHEST = 1e150
+"""Values beyond are added as so many units, so that their squares are finite."""
+
 UNITS_PER_SCALE = 8
 """The unit is an eighth of the robust scale: witnesses an eighth of it wide still see fine bins."""
 
@@ -102,6 +105,16 @@ class Grid:
         unit = 2.0 ** math.floor(math.log2(self.unit))
         center = 2.0 * unit * round(self.center / (2.0 * unit))
         return Grid(center, unit)
+
+    def squared_unit(self) -> float:
+        """What variances are counted in; an error where no double can hold it."""
+        try:
+            return self.unit**2
+        except OverflowError:
+            raise ColumnError(
+                f"the values are spread out in units of {self.unit:g}, whose square a double "
+                "cannot hold: divide them by a constant"
+            ) from None
 
     def width_at(self, value: float) -> float:
         """How wide the bin of a value is, about."""
