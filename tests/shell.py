@@ -20,6 +20,12 @@ ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).parent / "dkmd"
 
 
+HEARS = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+HEARS += "os.execv(sys.argv[1], sys.argv[1:])"
+INTERRUPTIBLE = (sys.executable, "-c", HEARS, str(COMMAND))
+"""The command, hearing SIGINT: shells let background jobs ignore it, and children inherit that."""
+
+
 class Done(NamedTuple):
     """What a run left."""
 
