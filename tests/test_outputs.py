@@ -12,9 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from shell import COMMAND, ROOT, here, through
 
+import dkmd
 import dkmd.gate
 import dkmd.planning
 from dkmd import Summary
@@ -263,3 +266,69 @@ def test_debug_shows_where_and_still_gives_no_verdict() -> None:
     assert done.returncode == 2
     assert "Traceback" in done.stderr
     assert done.stderr.splitlines()[-1] == "dkmd: there is no file none.json"
+
+
+@pytest.mark.parametrize(
+    "ends", [(1e-300, 1e100), (1e100, 1e-300), (5e-324, 1.7e308), (0.0, 1e308)]
+)
+@pytest.mark.parametrize("command", ["compare", "drift"])
+def test_extreme_values_get_an_answer_and_a_page_or_a_reason(
+    command: str, ends: tuple[float, float], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(5)
+    for name, end in zip(("a.csv", "b.csv"), ends, strict=True):
+        rows = [
+            f"{float(v)!r},{float(w)!r}"
+            for v, w in zip(end * rng.uniform(0.5, 1.0, 40), rng.random(40), strict=True)
+        ]
+        (tmp_path / name).write_text("\n".join(["far,near", *rows]) + "\n")
+    words = [command, "a.csv", "b.csv", "-c", "far", "--report", "page.html"]
+    words += ["-c", "near"] if command == "drift" else []
+    for margin in ([], ["--margin", "3%"], ["--margin", "0.1sd"], ["--margin", "1"]):
+        done = here(*words, *margin, cwd=tmp_path, code=None)
+        assert "unexpected" not in done.stderr
+        assert "encountered" not in done.stdout  # NumPy's own words
+        assert done.code in (0, 2, 3)
+        if done.code == 0:
+            assert (tmp_path / "page.html").read_text().endswith("</html>\n")
+
+
+RED = "\x1b[31mred\x9b2J\x07\u202e"
+
+
+def test_names_from_data_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    """Columns, levels, files and words that are no numbers: in words, as JSON and in errors."""
+    rng = np.random.default_rng(3)
+    rows = [f"{v},{w},word" for v, w in rng.normal(size=(60, 2))]
+    file = f"{RED}.csv"
+    (tmp_path / file).write_text(f"{RED} a,{RED} b,{RED} c\n" + "\n".join(rows) + "\n")
+    levels = "".join(f"{v},{level}\n" for v in rng.normal(size=30) for level in ("x", RED, "z"))
+    (tmp_path / "levels.csv").write_text("v,by\n" + levels)
+    by = ("compare", "levels.csv", "-c", "v", "--by", "by", "--reference")
+    for code, words in (
+        (0, ("drift", file, file)),
+        (0, ("drift", file, file, "--json")),
+        (0, (*by, "x")),
+        (0, (*by, "x", "--json")),
+        (0, (*by, RED, "--current", "z")),
+        (2, (*by, f"{RED}?", "--current", "z")),
+        (2, ("compare", file, file, "-c", f"{RED} c")),
+        (2, ("compare", f"{RED}gone.csv", file)),
+        (0, ("summarize", file, "-c", f"{RED} a", "-o", f"{RED}.dkmd")),
+        (0, ("compare", file, file, "-c", f"{RED} a", "--report", f"{RED}.html")),
+        (3, ("gate", file, file)),
+        (3, ("gate", file, file, "--json")),
+    ):
+        done = here(*words, cwd=tmp_path, code=code)
+        assert (done.stdout + done.stderr).replace("\n", "").isprintable(), words
+    document = json.loads(here("drift", file, file, "--json", cwd=tmp_path).stdout)
+    assert {entry["key"] for entry in document["comparisons"]} == {f"{RED} a", f"{RED} b"}
+    assert list(document["skipped"]) == [f"{RED} c"]
+
+
+def test_the_names_of_an_answer_do_not_steer_a_console() -> None:
+    frame = pd.DataFrame({f"{RED}{i}": [1.0, 2.0, 4.0, 3.0, 1.5] for i in range(3)})
+    answer = dkmd.drift(frame, frame + 100.0)
+    assert answer.beyond
+    for shown in (repr(answer), str(answer), repr(answer[f"{RED}0"]), str(answer[f"{RED}0"])):
+        assert shown.replace("\n", "").isprintable()

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, overload
 
-import numpy as np
-
 from dkmd.calls import recorded
 from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts
 from dkmd.facts import facts_of, notes_of
 from dkmd.loading import labelled, load_pair, open_table
-from dkmd.logarithms import log_grid, log_summaries, require_positive
+from dkmd.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.margins import Margin, opposed, parse_margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
@@ -579,7 +577,7 @@ DISAGREE = (
 
 
 def _as_percent(log_shift: float) -> float:
-    return 100.0 * float(np.expm1(log_shift))
+    return 100.0 * as_change(log_shift)
 
 
 def _held(reference: Data, current: Data) -> tuple[Array, Array] | None:

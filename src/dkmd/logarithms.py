@@ -72,6 +72,20 @@ def _keep_below(values: Array, below: float, kept: Array) -> int:
     return count
 
 
+LARGEST_LOG = 700.0
+"""A change of logarithms is held to this: e^709.8 is more than a double can hold."""
+
+
+def as_factor(log_change: float) -> float:
+    """A change of logarithms as a factor."""
+    return math.exp(min(log_change, LARGEST_LOG))
+
+
+def as_change(log_change: float) -> float:
+    """A change of logarithms as a relative change: 0.02 is 2 %."""
+    return math.expm1(min(log_change, LARGEST_LOG))
+
+
 def require_positive(*summaries: Summary) -> None:
     """Refuse values without a logarithm."""
     for summary in summaries:
