@@ -439,3 +439,22 @@ def test_a_file_that_is_not_there_is_named_without_numbers(words: tuple[str, ...
     message = here(*words, code=2).stderr
     assert message.startswith("dkmd: there is no file gone.")
     assert "Errno" not in message
+
+
+def test_a_drift_without_a_single_p_value_exits_with_3(tmp_path: Path) -> None:
+    (tmp_path / "same.csv").write_text("a,b\n" + "1,2\n" * 30)
+    (tmp_path / "some.csv").write_text("a,b\n" + "".join(f"1,{i % 7}\n" for i in range(30)))
+    for words in ((), ("--json",), ("--quiet",)):
+        here("drift", "same.csv", "same.csv", *words, cwd=tmp_path, code=3)
+        here("drift", "some.csv", "some.csv", *words, cwd=tmp_path, code=0)
+    here("compare", "same.csv", "same.csv", "-c", "a", cwd=tmp_path, code=3)
+    levels = "".join(f"{v},{by}\n" for by, v in (("x", 1), ("y", 1), ("z", 2)) for _ in range(9))
+    (tmp_path / "levels.csv").write_text(f"v,by\n{levels}3,z\n")
+    here("compare", "levels.csv", "--by", "by", "--reference", "x", cwd=tmp_path, code=0)
+
+
+def test_a_missing_package_is_told_with_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "x.arrow").write_bytes(b"ARROW1")
+    with patch.dict(sys.modules, {"pyarrow": None}):
+        message = here("compare", "x.arrow", "x.arrow", cwd=tmp_path, code=2).stderr
+    assert message == "dkmd: Arrow files need pyarrow: pip install 'dkmd[arrow]'\n"
