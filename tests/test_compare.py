@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import math
 import pickle
+import sys
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -602,3 +604,82 @@ def test_rows_without_a_level_belong_to_none_and_labels_must_be_there(frame: Any
         assert (answer.reference.size, answer.current.size) == (20, 20)
         with pytest.raises(ValueError, match=f"'{by}', row 3: the group label is missing"):
             compare(table, column="v", by="half", reference="x", current="y", groups=by)
+
+
+def test_a_column_that_cannot_be_compared_is_skipped_with_its_reason() -> None:
+    rows = np.arange(300)
+    frame = pd.DataFrame(
+        {
+            "good": rows % 17 + 1.0,
+            "far": np.where(rows % 2, 1.7e308, -1.7e308),
+            "large": 1e200 + 1e198 * rows,
+            "signed": rows - 150.0,
+        }
+    )
+    found = drift(frame, frame, margin="3%")
+    assert list(found) == ["good"]
+    assert found.skipped["far"] == "its values lie too far apart to be compared as doubles"
+    assert "out of range" in found.skipped["large"]
+    assert found.skipped["signed"].startswith("percentages need positive data")
+    holes = frame[["good"]].assign(holes=np.where(rows == 7, math.nan, rows))
+    assert list(drift(holes, holes, nan_policy="raise").skipped) == ["holes"]
+
+
+@pytest.mark.parametrize("error", [TypeError("a fault"), ValueError("a fault"), KeyError("a")])
+def test_a_fault_of_our_own_is_no_reason_to_skip_a_column(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what the data of a column are like: else a broken drift would look like an answer."""
+
+    def fails(reference: Any, *_words: Any) -> Any:
+        if reference.name == "b":
+            raise error
+        return compare_samples(reference, *_words)
+
+    compare_samples = sys.modules["dkmd.compare"].compare_samples
+    monkeypatch.setattr(sys.modules["dkmd.compare"], "compare_samples", fails)
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1.0, 2.0, 5.0], "c": [1.0, 3.0, 5.0]})
+    with pytest.raises(type(error), match="a"):
+        drift(frame, frame)
+
+
+def test_a_missing_group_label_is_told_once_for_all_columns() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1.0, 2.0, 5.0], "g": ["x", None, "y"]})
+    with pytest.raises(ValueError, match="'g', row 2: the group label is missing") as caught:
+        drift(frame, frame, groups="g")
+    assert "no column could be compared" not in str(caught.value)
+
+
+def test_among_several_equivalent_stays_equivalent_and_a_doubtful_change_does_not() -> None:
+    """Equivalence needs no change to be shown; a change that the number may explain is dropped."""
+    rng = np.random.default_rng(12)
+    base = {f"same{i}": rng.normal(100.0, 1.0, 400) for i in range(12)}
+    old = pd.DataFrame(base | {"moved": rng.normal(100.0, 1.0, 400)})
+    new = pd.DataFrame({name: rng.normal(100.0, 1.0, 400) for name in base})
+    new["moved"] = old["moved"] + 0.2
+    found = drift(old, new, margin=0.5)
+    alone = {name: compare(old[name], new[name], margin=0.5) for name in old}
+    equivalent = {name for name, answer in alone.items() if answer.verdict == "equivalent"}
+    assert len(equivalent) > 8
+    assert {name for name in found if found[name].verdict == "equivalent"} == equivalent
+    assert any(found.adjusted_pvalues[name] > 0.05 for name in equivalent)
+    doubtful = alone["same0"]
+    for p, verdict in ((0.049, "increase"), (0.05, "inconclusive"), (0.2, "inconclusive")):
+        changed = dataclasses.replace(doubtful, verdict="increase", margin=None)
+        assert changed.among_several(p).verdict == verdict
+        assert changed.among_several(p).adjusted_pvalue == p
+
+
+def test_only_neighbours_that_are_alike_are_a_reason_to_watch_out() -> None:
+    """Values that alternate make the p-value too large, which is no false alarm."""
+    rng = np.random.default_rng(4)
+    noise = rng.normal(size=(2, 400))
+    wave = 2.0 * (-1.0) ** np.arange(400)
+    alternating = compare(noise[0] + wave, noise[1] + wave)
+    assert alternating.reference.neighbour_correlation == 0.0
+    assert not any("neighbouring" in note for note in alternating.warnings)
+    slow = np.repeat(rng.normal(size=40), 10)
+    alike = compare(noise[0], noise[1] + 2.0 * slow)
+    assert alike.reference.neighbour_correlation == 0.0
+    assert alike.current.neighbour_correlation > 0.3
+    assert any("neighbouring" in note for note in alike.warnings)

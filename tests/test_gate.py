@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dkmd.gate import FAILED, INCONCLUSIVE, PASSED, gate
+from dkmd.gate import FAILED, INCONCLUSIVE, PASSED, _holm, gate
 from dkmd.sources.benchmarks import (
     BenchmarkFile,
     BenchmarkFileError,
@@ -550,3 +550,40 @@ def _table_of_false_alarms(trials: int = 4000, seed: int = 20) -> None:
 
 if __name__ == "__main__":
     _table_of_false_alarms()
+
+
+@pytest.mark.parametrize(
+    ("pvalues", "corrected"),
+    [
+        ([0.01, 0.02, 0.03], [0.03, 0.04, 0.04]),  # the last may not fall below the one before
+        ([0.03, 0.01, 0.02], [0.04, 0.03, 0.04]),
+        ([0.04, 0.001, 0.9, 0.6], [0.12, 0.004, 1.0, 1.0]),
+        ([math.nan, 0.02, math.nan, 0.01], [math.nan, 0.02, math.nan, 0.02]),
+        ([0.2], [0.2]),
+        ([math.nan], [math.nan]),
+    ],
+)
+def test_corrected_p_values_are_those_of_holm(pvalues: list[float], corrected: list[float]) -> None:
+    assert _holm(np.array(pvalues)) == pytest.approx(corrected, rel=1e-12, nan_ok=True)
+
+
+def test_a_benchmark_does_not_overtake_a_clearer_one() -> None:
+    """Three that are alike in a row of falling p-values: order and correction are kept."""
+    before = _bench(**{name: _times(i, 1.0) for i, name in enumerate("abc")})
+    after = _bench(**{n: _times(9 + i, 1.05 + 0.001 * i) for i, n in enumerate("abc")})
+    found = gate(before, after, margin="4.5%")
+    raw = [found.evidence[row.name].pvalue for row in found.rows]
+    order = np.argsort(raw)
+    corrected = np.array([row.pvalue for row in found.rows])[order]
+    assert np.all(np.diff(corrected) >= 0.0)
+    assert corrected[0] == pytest.approx(3 * min(raw))
+    assert np.all(corrected >= np.array(raw)[order])
+
+
+def test_what_either_side_left_out_is_told() -> None:
+    before = BenchmarkFile(_bench(a=_times(1, 1.0)))
+    after = BenchmarkFile(_bench(a=_times(2, 1.0)))
+    before.left_out, after.left_out = {"old": "holds text"}, {"new": "holds dates"}
+    found = gate(before, after)
+    assert found.left_out == {"old": "holds text", "new": "holds dates"}
+    assert found.not_judged() == ["not judged: old holds text", "not judged: new holds dates"]

@@ -15,6 +15,7 @@ import duckdb
 import jsonschema
 import numpy as np
 import pytest
+from shell import here
 
 import dkmd
 from dkmd.gate import Gate, GateRow, load_benchmarks
@@ -259,3 +260,62 @@ def test_names_cannot_break_out_of_markdown() -> None:
     assert "\n# head" not in text
     assert "\\|" in text
     assert "](" not in text.replace("\\](", "")
+
+
+def test_json_tells_what_was_left_out_averaged_and_allowed(tmp_path: Path) -> None:
+    """On both sides, with another alpha, and a mean of some benchmarks only."""
+    host = ["a", "b"] * 15
+    wall, zero = _times(1, 1.0), _times(5, 1.0) - 1.0
+    before = _csv(tmp_path / "a.csv", wall=wall, zero=zero, host=host, old=host)
+    after = _csv(tmp_path / "b.csv", wall=_times(2, 1.0), zero=zero, host=host, new=host)
+    options = ("--margin", "0.5", "--alpha", "0.01", "--json")
+    document = json.loads(run(before, after, *options).stdout)
+    schema = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
+    jsonschema.validate(document, schema)
+    assert document["alpha"] == 0.01
+    assert (document["averaged"], len(document["benchmarks"])) == (1, 2)
+    assert document["left_out"] == dict.fromkeys(("host", "old", "new"), "holds text, not numbers")
+    for key in ("alpha", "averaged", "left_out"):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({k: v for k, v in document.items() if k != key}, schema)
+
+
+def test_names_cannot_steer_a_terminal_through_markdown() -> None:
+    name = "a\x1b[31m\x9b2J\x07\u202e|b"
+    row = GateRow(name, "s", "worse", name, (3, 3), (1.0, 2.0), 1.0, (0.5, 1.5), True, 0.01)
+    gate = Gate((row,), (name,), (), "2%", "increase", 2.0, left_out={name: f"holds {name}"})
+    text = gate.markdown()
+    assert text.replace("\n", "").isprintable()
+    assert "a\\\\x1b\\[31m\\\\x9b2J\\\\x07\\\\u202e\\|b" in text
+
+
+EXTREMES = {
+    "far": (1e-300, 1e300),
+    "farther": (5e-324, 1.7e308),
+    "down": (1e300, 1e-300),
+    "large": (1e307, 1.7e308),
+    "growth": (1e-300, 1e100),  # whose scale is in range, and whose factor is not
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("margin", ["2%", "0.5", "0.1sd"])
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 0.3])
+def test_extreme_values_get_an_answer_and_a_page(
+    name: str, margin: str, spread: float, tmp_path: Path
+) -> None:
+    """Factors that no double can hold, on the terminal, as JSON, in Markdown and on the page."""
+    rng = np.random.default_rng(2)
+    paths = [
+        _hyperfine(tmp_path / f"{i}.json", x=v * (1.0 - spread * rng.random(30)), y=_times(i, 1.0))
+        for i, v in enumerate(EXTREMES[name])
+    ]
+    page, text = tmp_path / "page.html", tmp_path / "x.md"
+    words = ["gate", *map(str, paths), "--margin", margin, "--json"]
+    done = here(*words, "--report", str(page), "--markdown", str(text), code=None)
+    assert done.code in (0, 1, 3), done.stderr
+    document = json.loads(done.stdout)
+    assert document["geometric_mean"] is not None
+    assert "math domain error" not in done.stderr
+    assert page.read_text().endswith("</html>\n")
+    assert text.read_text()

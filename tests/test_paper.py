@@ -19,7 +19,7 @@ import pytest
 
 from dkmd.paper import consistency, figure4, printed, scaling, table1, table2, table3, theorems
 from dkmd.paper.checks import Check, agrees_with_paper
-from dkmd.paper.folder import MARKER, OutputFolder, write_whole
+from dkmd.paper.folder import MARKER, OutputFolder, write_below
 from dkmd.paper.markdown import markdown
 from dkmd.paper.page import inlined, page
 from dkmd.paper.report import Column, Report, Section, Table
@@ -221,27 +221,11 @@ def test_a_second_run_replaces_the_files_of_the_first_and_no_others(tmp_path: Pa
 def test_a_marker_cannot_make_us_delete_files_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "precious.txt").write_text("keep")
     out = tmp_path / "out"
-    write_whole(out / MARKER, json.dumps({"files": ["../precious.txt"]}))
+    write_below(out / MARKER, json.dumps({"files": ["../precious.txt"]}))
     folder = OutputFolder(out)
     folder.open()
     folder.close()
     assert (tmp_path / "precious.txt").exists()
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "index.html"
-    write_whole(target, "old")
-
-    def fails(_self: Path, _target: Path) -> None:
-        raise OSError("no space")
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(OSError, match="no space"):
-        write_whole(target, "new")
-    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
-    assert target.read_text() == "old"
 
 
 def _dkmd(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -617,3 +617,77 @@ def test_any_two_samples_make_a_page_without_holes(
     for drawn in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
         assert not re.search(r'(?:d|x|y|cx|cy|width|height)="[^"]*(nan|inf)', drawn)
     answer._repr_html_()
+
+
+def test_a_row_costs_a_bounded_number_of_elements() -> None:
+    """Most of them in its detail, which a browser leaves alone until it is opened."""
+    shown, hidden = [], []
+    for columns in (10, 60):
+        text = _html(drift(*_frames(columns)))
+        outside = re.sub(r"<details.*?</details>", "", text, flags=re.DOTALL)
+        shown.append(len(Parsed(outside).elements))
+        hidden.append(len(Parsed(text).elements) - shown[-1])
+    assert (shown[1] - shown[0]) / 50 < 40
+    assert (hidden[1] - hidden[0]) / 50 < 300
+
+
+@pytest.mark.parametrize(
+    ("said", "sentences"),
+    [
+        # sure by less than two p-values differ anyway: no reason to look for
+        (_said((0.02, UP), welch=(0.1, UP)), ["They agree on the direction"]),
+        (_said((0.02, UP), welch=(0.101, UP)), ["Welch’s test is less sure"]),
+        # a p-value of alpha is not below it
+        (_said((0.05, UP), welch=(0.05, UP)), ["They agree: none of them sees"]),
+        (_said((0.04, UP), welch=(0.05, UP)), ["They agree on the direction"]),
+        (_said((0.049, UP), welch=(0.049, UP)), ["They agree: the change is clear to all"]),
+        (_said((0.05, UP), ranks=(0.001, UP)), ["Mann–Whitney is sure where dkmd is not"]),
+        # the mean points elsewhere, but nobody is sure
+        (_said((UNSURE, UP), mean=(math.nan, DOWN), welch=(UNSURE, DOWN)), ["They agree: none"]),
+        (_said((0.04, UP), welch=(0.06, DOWN)), ["They point different ways"]),
+        # the mean leads or Welch's test does, not both; ranks and shape come beside
+        (
+            _said((SURE, UP), mean=(math.nan, DOWN), welch=(SURE, DOWN), ranks=(SURE, DOWN)),
+            ["The mean points the other way", "Mann–Whitney counts pairs"],
+        ),
+        (
+            _said((UNSURE, UP), welch=(SURE, UP), ranks=(SURE, UP), shape=(SURE, NONE)),
+            ["Welch’s test sees a change", "Mann–Whitney is sure", "Kolmogorov–Smirnov answers"],
+        ),
+        # no direction is opposed to none
+        (_said((SURE, NONE), mean=(math.nan, DOWN), welch=(SURE, DOWN)), ["They agree: the cha"]),
+        (_said((UNSURE, UP), ranks=(UNSURE, DOWN)), ["They agree: none of them sees"]),
+    ],
+)
+def test_the_reasons_are_these_and_no_others(said: Opinions, sentences: list[str]) -> None:
+    told = reasons(said, 0.05, grouped=False, infinite=False)
+    assert len(told) == len(sentences), told
+    for sentence, start in zip(told, sentences, strict=True):
+        assert sentence.startswith(start)
+
+
+def test_reasons_go_by_the_alpha_of_the_answer() -> None:
+    said = _said((0.01, UP), welch=(0.08, UP))
+    assert reasons(said, 0.05, False, False)[0].startswith("Welch’s test is less sure")
+    assert reasons(said, 0.1, False, False)[0].startswith("They agree: the change is clear")
+    assert reasons(said, 0.005, False, False)[0].startswith("They agree: none of them")
+
+
+def test_the_reason_of_a_skipped_column_stays_text() -> None:
+    frame = pd.DataFrame({"v": [1.0, 2.0, 4.0], "t": ['<img src=x onerror="alert(1)">', "b", "c"]})
+    found = drift(frame, frame, ["v", "t"])
+    assert "<img" in found.skipped["t"]
+    seen = Parsed(_html(found))
+    assert not seen.all("img")
+    assert found.skipped["t"] in seen.text()
+
+
+def test_the_numbers_of_groups_are_those_of_reference_and_current() -> None:
+    rng = np.random.default_rng(17)
+    reference, current = rng.normal(size=60), rng.normal(size=80)
+    groups = np.arange(60) // 5, np.arange(80) // 16
+    contents = contents_of(compare(reference, current, groups=groups))
+    settings = {name: words for name, words, _ in contents.rows[0].settings()}
+    assert settings["groups"] == "12 and 5"
+    without = contents_of(compare(reference, current)).rows[0].settings()
+    assert "groups" not in [name for name, *_ in without]

@@ -6,11 +6,14 @@ import gzip
 import json
 import math
 import os
+import tempfile
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from families import FAMILIES, Array
 from hypothesis import given
@@ -19,6 +22,8 @@ from hypothesis import strategies as st
 from dkmd import Grid, Summary, SummaryFileError, Witness
 from dkmd.grid import SIDE
 from dkmd.sides import Side, side_sums
+from dkmd.sources.connections import open_engine_table
+from dkmd.sources.samples import Streamed
 
 VALUES = st.lists(st.floats(), max_size=40)
 
@@ -278,7 +283,10 @@ def _document(**changes: Any) -> bytes:
         (gzip.compress(b"[" * 100_000), "not a dkmd summary"),
         (_document()[:-12], "truncated"),
         (_document(format="other"), "not a dkmd summary"),
-        (_document(version=2), "has version 2 .* a newer dkmd is needed"),
+        (_document(version=3), "has version 3 .* a newer dkmd is needed"),
+        (_document(version=2), "its checksum does not fit"),
+        (_document(counts=[2**62], nan=2**62), "more values than there can be"),
+        (_document(unit=1e300), "the sum of a bin|minimum and maximum"),
         (_document(counts=[0]), "count below 1"),
         (_document(counts=[1.5]), "whole numbers"),
         (_document(counts=[10**30]), "damaged"),
@@ -318,3 +326,122 @@ def test_a_damaged_file_is_an_error_or_reads_right(at: int, garbage: bytes) -> N
         except SummaryFileError:
             return
     assert loaded.size == 1
+
+
+def test_a_grid_and_a_witness_fit_samples_of_any_shape() -> None:
+    flat = np.random.default_rng(8).normal(100.0, 5.0, 60_000)
+    for shape in ((2, 30_000), (30_000, 2), (3, 4, 5_000)):
+        folded = flat.reshape(shape)
+        assert Grid.fit(folded, folded) == Grid.fit(flat, flat)
+        assert Summary.of(folded, Grid.fit(folded)) == Summary.of(flat, Grid.fit(flat))
+        assert Witness.fit(folded, scale="robust") == Witness.fit(flat, scale="robust")
+    assert Grid.fit(5.0) == Grid.fit([5.0])
+
+
+def test_values_that_lie_too_far_apart_have_no_grid() -> None:
+    far = np.where(np.arange(300) % 2, 1.7e308, -1.7e308)
+    with pytest.raises(ValueError, match="too far apart to be compared as doubles"):
+        Grid.fit(far)
+    with pytest.raises(ValueError, match="too far apart to be compared as doubles"):
+        Grid.fit_weighted(far, np.ones(300))
+
+
+def _saved(summary: Summary, path: Path) -> dict[str, Any]:
+    """What a file says, to be changed."""
+    summary.save(path)
+    document: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    return document
+
+
+def _written(document: dict[str, Any], path: Path) -> Path:
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    return path
+
+
+GRIDS = st.builds(Grid, st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+
+
+@given(VALUES, VALUES, GRIDS, st.integers(1, 5))
+def test_no_summary_of_values_is_called_damaged(
+    a: list[float], b: list[float], grid: Grid, times: int
+) -> None:
+    """Sums of any values, added up in any number, with and without a checksum."""
+    summary = Summary.of(np.repeat(np.asarray(a), times), grid) + Summary.of(np.asarray(b), grid)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.dkmd"
+        document = _saved(summary, path)
+        assert Summary.load(path) == summary
+        del document["checksum"]
+        assert Summary.load(_written(document | {"version": 1}, path)) == summary
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), GRIDS, GRIDS)
+def test_no_summary_that_moved_to_another_grid_is_called_damaged(
+    values: list[float], grid: Grid, other: Grid
+) -> None:
+    summary = Summary.of(np.asarray(values), grid).on(other)
+    with tempfile.TemporaryDirectory() as folder:
+        summary.save(Path(folder) / "a.dkmd")
+        assert Summary.load(Path(folder) / "a.dkmd") == summary
+
+
+@pytest.mark.slow
+def test_a_summary_by_an_engine_is_not_called_damaged(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    values = np.r_[rng.lognormal(0.0, 3.0, 5_000), np.zeros(700), 1e18, -1e18, math.inf, math.nan]
+    grid = Grid.fit(values).rounded()
+    connection = duckdb.connect()
+    frame = pd.DataFrame({"v": values})
+    connection.register("frame", frame)
+    table = open_engine_table(connection.sql("SELECT v FROM frame"), "t", None)
+    data = table.read("v")
+    assert isinstance(data, Streamed)
+    summary = data.summary(grid)
+    summary.save(tmp_path / "a.dkmd")
+    assert Summary.load(tmp_path / "a.dkmd") == summary
+
+
+TAMPERED: dict[str, list[Any]] = {
+    "unit": [1e300, 1e-300, 2.0],
+    "center": [1e300, 50.0],
+    "minimum": [-1e9, 99.9],
+    "maximum": [1e300, 100.1],
+    "nan": [2**63 - 1, 2**70],
+    "sums": [lambda sums: [-s for s in sums], lambda sums: sums[::-1], lambda sums: [1e300] * 9],
+    "squares": [lambda squares: [-s for s in squares], lambda squares: squares[::-1]],
+    "counts": [lambda counts: [2**62] * len(counts), lambda counts: [c + 5 for c in counts]],
+    "bins": [lambda bins: [b + 1 for b in bins], lambda bins: [-1 - b for b in reversed(bins)]],
+}  # fmt: skip
+CHANGES = [(key, change) for key, changes in TAMPERED.items() for change in changes]
+
+
+@pytest.mark.parametrize(("key", "change"), CHANGES)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_tampered_summary_is_refused(version: int, key: str, change: Any, tmp_path: Path) -> None:
+    """By its checksum, and in old files, which have none, because its numbers do not fit."""
+    values = np.random.default_rng(9).normal(100.0, 5.0, 500)
+    document = _saved(Summary.of(values, Grid(100.0, 0.5)), tmp_path / "a.dkmd")
+    document[key] = change(document[key]) if callable(change) else change
+    document["version"] = version
+    with pytest.raises(SummaryFileError, match=r"a\.dkmd is damaged: "):
+        Summary.load(_written(document, tmp_path / "a.dkmd"))
+
+
+@pytest.mark.parametrize("change", [("column", "other"), ("squares", None), ("checksum", "0" * 64)])
+def test_a_checksum_finds_what_would_fit(change: tuple[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "a.dkmd"
+    document = _saved(Summary.of(np.arange(50.0), Grid(25.0, 3.0)), path)
+    reordered = dict(reversed(document.items()))
+    assert Summary.load(_written(reordered, path)) == Summary.of(np.arange(50.0), Grid(25.0, 3.0))
+    key, value = change
+    document[key] = [1.0000001 * s for s in document["squares"]] if key == "squares" else value
+    with pytest.raises(SummaryFileError, match="its checksum does not fit"):
+        Summary.load(_written(document, path))
+
+
+def test_units_whose_square_no_double_holds_are_told() -> None:
+    summary = Summary.of([1e200, 2e200, 4e200], Grid(2e200, 1e199))
+    with pytest.raises(ValueError, match=r"units of 1e\+199, whose square a double cannot hold"):
+        summary.moments()
+    with pytest.raises(ValueError, match="divide them by a constant"):
+        _ = summary.variance

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import COMMAND, ROOT
+from shell import COMMAND, INTERRUPTIBLE, ROOT
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
@@ -24,7 +24,7 @@ def _on_terminal(*words: str, interrupt_at: str = "", **environment: str) -> tup
     screen, side = pty.openpty()
     known = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "CI")}
     process = subprocess.Popen(
-        [str(COMMAND), *words],
+        [*INTERRUPTIBLE, *words],
         stdin=side, stdout=side, stderr=side,
         env=known | {"TERM": "xterm-256color"} | environment,
     )  # fmt: skip

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, overload
 
-import numpy as np
-
 from dkmd.calls import recorded
 from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts
 from dkmd.facts import facts_of, notes_of
 from dkmd.loading import labelled, load_pair, open_table
-from dkmd.logarithms import log_grid, log_summaries, require_positive
+from dkmd.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.margins import Margin, opposed, parse_margin, verdict
 from dkmd.opinions import direction_of
 from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
@@ -34,12 +32,15 @@ from dkmd.sources.columns import (
     NUMERIC,
     OTHER,
     TEXT,
+    ColumnError,
+    ColumnTypeError,
     TooLittleError,
     is_url,
     no_such_column,
     parse_number,
     the_numeric_column,
 )
+from dkmd.sources.messages import EngineError
 from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import (
     Data,
@@ -407,7 +408,13 @@ def drift(
             ]
             answer = compare_samples(*labelled(pair[0], pair[1]), how)
             found[name] = _without_many_values(answer, len(compared)) if from_files else answer
-        except (ValueError, TypeError) as error:
+        except ColumnError as error:
+            skipped[name] = str(error)
+            continue
+        except EngineError as error:
+            # one that still reads both tables could not read this column; else the engine is lost
+            before.require_readable()
+            after.require_readable()
             skipped[name] = str(error)
             continue
         if not min(found[name].reference.size, found[name].current.size):
@@ -514,7 +521,7 @@ def _require_one_kind(reference: Sample, current: Sample) -> None:
     """Durations are seconds: plain numbers beside them may be anything."""
     kinds = {side.kind: side.label for side in (reference, current)}
     if kinds.keys() == {NUMBER, DURATION}:
-        raise TypeError(
+        raise ColumnTypeError(
             f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
             f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
         )
@@ -568,6 +575,8 @@ def _relative(result: DkmdResult, level: float) -> tuple[float | None, Confidenc
         return None, None
     try:
         on_logs = result.on_logs()
+    except EngineError:  # one that did not answer says nothing about the data
+        raise
     except ValueError:
         return None, None
     if opposed(result, on_logs, level):
@@ -584,7 +593,7 @@ DISAGREE = (
 
 
 def _as_percent(log_shift: float) -> float:
-    return 100.0 * float(np.expm1(log_shift))
+    return 100.0 * as_change(log_shift)
 
 
 def _held(reference: Data, current: Data) -> tuple[Array, Array] | None:

@@ -32,6 +32,7 @@ from dkmd.wording import (
     short_p,
     signed,
     text_page,
+    visible,
 )
 
 FORMAT_VERSION = 1
@@ -405,7 +406,7 @@ class Comparisons(Mapping[str, Comparison]):
         return text_page(self.headline(), self.table(), self.notes())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.headline()}>"
+        return f"<{type(self).__name__}: {visible(self.headline())}>"
 
     def _repr_html_(self) -> str:
         from dkmd.figures.notebook import Line, overview

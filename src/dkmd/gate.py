@@ -20,6 +20,7 @@ from dkmd.calls import Call, recorded
 from dkmd.comparison import FORMAT_VERSION, plain_margin
 from dkmd.inference import pvalue
 from dkmd.loading import open_table
+from dkmd.logarithms import as_change, as_factor
 from dkmd.margins import Margin, Region, opposed, parse_margin, region_of
 from dkmd.result import DkmdResult, ExactOutcome
 from dkmd.sources.benchmarks import (
@@ -42,7 +43,7 @@ from dkmd.sources.columns import MISSING, NUMERIC, OTHER, TEXT, NotANumberError,
 from dkmd.sources.files import STDIN, text_table
 from dkmd.sources.samples import Data, Held, Table, unit_of
 from dkmd.two_sample import dkmd_2samp
-from dkmd.wording import percent, plain_pair, short_p, signed_number
+from dkmd.wording import percent, plain_pair, short_p, signed_number, visible
 
 WORSE_WHEN = ("increase", "decrease")
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
@@ -153,11 +154,15 @@ class Gate:
             rows.append((self.mean_of(), "", "", mean, "", "", "", ""))
         return [head, *rows]
 
+    @property
+    def covered(self) -> int:
+        """How many benchmarks the geometric mean is of."""
+        return len(self.rows) if self.averaged is None else self.averaged
+
     def mean_of(self) -> str:
         """What the geometric mean is of, if not of all."""
-        covered = len(self.rows) if self.averaged is None else self.averaged
-        some = covered < len(self.rows)
-        return "geometric mean" + (f" of {covered} of {len(self.rows)}" if some else "")
+        some = self.covered < len(self.rows)
+        return "geometric mean" + (f" of {self.covered} of {len(self.rows)}" if some else "")
 
     def notes(self) -> list[str]:
         """What a table does not show: reasons, and what was not judged."""
@@ -199,9 +204,12 @@ class Gate:
             "outcome": self.outcome,
             "margin": self.margin,
             "worse": self.worse,
+            "alpha": self.alpha,
             "geometric_mean": self.geometric_mean,
+            "averaged": self.covered,
             "vanished": list(self.vanished),
             "appeared": list(self.appeared),
+            "left_out": dict(self.left_out),
             "benchmarks": [asdict(row) for row in self.rows],
         }
 
@@ -273,7 +281,7 @@ def gate(
         appeared=tuple(name for name in after if name not in names),
         margin=margin,
         worse=worse,
-        geometric_mean=math.exp(math.fsum(changes) / len(changes)) if changes else math.nan,
+        geometric_mean=as_factor(math.fsum(changes) / len(changes)) if changes else math.nan,
         alpha=alpha,
         evidence={j.row.name: j.evidence for j in judged},
         averaged=len(changes),
@@ -522,8 +530,8 @@ def _judge_samples(
         reason=too_few or _told(caught) or _few(units),
         sizes=sizes,
         centers=(centers[1], centers[0]),
-        shift=_change(judged.shift, relative),
-        interval=(_change(interval[0], relative), _change(interval[1], relative)),
+        shift=as_change(judged.shift) if relative else judged.shift,
+        interval=(as_change(interval[0]), as_change(interval[1])) if relative else interval,
         relative=relative,
         pvalue=math.nan,
     )
@@ -610,7 +618,7 @@ def _judge_constants(
         relative=relative,
         pvalue=math.nan,
     )
-    log_change = math.log(new / old) if positive else math.nan
+    log_change = math.log(new) - math.log(old) if positive else math.nan
     result = dkmd_2samp(x.values, y.values)
     return _Judged(row, math.nan, math.nan, log_change, evidence._replace(result=result))
 
@@ -712,12 +720,8 @@ def _listed(names: Sequence[str], most: int = 5) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text from data that cannot break out of a Markdown table, nor become markup."""
+    """Text from data that breaks no Markdown table, is no markup and steers no terminal."""
+    text = visible(" ".join(text.split()))
     for character in "\\`*_[]<>|":
         text = text.replace(character, f"\\{character}")
-    return " ".join(text.split())
-
-
-def _change(log_factor: float, relative: bool) -> float:
-    """A change of logarithms as a relative change, within what a double can hold."""
-    return math.expm1(min(log_factor, 700.0)) if relative else log_factor
+    return text

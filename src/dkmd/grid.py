@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.sources.arrays import Array, Sample
+from dkmd.sources.columns import ColumnError
 
 PER_E_FOLD = 128
 """Bins per factor e of 1 + |u|."""
@@ -24,6 +25,9 @@ SIDE = math.ceil(PER_E_FOLD * math.log1p(2.0**40))
 
 EDGES = np.expm1(np.arange(SIDE + 1) / PER_E_FOLD)
 """|u| at the inner edge of each bin of a side, and at the outer edge of the last."""
+
+FARTHEST = 1e150
+"""Values beyond are added as so many units, so that their squares are finite."""
 
 UNITS_PER_SCALE = 8
 """The unit is an eighth of the robust scale: witnesses an eighth of it wide still see fine bins."""
@@ -58,17 +62,19 @@ class Grid:
 
     @classmethod
     def fit(cls, *samples: npt.ArrayLike) -> Grid:
-        """A grid for these samples together: median, and an eighth of 1.4826 times the MAD.
+        """A grid for these samples, of any shape, together.
 
-        Looks at 16,384 values at most, chosen with a fixed seed. NaN and ±inf are passed over.
+        Their median, and an eighth of 1.4826 times their MAD. Looks at 16,384 values at most,
+        chosen with a fixed seed. NaN and ±inf are passed over.
         """
-        values = np.concatenate([_some(np.asarray(s), len(samples)) for s in samples])
+        values = np.concatenate([_some(np.asarray(s).reshape(-1), len(samples)) for s in samples])
         values = values[np.isfinite(values)]
         if values.size == 0:
             return cls(0.0, 1.0)
-        center = float(np.median(values))
-        distances = np.abs(values - center)
-        scale = 1.4826 * float(np.median(distances))
+        with np.errstate(over="ignore"):  # told by ``_of_scale``
+            center = float(np.median(values))
+            distances = np.abs(values - center)
+            scale = 1.4826 * float(np.median(distances))
         if scale == 0.0:
             scale = robust_scale(distances, np.ones(values.size))
         return cls._of_scale(center, scale)
@@ -80,11 +86,14 @@ class Grid:
         if not finite.any():
             return cls(0.0, 1.0)
         values, weights = values[finite], weights[finite]
-        center = weighted_median(values, weights)
-        return cls._of_scale(center, robust_scale(np.abs(values - center), weights))
+        with np.errstate(over="ignore"):
+            center = weighted_median(values, weights)
+            return cls._of_scale(center, robust_scale(np.abs(values - center), weights))
 
     @classmethod
     def _of_scale(cls, center: float, scale: float) -> Grid:
+        if not (math.isfinite(center) and math.isfinite(scale)):
+            raise ColumnError("its values lie too far apart to be compared as doubles")
         smallest = max(abs(center) * 2.0**-40, 1e-280)  # values that are all alike have no scale
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
 
@@ -96,6 +105,16 @@ class Grid:
         unit = 2.0 ** math.floor(math.log2(self.unit))
         center = 2.0 * unit * round(self.center / (2.0 * unit))
         return Grid(center, unit)
+
+    def squared_unit(self) -> float:
+        """What variances are counted in; an error where no double can hold it."""
+        try:
+            return self.unit**2
+        except OverflowError:
+            raise ColumnError(
+                f"the values are spread out in units of {self.unit:g}, whose square a double "
+                "cannot hold: divide them by a constant"
+            ) from None
 
     def width_at(self, value: float) -> float:
         """How wide the bin of a value is, about."""

@@ -14,6 +14,7 @@ import numpy as np
 from dkmd.compiled import compiled
 from dkmd.grid import EDGES, PER_E_FOLD, SIDE, Grid
 from dkmd.sources.arrays import Array
+from dkmd.sources.columns import ColumnError
 from dkmd.summary import Summary
 
 NARROW = 1.0 / 16.0
@@ -71,11 +72,25 @@ def _keep_below(values: Array, below: float, kept: Array) -> int:
     return count
 
 
+LARGEST_LOG = 700.0
+"""A change of logarithms is held to this: e^709.8 is more than a double can hold."""
+
+
+def as_factor(log_change: float) -> float:
+    """A change of logarithms as a factor."""
+    return math.exp(min(log_change, LARGEST_LOG))
+
+
+def as_change(log_change: float) -> float:
+    """A change of logarithms as a relative change: 0.02 is 2 %."""
+    return math.expm1(min(log_change, LARGEST_LOG))
+
+
 def require_positive(*summaries: Summary) -> None:
     """Refuse values without a logarithm."""
     for summary in summaries:
         if summary.minus_inf or summary.minimum <= 0.0:
-            raise ValueError("percentages need positive data; there are values of 0 or below")
+            raise ColumnError("percentages need positive data; there are values of 0 or below")
 
 
 def _first_narrow(summary: Summary) -> int:

@@ -17,6 +17,7 @@ from dkmd.compiled import compiled
 from dkmd.grid import PER_E_FOLD
 from dkmd.inference import beyond_allowance
 from dkmd.sides import NOTHING, ROUGH, Form, Side, center_of, m_center
+from dkmd.sources.columns import ColumnError
 from dkmd.summary import Atoms, Summary
 from dkmd.table import jet_at
 from dkmd.witness import Witness, positive_width
@@ -117,7 +118,7 @@ def width_for(x: Side, y: Side, shape: Shape, kind: int, given: float, unit: For
 def require_squares(width: float) -> None:
     """Refuse scales whose square a double cannot hold: variances would be 0 or infinite."""
     if 0.0 < width < SMALLEST or width > LARGEST:
-        raise ValueError(
+        raise ColumnError(
             f"the scale of the values, {width:g}, is out of range: multiply them by a constant "
             f"that brings it between {SMALLEST:g} and {LARGEST:g}"
         )

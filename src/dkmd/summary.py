@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.compiled import compiled, spread
-from dkmd.grid import EDGES, SIDE, Grid, weighted_median
+from dkmd.grid import EDGES, FARTHEST, SIDE, Grid, weighted_median
 from dkmd.sources.arrays import Array, Sample, piece, piece_bounds
 
 Index = npt.NDArray[np.int64]
@@ -32,7 +32,6 @@ _FIRST_BIN = (np.searchsorted(EDGES, _CELLS - 1.0, side="right") - 1).astype(np.
 """The bin at the start of each cell of 1 + |u| (exponent and 8 bits): one bin too low at most."""
 _OUTER_EDGE = np.append(EDGES[1:], math.inf)
 _LARGEST = 2.0**40
-_CLIP = 1e150  # overflowing values are added as this many units at most, so that squares are finite
 _ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either end
 _SPECIAL = 5  # NaN, −inf, +inf counts, then minimum and maximum
 
@@ -166,7 +165,7 @@ class Summary:
             return math.nan
         mean = self._mean_u()
         around = self.squares - 2.0 * mean * self.sums + mean * mean * self.counts
-        return max(0.0, math.fsum(around)) / (self.size - 1) * self.grid.unit**2
+        return max(0.0, math.fsum(around)) / (self.size - 1) * self.grid.squared_unit()
 
     def quantile(self, q: npt.ArrayLike) -> Any:
         """Approximate quantiles; see the class for their accuracy."""
@@ -200,8 +199,8 @@ class Summary:
         # what is left of ties is rounding, and an overflow bin has no width to speak of
         spread_out = regular & (self.counts > 1) & (variance > 1e-12 * mean * mean)
         variance = np.where(spread_out, variance, 0.0)
-        unit = self.grid.unit
-        return Moments(mean * unit, variance * unit**2, self.counts.astype(np.float64))
+        unit, squared = self.grid.unit, self.grid.squared_unit()
+        return Moments(mean * unit, variance * squared, self.counts.astype(np.float64))
 
     def on(self, grid: Grid) -> Summary:
         """The same on another grid: every bin moves as a whole, with its mean and variance.
@@ -211,7 +210,7 @@ class Summary:
         offset, variance, counts = self.moments()
         values = self.grid.center + offset
         u = (values - grid.center) / grid.unit
-        squares = counts * (u * u + variance / grid.unit**2)
+        squares = counts * (u * u + variance / grid.squared_unit())
         moved = Summary(grid)
         moved.bins, which = np.unique(grid.bin_of(values), return_inverse=True)
         size = moved.bins.size
@@ -414,6 +413,6 @@ def _add_rare(values: Array, center: float, per_unit: float, table: Array, speci
     with np.errstate(over="ignore"):
         u = (finite - center) * per_unit
     for row, beyond in ((0, u <= -_LARGEST), (2 * SIDE + 1, u >= _LARGEST)):
-        far = np.clip(u[beyond], -_CLIP, _CLIP)
+        far = np.clip(u[beyond], -FARTHEST, FARTHEST)
         table[row] += far.size, far.sum(), far @ far
     return finite

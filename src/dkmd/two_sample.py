@@ -32,6 +32,7 @@ from dkmd.result import (
 from dkmd.riemann_test import riemann_outcome
 from dkmd.scale import Scale, Shape, fitted_scale, require_squares, scale_of
 from dkmd.sides import Side
+from dkmd.sources.columns import ColumnError
 from dkmd.summary import Summary
 from dkmd.witness import Witness
 
@@ -477,7 +478,7 @@ def _result(
         if options.estimator == "riemann":
             raise ValueError(NO_SHIFT)
         if not (np.nanmin(x) > 0.0 and np.nanmin(y) > 0.0):
-            raise ValueError("percentages need positive data; there are values of 0 or below")
+            raise ColumnError("percentages need positive data; there are values of 0 or below")
         return run(np.log(x), np.log(y), options.on_logs(), groups)
 
     return DkmdResult(Rows.of([outcome]).shaped(()), on_logs)
@@ -495,7 +496,7 @@ def _grid(x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None) -> 
 def _stopped_by_nan(count: int, options: Options) -> bool:
     """Whether NaN decides the outcome under this policy."""
     if count and options.nan_policy == "raise":
-        raise ValueError("The input contains nan values")
+        raise ColumnError("The input contains nan values")
     return bool(count) and options.nan_policy == "propagate"
 
 

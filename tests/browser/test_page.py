@@ -6,7 +6,6 @@ import functools
 import http.server
 import re
 import threading
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -467,39 +466,30 @@ def test_a_served_page_asks_its_server_for_nothing_else(browser: Browser, pages:
     assert asked == ["/drift.html"]
 
 
-def test_500_columns_open_in_two_seconds(browser: Browser, pages: Path) -> None:
-    """From the start of loading to the frame that shows it, in processor time of the page.
-
-    Other work on the machine does not stretch it; an idle machine's clock shows less, as a page is
-    drawn by several threads.
-    """
-    assert (pages / "wide.html").stat().st_size <= 60_000 + 500 * 15_000
-    seconds = []
-    for _ in range(4):
-        context = browser.new_context(viewport={"width": 1360, "height": 900})
-        page = context.new_page()
-        session = context.new_cdp_session(page)
-        session.send("Performance.enable")
-        before = _process_time(session)
-        page.goto((pages / "wide.html").as_uri())
-        page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
-        seconds.append(_process_time(session) - before)
-        context.close()
-    assert min(seconds) < 2.0, seconds
-
-
-def _process_time(session: Any) -> float:
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    return next(float(m["value"]) for m in metrics if m["name"] == "ProcessTime")
-
-
-def test_500_columns_sort_and_filter_at_once(opened: Open) -> None:
+def test_of_500_columns_the_overview_alone_is_drawn_at_first(opened: Open) -> None:
+    """What makes a large page open quickly, in numbers that no clock can change."""
     watch = opened("wide")
-    started = time.perf_counter()
+    drawn = watch.page.evaluate(
+        "[...document.querySelectorAll('main *')].filter(e => e.checkVisibility()).length"
+    )
+    assert 500 * 10 < drawn < 500 * 40
+    assert watch.page.locator(".detail:visible").count() == 0
+
+
+def test_500_columns_are_sorted_and_filtered_in_one_go(opened: Open) -> None:
+    """A row is moved once by a sort, and hidden at most once by a filter."""
+    watch = opened("wide")
+    watch.page.evaluate(
+        """() => { window.changes = 0;
+        window.watching = new MutationObserver(found => { window.changes += found.length; });
+        window.watching.observe(document.querySelector('.overview'),
+            {subtree: true, childList: true, attributes: true}); }"""
+    )
     watch.page.locator("thead button").nth(2).click()
     watch.page.locator("#find").fill("column_49")
     assert len(watch.rows()) == 10
-    assert time.perf_counter() - started < 5.0
+    changes = watch.page.evaluate("window.changes + window.watching.takeRecords().length")
+    assert 500 < changes < 3 * 500 + 50
 
 
 def _values(page: Any, column: int) -> list[float]:

@@ -2,12 +2,15 @@
 
 A command is a function in a file of its own, added in ``app``; what it needs beyond Typer and Rich
 is imported inside it, so that ``dkmd --help`` stays quick. Exit codes: 0 done, 1 done and the
-answer is no (a check failed), 2 bad input, told in one line, 3 no answer could be given.
+answer is no (a check failed), 2 whatever is no answer: bad input, an output that cannot be written,
+a fault of dkmd, each told in one line; 3 no answer could be given.
 """
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 from typing import Any, cast
 
@@ -17,57 +20,92 @@ BAD_INPUT = 2
 NO_ANSWER = 3
 INTERRUPTED = 130
 
+EXPECTED = (ValueError, OSError, ImportError, MemoryError)
+"""Errors that tell users what to do. Anything else is a fault of this package."""
+
 
 def main() -> None:
-    """Run the command line; bad input becomes one line on stderr and exit code 2."""
+    """Run the command line; whatever is no answer becomes one line on stderr and exit code 2."""
     arguments = sys.argv[1:]
-    sys.stdout, sys.stderr = _outlasting(sys.stdout), _outlasting(sys.stderr)
-    if arguments == ["--version"]:  # answered without loading what the commands need
-        print(f"dkmd {__version__}")
-        return
+    _occupy_standard_descriptors()
+    sys.stdout, sys.stderr = _outlasting(sys.stdout, 1), _outlasting(sys.stderr, 2)
     debug = "--debug" in arguments
     try:
         code = _run([word for word in arguments if word != "--debug"] or ["--help"], debug)
     except KeyboardInterrupt:
-        code = _fail("interrupted", INTERRUPTED)
+        code = fail("interrupted", INTERRUPTED)
     if code == INTERRUPTED:
         _end_within(5.0)
-    sys.exit(code)
+    sys.exit(_delivered(code))
 
 
 class _Outlasting(io.FileIO):
-    """A file whose reader may go away: what is written then is lost, and nothing else happens.
+    """A standard stream that never breaks: what cannot be written is lost, and nothing else.
 
     ``dkmd gate … | head -1`` must end with the exit code of the gate. Click, Rich and Python itself
-    would each make another one of a broken pipe.
+    would each make another one of a broken pipe or of a full disk.
+
+    Attributes
+    ----------
+    failure : OSError or None
+        Why something was lost; not for a pipe whose reader went away, who wanted no more.
     """
+
+    def __init__(self, descriptor: int, closed: bool) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self.failure: OSError | None = None
+        self._was_closed = closed
 
     def write(self, content: Any) -> int:
         try:
+            if self._was_closed:
+                raise OSError(errno.EBADF, "it is closed")
             return super().write(content)
         except BrokenPipeError:
-            return memoryview(content).nbytes
+            pass
+        except OSError as error:
+            self.failure = error
+        return memoryview(content).nbytes
 
 
-def _outlasting(stream: Any) -> Any:
+def _occupy_standard_descriptors() -> None:
+    """Let no data file get the number of a standard stream that was closed (``>&-``)."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, closefd=False)
+
+
+def _outlasting(stream: Any, descriptor: int) -> Any:
     """A standard stream that does not break, and writes what its encoding cannot as "?"."""
-    if stream not in (sys.__stdout__, sys.__stderr__) or stream is None:
+    if stream not in (sys.__stdout__, sys.__stderr__):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
         return stream
-    raw = _Outlasting(stream.fileno(), "w", closefd=False)
     return io.TextIOWrapper(
-        io.BufferedWriter(raw),
-        encoding=stream.encoding,
+        io.BufferedWriter(_Outlasting(descriptor, closed=stream is None)),
+        encoding="utf-8" if stream is None else stream.encoding,
         errors="replace",  # a terminal without Unicode still gets an answer
-        line_buffering=stream.line_buffering,
-        write_through=stream.write_through,
+        line_buffering=stream is not None and stream.line_buffering,
+        write_through=stream is not None and stream.write_through,
     )
+
+
+def _delivered(code: int) -> int:
+    """The exit code, once all output is out: BAD_INPUT in place of 0 where some of it was lost."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    failure = getattr(raw, "failure", None)
+    if failure is None or code == BAD_INPUT:
+        return code
+    return fail(f"standard output cannot be written to: {failure.strerror}", code or BAD_INPUT)
 
 
 def _end_within(seconds: float) -> None:
     """End the process after that time at the latest: a thread may never hear of the interrupt."""
-    import os
     import threading
 
     timer = threading.Timer(seconds, os._exit, (INTERRUPTED,))
@@ -76,7 +114,24 @@ def _end_within(seconds: float) -> None:
 
 
 def _run(arguments: list[str], debug: bool) -> int:
-    """The exit code of a run; ``debug`` lets errors through with their traceback."""
+    """The exit code of a run; ``debug`` shows the traceback of an error before its line."""
+    try:
+        if arguments == ["--version"]:  # answered without loading what the commands need
+            print(f"dkmd {__version__}")
+            return 0
+        return _command(arguments)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # even the panics of Rust, which are no Exceptions: 1 is "worse"
+        if debug:
+            import traceback
+
+            traceback.print_exc()
+        return fail(told(error) if isinstance(error, EXPECTED) else _fault(error), BAD_INPUT)
+
+
+def _command(arguments: list[str]) -> int:
+    """The exit code of a command, as Typer runs it."""
     import typer
 
     from dkmd.cli.app import app
@@ -86,19 +141,15 @@ def _run(arguments: list[str], debug: bool) -> int:
     try:
         code = app(arguments, prog_name="dkmd", standalone_mode=False)
     except usage_error as error:
-        return _fail(f"{error.format_message().rstrip('.')}; see dkmd --help", BAD_INPUT)
+        return fail(f"{error.format_message().rstrip('.')}; see dkmd --help", BAD_INPUT)
     except typer.Abort:
-        return _fail("interrupted", INTERRUPTED)
-    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        if debug:
-            raise
-        return _fail(_told(error), BAD_INPUT)
+        return fail("interrupted", INTERRUPTED)
     if code == INTERRUPTED:  # Typer's answer to Ctrl-C
-        return _fail("interrupted", INTERRUPTED)
+        return fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
-def _told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """An error in words: a system's own come with a number that helps nobody."""
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"there is no file {error.filename}"
@@ -107,9 +158,20 @@ def _told(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _fail(message: str, code: int) -> int:
-    """Say in one line what is wrong, and no password with it."""
-    from dkmd.sources.messages import without_password
+def _fault(error: BaseException) -> str:
+    """What to say of an error that nobody foresaw, and how to report it."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return (
+        f"unexpected {what}. This is a fault of dkmd {__version__}, not an answer: please report "
+        "it with what the same command shows with --debug"
+    )
 
-    print(f"dkmd: {without_password(' '.join(message.split()))}", file=sys.stderr)
+
+def fail(message: str, code: int) -> int:
+    """Say in one line what is wrong, without passwords and without what steers a terminal."""
+    from dkmd.sources.messages import without_password
+    from dkmd.wording import visible
+
+    line = visible(without_password(" ".join(message.split())))
+    print(f"dkmd: {line}", file=sys.stderr)
     return code

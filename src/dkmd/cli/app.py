@@ -11,6 +11,7 @@ from dkmd.cli.compare import compare
 from dkmd.cli.drift import drift
 from dkmd.cli.encoding import spell_out_signs
 from dkmd.cli.gate import gate
+from dkmd.cli.once import OnceCommand
 from dkmd.cli.plan import plan
 from dkmd.cli.reproduce import reproduce
 from dkmd.cli.sql import sql
@@ -42,4 +43,4 @@ def options(
 
 
 for command in (compare, drift, gate, plan, summarize, sql, reproduce):
-    app.command()(command)
+    app.command(cls=OnceCommand)(command)

@@ -13,6 +13,7 @@ from dkmd.cli.options import (
     Alpha,
     Column,
     Connect,
+    Force,
     Groups,
     Json,
     Margin,
@@ -23,15 +24,16 @@ from dkmd.cli.options import (
     Tables,
     limit,
     margin_of,
-    require_folder,
+    require_outputs,
     sources,
 )
 from dkmd.cli.show import (
+    after_writing,
+    report_of,
     show_answer,
     show_json,
     telling_too_little,
     working,
-    write_report,
 )
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ def compare(
     ] = None,
     memory: Memory = None,
     report: Report = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -99,7 +102,7 @@ def compare(
     from dkmd.compare import compare as run
     from dkmd.comparison import Comparison, to_json
 
-    require_folder(report)
+    require_outputs({"--report": report}, [*(files or []), from_bins], force)
     options: dict[str, Any] = {
         "column": column,
         "groups": groups,
@@ -129,9 +132,9 @@ def compare(
         show_answer(answer.headline(), rows, () if quiet else notes)
         if others is not None:
             print(f"\n{others}")
-    write_report(answer, report, quiet)
     several = [answer] if isinstance(answer, Comparison) else list(answer.values())
-    return NO_ANSWER if all(math.isnan(each.pvalue) for each in several) else 0
+    code = NO_ANSWER if all(math.isnan(each.pvalue) for each in several) else 0
+    return after_writing(code, report_of(answer, report, quiet))
 
 
 def _opinions(answer: Comparison | Comparisons) -> Opinions:

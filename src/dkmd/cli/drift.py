@@ -11,6 +11,7 @@ from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import (
     Alpha,
     Connect,
+    Force,
     Groups,
     Json,
     Margin,
@@ -21,10 +22,18 @@ from dkmd.cli.options import (
     Tables,
     limit,
     margin_of,
-    require_folder,
+    require_outputs,
     sources,
 )
-from dkmd.cli.show import progress, show_answer, show_json, telling_too_little, write_report
+from dkmd.cli.show import (
+    after_writing,
+    progress,
+    report_of,
+    show_answer,
+    show_json,
+    telling_too_little,
+)
+from dkmd.wording import visible
 
 
 @telling_too_little
@@ -49,6 +58,7 @@ def drift(
     where: Rows = None,
     memory: Memory = None,
     report: Report = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -64,7 +74,7 @@ def drift(
     """
     from dkmd.compare import drift as run
 
-    require_folder(report)
+    require_outputs({"--report": report}, (reference, current), force)
     limit(memory)
     files = [file for file in (reference, current) if file is not None]
     with progress(quiet) as bars, sources(files, connect, table, where) as tables:
@@ -73,7 +83,7 @@ def drift(
         bar = bars.add_task("columns", total=None)
 
         def advance(name: str, done: int, total: int) -> None:
-            bars.update(bar, description=name[:12], completed=done, total=total)
+            bars.update(bar, description=visible(name)[:12], completed=done, total=total)
 
         answer = run(
             tables[0],
@@ -89,5 +99,5 @@ def drift(
     else:
         rows = [] if quiet else answer.table()
         show_answer(answer.headline(), rows, () if quiet else answer.notes())
-    write_report(answer, report, quiet)
-    return NO_ANSWER if all(math.isnan(each.pvalue) for each in answer.values()) else 0
+    code = NO_ANSWER if all(math.isnan(each.pvalue) for each in answer.values()) else 0
+    return after_writing(code, report_of(answer, report, quiet))

@@ -7,6 +7,8 @@ import json
 import re
 import sys
 
+from dkmd.wording import visible
+
 HANDLER = "dkmd-plain"
 
 PLAIN = {
@@ -35,7 +37,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def json_for(text: str, encoding: str | None) -> str:
-    r"""JSON with escapes for what an encoding lacks: names stay what they are.
+    r"""JSON with escapes for what an encoding lacks or a terminal obeys: names stay what they are.
 
     Examples
     --------
@@ -44,6 +46,14 @@ def json_for(text: str, encoding: str | None) -> str:
     """
     try:
         text.encode(encoding or "utf-8")
+        shown = True
     except UnicodeEncodeError:
-        return re.sub(r"[^\x00-\x7f]", lambda sign: json.dumps(sign[0])[1:-1], text)
-    return text
+        shown = False
+
+    def spelled(sign: re.Match[str]) -> str:
+        if shown and visible(sign[0]) == sign[0]:
+            return sign[0]
+        # json escapes what is not ASCII, and DEL is
+        return json.dumps(sign[0])[1:-1] if sign[0] > "\x7f" else f"\\u{ord(sign[0]):04x}"
+
+    return re.sub(r"[^ -~\n]", spelled, text)

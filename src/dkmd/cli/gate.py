@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from dkmd.cli import NO_ANSWER
-from dkmd.cli.options import Json, Quiet, Report, margin_of, require_folder
-from dkmd.cli.show import show_answer, show_json, working, write_report
+from dkmd.cli.options import Force, Json, Quiet, Report, margin_of, require_outputs
+from dkmd.cli.show import after_writing, report_of, show_answer, show_json, working
+from dkmd.wording import visible
 
 
 class Worse(StrEnum):
@@ -70,6 +71,7 @@ def gate(
         typer.Option(metavar="FILE", help="Also write a summary for a pull request to this file."),
     ] = None,
     report: Report = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -78,8 +80,8 @@ def gate(
     Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data) and google-benchmark JSON,
     the output of go test -bench -count N, and tables. Benchmarks are paired by name; values of
     one pyperf process are taken as repeated measurements; the number of benchmarks is corrected
-    for. Exits with 0 when none is worse, 1 when one is, 2 when the input cannot be used, and 3 when
-    something cannot be told (--inconclusive changes that).
+    for. Exits with 0 when none is worse, 1 when one is, 3 when something cannot be told
+    (--inconclusive changes that), and 2 when there is no verdict or an output cannot be written.
 
     \b
     Examples:
@@ -89,21 +91,17 @@ def gate(
           --by origin -c dep_delay --groups date --margin 0.5
     """
     from dkmd.comparison import to_json
-    from dkmd.gate import FAILED, INCONCLUSIVE, load_benchmarks
     from dkmd.gate import gate as judge
-    from dkmd.summary_file import replace_file
-    from dkmd.wording import visible
+    from dkmd.gate import load_benchmarks
+    from dkmd.whole_files import write_whole
 
     limit = margin_of(margin)
     assert limit is not None
-    for page in (report, markdown):
-        require_folder(page)
+    require_outputs({"--report": report, "--markdown": markdown}, (reference, current), force)
     with working("reading …", quiet):
         before = load_benchmarks(reference, column, by, groups)
         after = load_benchmarks(current, column, by, groups)
         answer = judge(before, after, margin=limit, worse=worse.value, alpha=alpha)
-    if markdown is not None:
-        replace_file(markdown, answer.markdown().encode())
     if json:
         show_json(to_json(answer.to_dict()), answer.notes())
     else:
@@ -113,7 +111,19 @@ def gate(
             print(f"dkmd: watch out: {visible(note)}", file=sys.stderr)
     assert answer.call is not None
     call = answer.call.read_from((reference, current), column=column, by=by, groups=groups)
-    write_report(answer.with_call(call), report, quiet)
-    if answer.outcome == INCONCLUSIVE:
+
+    def write_markdown() -> None:
+        if markdown is not None:
+            write_whole(markdown, answer.markdown())
+
+    page = report_of(answer.with_call(call), report, quiet)
+    return after_writing(_exit_code(answer.outcome, inconclusive), write_markdown, page)
+
+
+def _exit_code(outcome: str, inconclusive: Inconclusive) -> int:
+    """What CI sees; an inconclusive gate is what the user wants it to be."""
+    from dkmd.gate import FAILED, INCONCLUSIVE
+
+    if outcome == INCONCLUSIVE:
         return {Inconclusive.PASS: 0, Inconclusive.FAIL: 1}.get(inconclusive, NO_ANSWER)
-    return int(answer.outcome == FAILED)
+    return int(outcome == FAILED)

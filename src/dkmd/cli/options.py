@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +51,9 @@ Report = Annotated[
         help="Also write a page with figures to this file: HTML that needs no network.",
     ),
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="Let an output file overwrite one of the inputs.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, in one line.")]
 
 Connect = Annotated[
@@ -74,6 +79,9 @@ Memory = Annotated[
         help="Memory that reading files may take, such as 2GB; the rest goes to disk.",
     ),
 ]
+
+STREAM = "-"
+"""Standard input or output where a file is asked for."""
 
 
 def sources(
@@ -109,12 +117,57 @@ def margin_of(text: str | None) -> float | str | None:
         return text
 
 
-def require_folder(path: Path | None) -> None:
-    """A page that could not be written is an error before the work, not after it."""
-    if path is not None and not path.parent.is_dir():
-        raise ValueError(f"there is no folder {path.parent}")
-    if path is not None and path.is_dir():
-        raise ValueError(f"{path} is a folder: give the name of a file")
+def require_outputs(
+    outputs: Mapping[str, Path | None],
+    inputs: Sequence[str | Path | None] = (),
+    force: bool = False,
+) -> None:
+    """Refuse an output file that cannot be meant: an error before the work, not after it.
+
+    ``outputs`` are paths by option; ``inputs`` are what is read: files, folders and patterns.
+    """
+    wanted = {option: path for option, path in outputs.items() if path is not None}
+    for option, path in wanted.items():
+        require_apart(option, path)
+        if not path.parent.is_dir():
+            raise ValueError(f"there is no folder {path.parent}")
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder: give the name of a file")
+        if not force and any(_reads(str(given), path) for given in inputs if given is not None):
+            raise ValueError(
+                f"{option} {path} would overwrite an input: give another name, or --force"
+            )
+    files = [os.path.realpath(p) for p in wanted.values() if p.is_file() or not p.exists()]
+    if len(set(files)) < len(files):
+        raise ValueError(f"{' and '.join(wanted)} name one file: give each its own")
+
+
+def require_apart(option: str, path: Path) -> None:
+    """Refuse an output that would end up among the words on standard output."""
+    if str(path) == STREAM or _is_standard_output(path):
+        raise ValueError(
+            f"{option} {path} would mix with the answer on standard output: give the name of a file"
+        )
+
+
+def _is_standard_output(path: Path) -> bool:
+    """Whether standard output was sent to this very file; a device takes both, one by one."""
+    with suppress(OSError, ValueError):
+        return path.is_file() and os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
+    return False
+
+
+def _reads(given: str, path: Path) -> bool:
+    """Whether a file is one of those that an argument stands for."""
+    if not path.is_file() or given == STREAM:
+        return False
+    if os.path.isdir(given):
+        from dkmd.sources.files import KNOWN
+
+        inside = path.resolve().is_relative_to(Path(given).resolve())
+        return inside and bool(set(path.suffixes) & set(KNOWN))
+    found = [given] if os.path.exists(given) else glob.glob(given, recursive=True)
+    return any(os.path.samefile(each, path) for each in found)
 
 
 def command_line() -> str:
@@ -124,6 +177,6 @@ def command_line() -> str:
     for word in words:
         if word == "--report":
             next(words, None)
-        elif word != "--debug" and not word.startswith("--report="):
+        elif word not in ("--debug", "--force") and not word.startswith("--report="):
             kept.append(word)
     return shlex.join(map(without_password, kept))

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from dkmd.cli.options import require_apart
 from dkmd.cli.show import progress
+from dkmd.wording import visible
 
 if TYPE_CHECKING:
     from dkmd.paper.report import Report
@@ -48,6 +50,8 @@ def reproduce(
     from dkmd.paper.reproduce import Plan, open_output, parse_names
     from dkmd.paper.reproduce import reproduce as run
 
+    if markdown is not None:
+        require_apart("--markdown", markdown)
     start = time.perf_counter()
     plan = Plan(parse_names(only), quick, seed)
     folder = open_output(plan, out, markdown)
@@ -65,7 +69,7 @@ def _print_outcome(report: Report, out: Path, seconds: float) -> int:
     """The claims, the checks that fail, and where to look; the exit code."""
     from rich.table import Table
 
-    console = Console()
+    console = Console(highlight=False, markup=False, emoji=False)
     if report.claims is not None:
         shown = Table(box=None, pad_edge=False, show_edge=False)
         for column in report.claims.columns:
@@ -79,5 +83,5 @@ def _print_outcome(report: Report, out: Path, seconds: float) -> int:
         console.print(f"does not hold: {check.what}: {check.value:.5f}, limit {check.limit:.5f}")
     held = len(report.checks) - len(broken)
     console.print(f"{held} of {len(report.checks)} checks hold. {seconds:.0f} s.")
-    console.print(f"Open {out / 'index.html'}", soft_wrap=True)
+    console.print(visible(f"Open {out / 'index.html'}"), soft_wrap=True)
     return 1 if broken else 0

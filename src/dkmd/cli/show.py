@@ -15,9 +15,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.status import Status
 from rich.text import Text
 
-from dkmd.cli import NO_ANSWER
+from dkmd.cli import BAD_INPUT, NO_ANSWER, fail, told
 from dkmd.cli.encoding import json_for
 from dkmd.cli.options import command_line
+from dkmd.wording import text_table, visible
 
 STYLES = {
     "HIGHER": "dark_orange",
@@ -38,8 +39,6 @@ STYLES = {
 
 def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[str]) -> None:
     """Words first, then a small table, then what to watch out for."""
-    from dkmd.wording import text_table, visible
-
     console = Console(highlight=False, markup=False, emoji=False)
     _say(console, _emphasized(visible(headline)))
     if rows:
@@ -75,8 +74,6 @@ def _with_verdict(row: Sequence[str], line: str) -> Text:
 
 def show_json(text: str, notes: Iterable[str] = ()) -> None:
     """The object on standard output, diagnostics on standard error."""
-    from dkmd.wording import visible
-
     print(json_for(text, sys.stdout.encoding))
     for note in notes:
         print(f"dkmd: watch out: {visible(note)}", file=sys.stderr)
@@ -95,8 +92,7 @@ def telling_too_little(command: Callable[P, int]) -> Callable[P, int]:
         try:
             return command(*words, **options)
         except TooLittleError as error:
-            print(f"dkmd: {' '.join(str(error).split())}", file=sys.stderr)
-            return NO_ANSWER
+            return fail(str(error), NO_ANSWER)
 
     return run
 
@@ -108,13 +104,31 @@ class Reported(Protocol):
         """Write the page."""
 
 
-def write_report(answer: Reported, path: Path | None, quiet: bool) -> None:
-    """Write the page where one was asked for, and say where it is."""
-    if path is None:
-        return
-    answer.report(path, command=command_line())
-    if not quiet:
-        print(f"dkmd: the report is in {path}", file=sys.stderr)
+def report_of(answer: Reported, path: Path | None, quiet: bool) -> Callable[[], None]:
+    """What writes the page where one was asked for, and says where it is."""
+
+    def write() -> None:
+        if path is None:
+            return
+        answer.report(path, command=command_line())
+        if not quiet:
+            print(f"dkmd: the report is in {visible(str(path))}", file=sys.stderr)
+
+    return write
+
+
+def after_writing(code: int, *outputs: Callable[[], None]) -> int:
+    """The exit code of an answer that was shown, once its files are written too.
+
+    A file that cannot be written costs neither the answer nor the other files: it is told in one
+    line, and BAD_INPUT takes the place of 0.
+    """
+    for write in outputs:
+        try:
+            write()
+        except OSError as error:
+            code = fail(told(error), code or BAD_INPUT)
+    return code
 
 
 def _say(console: Console, text: Text) -> None:
@@ -132,7 +146,7 @@ def progress(quiet: bool = False, keep: bool = False) -> Progress:
     """A bar for each task on stderr; ``keep`` shows what they came to without a terminal too."""
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description:12}"),
+        TextColumn("{task.description:12}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),

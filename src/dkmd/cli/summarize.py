@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dkmd.cli.options import Column, Json, Quiet
+from dkmd.cli.options import Column, Force, Json, Quiet, require_outputs
 from dkmd.cli.show import show_answer, show_json, working
 
 
@@ -23,6 +23,7 @@ def summarize(
             metavar="FILE", help="A summary whose grid to use, so that the two can be compared."
         ),
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -42,8 +43,7 @@ def summarize(
 
     if out.suffix != SUMMARY_SUFFIX:
         raise ValueError(f"the name of a summary ends with {SUMMARY_SUFFIX}, got {out}")
-    if not out.parent.is_dir():
-        raise ValueError(f"there is no folder {out.parent}")
+    require_outputs({"--out": out}, (file, like), force)
     with working("reading …", quiet):
         sample = load(file, "data", column)
         summary = summarized(sample, None if like is None else Summary.load(like).grid)

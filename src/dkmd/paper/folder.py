@@ -1,11 +1,11 @@
-"""Files that are written whole or not at all, into a folder that this command made."""
+"""A folder that this command made, and whose files it may replace and remove."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
+
+from dkmd.whole_files import write_whole
 
 MARKER = ".dkmd-reproduce.json"
 """Tells that a folder is ours, and which files of it we wrote."""
@@ -41,7 +41,7 @@ class OutputFolder:
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write one file, in a folder below if its name says so."""
-        write_whole(self.path / name, content)
+        write_below(self.path / name, content)
         self._written.append(name)
         self._mark(sorted(self._before | set(self._written)))
 
@@ -58,16 +58,7 @@ class OutputFolder:
         write_whole(self.path / MARKER, json.dumps(content, indent=1) + "\n")
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write beside the target, then rename: a reader sees the old file or the new one."""
+def write_below(path: Path, content: str | bytes) -> None:
+    """Write a file whole, and the folders above it where there are none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode() if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, content)

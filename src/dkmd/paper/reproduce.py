@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dkmd.paper import consistency, figure4, scaling, story, table1, table2, table3, theorems
-from dkmd.paper.folder import OutputFolder, write_whole
+from dkmd.paper.folder import OutputFolder, write_below
 from dkmd.paper.markdown import MARK, markdown
 from dkmd.paper.page import page
 from dkmd.paper.report import Report, Section, Table
@@ -141,15 +141,17 @@ def reproduce(
     folder.write("index.html", page(report, drawn))
     folder.close()
     if markdown_file is not None:
-        write_whole(markdown_file, markdown(report, markdown_file.stem))
+        write_below(markdown_file, markdown(report, markdown_file.stem))
         for name, image in drawn.items():
-            write_whole(markdown_file.with_suffix("") / f"{name}.svg", image)
+            write_below(markdown_file.with_suffix("") / f"{name}.svg", image)
     return report
 
 
 def _require_ours(markdown_file: Path) -> None:
     """Refuse to overwrite a file that somebody wrote by hand."""
-    if markdown_file.exists() and not markdown_file.read_text().startswith(MARK):
+    if markdown_file.is_dir():
+        raise IsADirectoryError(f"{markdown_file} is a folder: --markdown needs a file")
+    if markdown_file.is_file() and not markdown_file.read_text().startswith(MARK):
         raise FileExistsError(
             f"{markdown_file} was not written by `dkmd reproduce`: choose another --markdown"
         )

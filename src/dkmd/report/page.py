@@ -24,7 +24,7 @@ from dkmd.figures.svg import escape
 from dkmd.gate import Gate
 from dkmd.report.detail import asked, detail, exact, full, name, narrow, sentence
 from dkmd.report.rows import Contents, Row, contents_of
-from dkmd.summary_file import replace_file
+from dkmd.whole_files import write_whole
 from dkmd.wording import amount, count, level_of, percent, rounded, short_p, signed_number
 
 PRINTED_OPEN = 40
@@ -43,7 +43,7 @@ def write_page(
     folder = Path(path).parent
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}")
-    replace_file(path, page(contents_of(answer), command).encode())
+    write_whole(path, page(contents_of(answer), command))
 
 
 def page(contents: Contents, command: str | None = None) -> str:

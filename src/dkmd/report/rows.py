@@ -6,6 +6,7 @@ Comparisons and gates differ in their words and in what a p-value is of; here th
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +21,12 @@ from dkmd.facts import facts_of
 from dkmd.figures.curves import Curves, curves_of
 from dkmd.figures.drawings import common_extent, kind_of
 from dkmd.gate import NOT_WORSE, WORSE, Gate, GateRow
+from dkmd.logarithms import as_change
 from dkmd.margins import Margin, parse_margin
 from dkmd.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.result import ExactOutcome
 from dkmd.sources.arrays import Array
-from dkmd.sources.columns import present
+from dkmd.sources.columns import ColumnError, present
 from dkmd.sources.samples import LARGE, Held
 from dkmd.wording import amount, count, level_of, percent, plain, short_p
 
@@ -355,11 +357,13 @@ def _relative(gate: Gate, row: GateRow) -> Measured:
     result = gate.evidence[row.name].result
     assert result is not None
     try:
-        on_logs = result.on_logs()
-    except ValueError:  # not all values are positive
+        with warnings.catch_warnings():  # the row has told its own
+            warnings.simplefilter("ignore")
+            on_logs = result.on_logs()
+    except ColumnError:  # not all values are positive
         return NOT_MEASURED
     low, high = on_logs.shift_interval(GATE_CONFIDENCE)
-    low, middle, high = (100.0 * math.expm1(v) for v in (low, on_logs.shift, high))
+    low, middle, high = (100.0 * as_change(v) for v in (low, on_logs.shift, high))
     return Measured(middle, (low, high))
 
 

@@ -107,6 +107,9 @@ class DaskTable:
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
         return self._scan(list(columns), read, columns, groups)
 
+    def require_readable(self) -> None:
+        """Dask tells what it lost by errors of its own."""
+
     def _scan(
         self, columns: list[str], read: Reader, names: Sequence[str], groups: str | None
     ) -> Mapping[str, Data]:

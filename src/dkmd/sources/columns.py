@@ -35,6 +35,14 @@ class TooLittleError(ValueError):
     """There is nothing to compare: a table without rows, a column without values."""
 
 
+class ColumnError(ValueError):
+    """The data of one column cannot be compared; other columns of its table can."""
+
+
+class ColumnTypeError(ColumnError, TypeError):
+    """A column holds values of a type that cannot be compared."""
+
+
 URL = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
 """A database: its kind and, in SQLAlchemy's spelling, a driver."""
 
@@ -114,7 +122,7 @@ def parse_number(text: str) -> float | None:
         return {"true": 1.0, "false": 0.0}.get(word.lower())
 
 
-class NotANumberError(ValueError):
+class NotANumberError(ColumnError):
     """A cell of a column of numbers holds a word."""
 
 
@@ -125,9 +133,9 @@ def not_a_number(where: str, row: int, value: object) -> ValueError:
     return NotANumberError(f"{where}, row {row:,}: {shown} is not a number")
 
 
-def points_in_time(where: str) -> TypeError:
+def points_in_time(where: str) -> ColumnTypeError:
     """The error for dates, which have no scale to compare on."""
-    return TypeError(f"{where} holds points in time: subtract a start to compare durations")
+    return ColumnTypeError(f"{where} holds points in time: subtract a start to compare durations")
 
 
 def is_frame(source: Any) -> bool:
@@ -225,10 +233,10 @@ class Frame:
         return frame.get_column(name).to_native()
 
 
-def no_such_column(name: str, column: str, there: Iterable[str]) -> ValueError:
+def no_such_column(name: str, column: str, there: Iterable[str]) -> ColumnError:
     """The error for a name that is not there."""
     shown = ", ".join(repr(c) for c in there)
-    return ValueError(f"{name} has no column {column!r}: it has {shown}")
+    return ColumnError(f"{name} has no column {column!r}: it has {shown}")
 
 
 def the_numeric_column(kinds: dict[str, str], name: str, besides: Sequence[str | None] = ()) -> str:

@@ -35,6 +35,8 @@ from dkmd.sources.columns import (
     OTHER,
     TEXT,
     TIME,
+    ColumnError,
+    ColumnTypeError,
     missing_label,
     no_such_column,
     not_a_number,
@@ -221,7 +223,7 @@ class DuckFile:
         if kind == DURATION:
             return f"CAST(epoch({name}) AS DOUBLE)"
         if kind != NUMBER:
-            raise TypeError(f"{where} holds values that are no numbers")
+            raise ColumnTypeError(f"{where} holds values that are no numbers")
         return f"CAST({name} AS DOUBLE)"
 
     def _refuse_words(self, column: str, where: Where) -> None:
@@ -283,7 +285,7 @@ class DuckFile:
         except ValueError as error:
             if self.turn_latin():
                 return self._run(sql.replace(source, self._source.sql), how)
-            raise ValueError(f"{self.path}: {error}") from None
+            raise type(error)(f"{self.path}: {error}") from None
 
     @cached_property
     def _source(self) -> Source:
@@ -362,6 +364,8 @@ def _fetch(sql: str, how: str = "fetchall") -> Any:
     cursor = connection().cursor()
     try:
         return getattr(cursor.execute(sql), how)()
+    except duckdb.DataError as error:  # a value that its column's type cannot hold
+        raise ColumnError(gist(error)) from None
     except duckdb.Error as error:
         renew_connection()
         raise ValueError(gist(error)) from None
@@ -411,7 +415,12 @@ def relation(selections: Sequence[str]) -> Any:
 
     It is a plan, not a result: with parameters, DuckDB would read all of it here and now.
     """
-    return connection().cursor().sql(" UNION ALL ".join(selections))
+    import duckdb
+
+    try:
+        return connection().cursor().sql(" UNION ALL ".join(selections))
+    except duckdb.Error as error:  # a file that is gone, or has other columns
+        raise ValueError(gist(error)) from None
 
 
 def limit_memory(limit: str) -> None:

@@ -47,6 +47,8 @@ from dkmd.sources.columns import (
     OTHER,
     TEXT,
     TIME,
+    ColumnError,
+    ColumnTypeError,
     level_order,
     no_such_column,
     parse_number,
@@ -324,6 +326,10 @@ class EngineTable:
         """What each column holds."""
         return {str(name): _kind(kind) for name, kind in self._table.schema().items()}
 
+    def require_readable(self) -> None:
+        """An EngineError if nothing of it can be read any more, as where the connection is lost."""
+        self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))
+
     def values(self, column: str) -> Any:
         """A column as a table of its own, of doubles."""
         table = self._of(column)
@@ -425,7 +431,7 @@ class EngineTable:
         for name in columns:
             try:
                 self._number(self._table, name)
-            except TypeError as error:
+            except ColumnTypeError as error:
                 found[name] = error
         readable = [name for name in columns if name not in found]
         try:
@@ -486,9 +492,9 @@ class EngineTable:
         if kind == DURATION:
             return _seconds(column, self._engine.dialect, where)
         if kind == TEXT:
-            raise TypeError(f"{where} holds text: cast it to a number in the engine")
+            raise ColumnTypeError(f"{where} holds text: cast it to a number in the engine")
         if kind != NUMBER:
-            raise TypeError(f"{where} holds values that are no numbers")
+            raise ColumnTypeError(f"{where} holds values that are no numbers")
         whole = column.cast("int32") if column.type().is_boolean() else column
         return whole.cast("float64")
 
@@ -771,13 +777,13 @@ def _unreadable(error: Exception) -> Streamed:
     return Streamed(np.empty(0), refuse)
 
 
-def _no_grid(values: Array) -> ValueError | None:
+def _no_grid(values: Array) -> ColumnError | None:
     """Why no grid fits some values: they lie too far apart for doubles."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             Grid.fit(values).rounded()
     except (ValueError, OverflowError):
-        return ValueError("its values lie too far apart to be compared as doubles")
+        return ColumnError("its values lie too far apart to be compared as doubles")
     return None
 
 
@@ -893,7 +899,7 @@ def _seconds(column: Any, dialect: str, where: str) -> Any:
         start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')")
         micros = _builtin("unix_micros", start.type())
         return (micros(start + column) - micros(start)) / 1e6  # in whatever time zone
-    raise TypeError(f"{where} holds durations: turn them into seconds in the engine")
+    raise ColumnTypeError(f"{where} holds durations: turn them into seconds in the engine")
 
 
 def _builtin(name: str, *kinds: Any) -> Any:

@@ -149,6 +149,13 @@ class FileTable:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
 
+    def require_readable(self) -> None:
+        """An OSError if one of the files is gone."""
+        for file in self.files:
+            if file.rereadable:
+                with open(file.path, "rb"):
+                    pass
+
     def _held(self, column: str, groups: str | None, where: Where) -> Held | None:
         """The values, or None if there are more than LARGE and they can be read again."""
         again = all(file.rereadable for file in self.files)

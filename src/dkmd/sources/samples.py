@@ -156,6 +156,9 @@ class Table(Protocol):
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns, each read when it is asked for or all at once."""
 
+    def require_readable(self) -> None:
+        """Raise an error if nothing can be read any more: a lost connection, a removed file."""
+
 
 class OneByOne(Mapping[str, Data]):
     """Samples by name, each read when it is asked for."""
@@ -193,6 +196,9 @@ class FrameTable(Frame):
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns."""
         return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def require_readable(self) -> None:
+        """What is in memory stays there."""
 
 
 def sample_of(data: Data, name: str, label: str, kind: str) -> Sample:
