@@ -281,7 +281,7 @@ def _near_zero(rng: np.random.Generator, kind: str) -> pd.DataFrame:
     size = 20_000
     values = rng.lognormal(0.0, 2.0, size) if kind == "lognormal" else rng.exponential(size=size)
     if kind == "whole":
-        values = 1.0 * rng.integers(1, 1_000, size)
+        values = rng.integers(1, 1_000, size).astype(np.float64)
     some = rng.random(size) < 0.01
     values[some] = {"tiny": 1e-30, "huge": 1e30}.get(kind, values[some])
     values[:2] = [math.nan, math.inf]

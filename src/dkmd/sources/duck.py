@@ -294,7 +294,6 @@ def limit_memory(limit: str) -> None:
     folder = _text(str(Path(tempfile.gettempdir()) / "dkmd"))
     _fetch(f"SET GLOBAL memory_limit = {_text(limit.strip())}")
     _fetch(f"SET GLOBAL temp_directory = {folder}")
-    _fetch("SET GLOBAL preserve_insertion_order = false")
 
 
 def _csv(path: str) -> Source:
