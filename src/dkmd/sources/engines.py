@@ -53,7 +53,7 @@ from dkmd.sources.columns import (
     parse_number,
     points_in_time,
 )
-from dkmd.sources.messages import EngineError, gist
+from dkmd.sources.messages import EngineError, gist, needs_packages
 from dkmd.sources.samples import Data, Streamed
 from dkmd.summary import Summary
 from dkmd.witness import Witness
@@ -129,6 +129,8 @@ class IbisEngine:
                 warnings.simplefilter("ignore", DeprecationWarning)
                 warnings.simplefilter("ignore", FutureWarning)
                 return ask()
+        except ImportError as error:
+            raise needs_packages(self.dialect, error, f"ibis-framework[{self.dialect}]") from error
         except Exception as error:
             raise EngineError(f"{self.dialect}: {gist(error)}") from error
 
