@@ -41,14 +41,16 @@ def log_summaries(
     """
     require_positive(*summaries)
     first = max((_first_narrow(summary) for summary in summaries), default=0)
+    wide = any(each.bins.size and each.bins[0] < first for each in summaries)
     logs = []
     for summary, read in zip(summaries, again, strict=True):
         position = int(np.searchsorted(summary.bins, first))
         total = _converted(summary, grid, slice(position, summary.bins.size))
         total.plus_inf = summary.plus_inf
-        if any(each.bins.size and each.bins[0] < first for each in summaries):
+        if wide and first < SIDE:
             total.merge(read(grid, _lower_edge(summary.grid, first)))
-        if total.size != summary.size:  # a value within a rounding error of the edge went astray
+        # no bin is narrow, or a value within a rounding error of the edge went astray
+        if total.size != summary.size:
             total = read(grid, math.inf)
         total.nan = summary.nan
         logs.append(total)
@@ -112,9 +114,7 @@ def _first_narrow(summary: Summary) -> int:
 
 
 def _lower_edge(grid: Grid, k: int) -> float:
-    """Where a bin begins; inf past the last regular one."""
-    if k >= SIDE:
-        return math.inf
+    """Where a regular bin begins."""
     edge = float(EDGES[k]) if k >= 0 else -float(EDGES[-k])
     return grid.center + grid.unit * edge
 
