@@ -222,6 +222,37 @@ def write_variants(path: Path, rows: int) -> None:
             writer.write_table(pa.table([variant, values], schema=schema), row_group_size=ROW_GROUP)
 
 
+TABLE_ROWS = 20_000_000
+
+SHAPES = {
+    "latency": "80 - 5 * ln((1 - random()) * (1 - random()) * (1 - random()) * (1 - random()))",
+    "lognormal": "exp(sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()))",
+}
+"""Values in DuckDB's SQL. Those near 0 need narrower bins for the percentage."""
+
+
+def through_ibis(_: argparse.Namespace) -> Iterator[Measured]:
+    """compare of two levels in a table that DuckDB keeps, as an Ibis table."""
+    import ibis
+
+    for shape, value in SHAPES.items():
+        own = ibis.duckdb.connect(threads=os.cpu_count())
+        own.raw_sql("SELECT setseed(0.5)")
+        variant = "CASE WHEN random() < 0.5 THEN 'A' ELSE 'B' END AS variant"
+        rows = f"SELECT {variant}, {value} AS v FROM range({TABLE_ROWS})"
+        own.raw_sql(f"CREATE TABLE requests AS {rows}")
+        table, query = own.table("requests"), AVG_AND_VAR.format(table="requests")
+        options: dict[str, Any] = {"by": "variant", "reference": "A", "current": "B"}
+        a, b = best_seconds(
+            lambda: compare(table, column="v", **options),  # noqa: B023
+            lambda: own.raw_sql(query).fetchall(),  # noqa: B023
+            budget=20.0,
+        )
+        what = f"compare, {TABLE_ROWS:.0e} {shape} rows"
+        yield _ratio("ibis", what, "DuckDB's avg and var", a, b, 4.0)
+        own.disconnect()
+
+
 ENGINE_ROWS = 5_000_000
 
 
@@ -283,6 +314,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Measured]]] = {
     "memory": in_memory,
     "drift": many_columns,
     "duckdb": duck,
+    "ibis": through_ibis,
     "postgres": postgres,
     "spark": spark,
 }

@@ -71,6 +71,21 @@ def test_ks_says_which_sample_is_larger() -> None:
     assert peers.ks([1.0, 2.0], [1.0, 2.0]).direction == "no direction"
 
 
+def test_the_mean_embedding_test_is_hotellings_with_a_pooled_covariance() -> None:
+    """n·m/(n + m) · d' S⁻¹ d, S with n + m − 2 degrees of freedom; small and unequal samples."""
+    rng = np.random.default_rng(11)
+    x, y, at = rng.normal(0.4, 1.0, 5), rng.normal(size=3), np.array([-0.5, 1.0])
+    features = [np.exp(-np.abs(v[:, None] - at) / 0.8) for v in (x, y)]
+    difference = features[0].mean(axis=0) - features[1].mean(axis=0)
+    pooled = (4.0 * np.cov(features[0].T) + 2.0 * np.cov(features[1].T)) / 6.0
+    expected = 15.0 / 8.0 * difference @ np.linalg.inv(pooled) @ difference
+    result = peers.mean_embedding_test(x, y, at, 0.8)
+    assert result.statistic == pytest.approx(expected, rel=1e-10)
+    assert result.pvalue == pytest.approx(stats.chi2.sf(expected, 2), rel=1e-10)
+    # as many degrees of freedom as locations are enough
+    assert peers.mean_embedding_test([0.0, 1.0, 3.0], [2.0], at, 1.0).statistic > 0.0
+
+
 @pytest.mark.slow
 def test_the_mean_embedding_test_has_its_size() -> None:
     """1,000 null tests at 5 %: a right one rejects 29 to 73 of them with probability 0.999."""

@@ -175,6 +175,17 @@ def test_small_samples_have_exact_medians(values: list[float]) -> None:
     assert summary.median() == pytest.approx(np.median(values), abs=1e-12)
 
 
+def test_the_cdf_counts_a_value_from_itself_on() -> None:
+    """At a value it is the share of values ≤ it; just below, of those that are smaller."""
+    summary = Summary.of([1.0, 2.0, 2.0, 5.0], Grid(0.0, 0.1))
+    values = np.array([1.0, 2.0, 5.0])
+    assert summary.cdf(values).tolist() == [0.25, 0.75, 1.0]
+    assert summary.cdf(values - 1e-9).tolist() == [0.0, 0.25, 0.75]
+    assert summary.cdf(1.5) == 0.25
+    infinite = Summary.of([-math.inf, 1.0, math.inf, math.inf], Grid(0.0, 0.1))
+    assert infinite.cdf([-math.inf, 1.0, 9.0, math.inf]).tolist() == [0.25, 0.5, 0.5, 1.0]
+
+
 def test_infinite_values_take_part_in_quantiles() -> None:
     summary = Summary.of([-math.inf, 1.0, 2.0, math.inf, math.inf], Grid(1.0, 0.1))
     assert summary.quantile([0.0, 0.9, 1.0]).tolist() == [-math.inf, math.inf, math.inf]

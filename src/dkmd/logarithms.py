@@ -1,7 +1,8 @@
 """The logarithms of a sample from its bins: percentages without a second pass over most values.
 
 A bin that is narrow against its distance from 0 has the mean of ln x that its mean and variance
-tell, to about 1e-10. Bins near 0 are not narrow: the values below an edge are read again.
+tell, to about 1e-10. Bins near 0 are not narrow: the values below an edge are read again, or were
+binned by their logarithm in the first place (``near_edge``).
 """
 
 from __future__ import annotations
@@ -41,17 +42,39 @@ def log_summaries(
     """
     require_positive(*summaries)
     first = max((_first_narrow(summary) for summary in summaries), default=0)
+    wide = any(each.bins.size and each.bins[0] < first for each in summaries)
     logs = []
     for summary, read in zip(summaries, again, strict=True):
         position = int(np.searchsorted(summary.bins, first))
-        total = _converted(summary, grid, position)
-        if any(each.bins.size and each.bins[0] < first for each in summaries):
+        total = _converted(summary, grid, slice(position, summary.bins.size))
+        total.plus_inf = summary.plus_inf
+        if wide and first < SIDE:
             total.merge(read(grid, _lower_edge(summary.grid, first)))
-        if total.size != summary.size:  # a value within a rounding error of the edge went astray
+        # no bin is narrow, or a value within a rounding error of the edge went astray
+        if total.size != summary.size:
             total = read(grid, math.inf)
         total.nan = summary.nan
         logs.append(total)
     return logs
+
+
+def near_edge(grid: Grid) -> float | None:
+    """The edge below which a grid's bins are too wide for logarithms, with a bin to spare.
+
+    From x = (center + unit)/9 on, bins are narrow: (unit + center − x)/128 ≤ x/16. None where 0
+    is not that far below the centre.
+    """
+    narrow = (grid.center + grid.unit) / (1.0 + NARROW * PER_E_FOLD)
+    if not 0.0 < narrow < grid.center:
+        return None
+    beyond = int(grid.bin_of(narrow)) + 2
+    return _lower_edge(grid, beyond) if beyond <= 0 else None
+
+
+def logs_near_zero(near: Summary, grid: Grid, below: float) -> Summary:
+    """The logarithms, on a grid, of bins whose means lie below an edge and are narrow."""
+    means = near.grid.center + near.moments().offset
+    return _converted(near, grid, slice(0, int(np.searchsorted(means, below))))
 
 
 def logs_below(values: Array, below: float = math.inf) -> Array:
@@ -106,17 +129,15 @@ def _first_narrow(summary: Summary) -> int:
 
 
 def _lower_edge(grid: Grid, k: int) -> float:
-    """Where a bin begins; inf past the last regular one."""
-    if k >= SIDE:
-        return math.inf
+    """Where a regular bin begins."""
     edge = float(EDGES[k]) if k >= 0 else -float(EDGES[-k])
     return grid.center + grid.unit * edge
 
 
-def _converted(summary: Summary, grid: Grid, first: int) -> Summary:
-    """ln x of the bins from a position on: E ln x = ln μ − v/2μ² and var ln x = v/μ²."""
+def _converted(summary: Summary, grid: Grid, chosen: slice) -> Summary:
+    """ln x of some bins in a row: E ln x = ln μ − v/2μ² and var ln x = v/μ²."""
     total = Summary(grid)
-    offset, variance, counts = (part[first:] for part in summary.moments())
+    offset, variance, counts = (part[chosen] for part in summary.moments())
     mean = summary.grid.center + offset
     relative = variance / (mean * mean)
     logs = np.log(mean) - 0.5 * relative
@@ -129,8 +150,8 @@ def _converted(summary: Summary, grid: Grid, first: int) -> Summary:
     total.counts = added(counts).astype(np.int64)
     total.sums = added(counts * u)
     total.squares = added(counts * (u * u + relative / grid.unit**2))
-    total.plus_inf = summary.plus_inf
     if counts.size:
-        total.minimum = math.log(summary.minimum) if first == 0 else float(logs[0])
-        total.maximum = math.log(summary.maximum)
+        whole = chosen.start == 0, chosen.stop == summary.bins.size
+        total.minimum = math.log(summary.minimum) if whole[0] else float(logs[0])
+        total.maximum = math.log(summary.maximum) if whole[1] else float(logs[-1])
     return total

@@ -276,6 +276,74 @@ def test_few_queries_are_made(
     assert len(queries) == len(sampling) + 2  # at ψ of the values, and of their logarithms
 
 
+def _near_zero(rng: np.random.Generator, kind: str) -> pd.DataFrame:
+    """Positive values, some of them far below a tenth of the middle."""
+    size = 20_000
+    values = rng.lognormal(0.0, 2.0, size) if kind == "lognormal" else rng.exponential(size=size)
+    if kind == "whole":
+        values = rng.integers(1, 1_000, size).astype(np.float64)
+    some = rng.random(size) < 0.01
+    values[some] = {"tiny": 1e-30, "huge": 1e30}.get(kind, values[some])
+    values[:2] = [math.nan, math.inf]
+    k = rng.integers(0, 2, size)
+    return pd.DataFrame({"v": values * (1.0 + 0.1 * k), "k": k})
+
+
+@pytest.mark.parametrize(
+    ("kind", "aggregates"),
+    [("lognormal", 1), ("exponential", 1), ("whole", 1), ("tiny", 3), ("huge", 2)],
+)
+def test_percentages_of_values_near_0_come_from_the_same_bins(
+    engine: Any,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    aggregates: int,
+) -> None:
+    """One aggregate; another, and a minimum, for values so near or far that no bin tells them."""
+    from dkmd.sources import engines
+
+    frame = _near_zero(rng, kind)
+    remote = engine.load(frame, "near_zero")
+    options: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 1.0}
+    expected = compare(frame, **options)
+    queries: list[Any] = []
+    inner = engines.IbisEngine.run
+
+    def counted(engine: Any, expression: Any) -> Any:
+        queries.extend([expression] if "count" in expression.columns else [])
+        queries.extend([expression] if "lowest" in expression.columns else [])
+        return inner(engine, expression)
+
+    monkeypatch.setattr(engines.IbisEngine, "run", counted)
+    found = compare(remote, **options)
+    assert_same(found, expected)
+    assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-7)
+    assert found.relative_shift_interval == pytest.approx(
+        expected.relative_shift_interval, rel=1e-6
+    )
+    assert found.reference.nan + found.current.nan == 1
+    assert len(queries) == aggregates
+
+
+@pytest.mark.parametrize("odd", [0.0, -1e-9])
+def test_one_value_without_a_logarithm_takes_the_percentage_away(
+    engine: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, odd: float
+) -> None:
+    """Although the sample does not show it."""
+    from dkmd.sources import engines
+
+    frame = _near_zero(rng, "exponential")
+    frame.loc[7, "v"] = odd
+    whole = engines._preview
+    monkeypatch.setattr(engines, "_preview", lambda rows: (v := whole(rows))[~(v <= 0.0)])
+    remote = engine.load(frame, "one_without")
+    options: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 1.0}
+    found = compare(remote, **options)
+    assert_same(found, compare(frame, **options))
+    assert found.relative_shift is None
+
+
 def test_views_and_levels_among_many_others(engine: Any, rng: np.random.Generator) -> None:
     """Other levels, however many, do not come back; a view is a table like any other."""
     frame = latencies(rng, 30_000)

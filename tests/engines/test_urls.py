@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 import traceback
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import psycopg
 import pytest
-from shell import here
+from packaging.requirements import Requirement
+from shell import ROOT, here
 
 from dkmd import compare
 from dkmd.sources.connections import connect
@@ -93,6 +96,33 @@ def test_names_with_dots_in_both_parts(tmp_path: Path) -> None:
 def test_an_engine_that_is_not_installed_is_named_with_what_to_install() -> None:
     with pytest.raises(ImportError, match=r"pip install 'ibis-framework\[snowflake\]'"):
         connect("snowflake://me:r3ader@account/db/schema")
+
+
+def test_a_table_whose_backend_lacks_packages_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ibis finds out only when it is asked for rows."""
+    backend = ibis.duckdb.connect()
+    backend.raw_sql("CREATE TABLE t AS SELECT i AS v, i % 2 AS k FROM range(500) r(i)")
+
+    def missing(*_: object) -> None:
+        raise ImportError("cannot import name 'DuckDBPyArrowData'")
+
+    monkeypatch.setattr(backend, "to_pyarrow", missing)
+    expected = (
+        r"duckdb needs more packages \(cannot import name 'DuckDBPyArrowData'\): "
+        r"pip install 'ibis-framework\[duckdb\]'"
+    )
+    with pytest.raises(ImportError, match=expected):
+        compare(backend.table("t"), column="v", by="k", reference=0, current=1)
+
+
+def test_the_ordinary_install_brings_what_tables_of_duckdb_need() -> None:
+    """Ibis's own extra, and nothing else that has to be asked for by name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ordinary = {each.name: each.extras for each in map(Requirement, project["dependencies"])}
+    assert "duckdb" in ordinary["ibis-framework"]
+    assert "pyarrow" in ordinary
 
 
 def test_a_condition_needs_no_other_columns(engine: Any) -> None:

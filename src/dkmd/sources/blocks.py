@@ -169,11 +169,8 @@ class BlockScan:
             for name, preview in zip(self._names, previews, strict=True)
         }
 
-    def plan(self, grids: Mapping[str, Grid], together: Sequence[Any] = ()) -> None:
-        """Say beforehand on which grids samples will be asked for: then one pass finds all.
-
-        ``together`` are the scans of both sides, which are of no use here.
-        """
+    def plan(self, grids: Mapping[str, Grid]) -> None:
+        """Say beforehand on which grids samples will be asked for: then one pass finds all."""
         self._planned.update(grids)
 
     def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:

@@ -20,6 +20,7 @@ from dkmd.sources.bins import (
     BELOW,
     BIN,
     FARTHEST,
+    FARTHEST_BIN,
     SAMPLE,
     VALUE,
     Coordinates,
@@ -282,6 +283,8 @@ def _check_bins(where: str, rows: Mapping[str, Any]) -> None:
     k, count = rows[BIN], rows["count"]
     if np.any(~(count >= 1.0)) or np.any(count != np.floor(count)):
         raise ValueError(f"{where}: counts must be whole numbers from 1")
+    if np.any((k < 0.0) & (k > -FARTHEST_BIN)):
+        raise ValueError(f"{where}: bins are numbered from 0; was the file changed?")
     regular = (k >= 0.0) & (k < SIDE)
     k, below = k[regular].astype(np.int64), rows[BELOW][regular]
     if np.unique(np.where(below, -1 - k, k)).size != k.size:

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dkmd.sources.columns import URL
 from dkmd.sources.engines import EngineTable, IbisEngine, RelationEngine, SparkEngine
-from dkmd.sources.messages import EngineError, gist, without_password
+from dkmd.sources.messages import EngineError, gist, needs_packages, without_password
 from dkmd.sources.samples import FrameTable, Table
 
-EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "duckdb": "ibis"}
+EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark"}
 """Our extra to install for a URL that begins like this; for others it is one of Ibis."""
 
 
@@ -107,9 +107,7 @@ def connect(url: str) -> Any:
         return _duckdb(plain) if scheme == "duckdb" else ibis.connect(plain)
     except (ImportError, ModuleNotFoundError) as error:
         extra = f"dkmd[{EXTRAS[scheme]}]" if scheme in EXTRAS else f"ibis-framework[{scheme}]"
-        raise ImportError(
-            f"{scheme} needs more packages ({gist(error)}): pip install '{extra}'"
-        ) from None
+        raise needs_packages(scheme, error, extra) from None
     except FileNotFoundError:
         raise
     except Exception as error:  # every engine has errors of its own

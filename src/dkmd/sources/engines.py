@@ -20,12 +20,13 @@ import numpy as np
 
 from dkmd.grid import Grid
 from dkmd.groups import GroupSums
+from dkmd.logarithms import logs_near_zero, near_edge
 from dkmd.sides import Side, side_sums
-from dkmd.logarithms import log_grid, log_summaries
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import (
     BELOW,
     BIN,
+    DEEPEST,
     GROUP,
     ONE_PASS,
     SAMPLE,
@@ -36,7 +37,7 @@ from dkmd.sources.bins import (
     hides_sign,
     is_missing,
     logarithms,
-    logarithms_of_columns,
+    near_zero_of,
     per_bin,
     per_bin_of_columns,
     summary_of,
@@ -54,8 +55,7 @@ from dkmd.sources.columns import (
     parse_number,
     points_in_time,
 )
-from dkmd.sources.messages import EngineError, gist
-from dkmd.sources.pairs import better_grid
+from dkmd.sources.messages import EngineError, gist, needs_packages
 from dkmd.sources.samples import Data, Streamed
 from dkmd.summary import Summary
 from dkmd.witness import Witness
@@ -73,7 +73,7 @@ MINIMA = 1_000
 """Columns whose smallest values share one; PostgreSQL returns 1,664 columns at most."""
 
 PAGES = 0.01
-"""The share of a table's pages that PostgreSQL looks at first; they must hold ENOUGH rows."""
+"""The share of a table's pages that is looked at first; they must hold ENOUGH rows."""
 
 ENOUGH = 1 << 12
 
@@ -131,6 +131,8 @@ class IbisEngine:
                 warnings.simplefilter("ignore", DeprecationWarning)
                 warnings.simplefilter("ignore", FutureWarning)
                 return ask()
+        except ImportError as error:
+            raise needs_packages(self.dialect, error, f"ibis-framework[{self.dialect}]") from error
         except Exception as error:
             raise EngineError(f"{self.dialect}: {gist(error)}") from error
 
@@ -144,12 +146,17 @@ class IbisEngine:
             yield {name: batch.column(name).to_numpy(False) for name in batch.schema.names}
 
     def sample(self, table: Any, view: View, rows: int) -> Columns:
-        """DuckDB has a reservoir, PostgreSQL can look at some pages only; else by random order."""
+        """DuckDB has a reservoir, and can look at some pages only, as PostgreSQL; else by order."""
         import ibis
 
         if self.dialect == "duckdb" and not _in_memory(table):
-            query = reservoir(ibis.to_sql(view(table), dialect="duckdb"), rows)
-            return _columns(self._asked(lambda: self.backend.raw_sql(query).fetchnumpy()))
+            share = 2.0 * rows / max(1, self._rows_kept(table))
+            if share < PAGES:
+                pages = table.sample(share, method="block", seed=1)
+                found = self._from_reservoir(view(pages), rows)
+                if next(iter(found.values())).size >= ENOUGH:
+                    return found
+            return self._from_reservoir(view(table), rows)
         if self.dialect == "postgres" and _is_stored(table):
             pages = view(table.sample(PAGES, method="block"))
             with suppress(EngineError):  # a view has no pages
@@ -157,6 +164,31 @@ class IbisEngine:
                 if next(iter(found.values())).size >= ENOUGH:
                     return found
         return self.run(view(table).order_by(ibis.random()).limit(rows))
+
+    def _from_reservoir(self, view: Any, rows: int) -> Columns:
+        """DuckDB's sample of a view."""
+        import ibis
+
+        query = reservoir(ibis.to_sql(view, dialect="duckdb"), rows)
+        return _columns(self._asked(lambda: self.backend.raw_sql(query).fetchnumpy()))
+
+    def _rows_kept(self, table: Any) -> int:
+        """How many rows a table has that DuckDB keeps, by its catalogue; 0 for all else."""
+        if not _is_stored(table):
+            return 0
+        from sqlglot import exp
+
+        operation = table.op()
+        known = {"table_name": operation.name}
+        place = operation.namespace
+        known |= {"schema_name": place.database} if place.database else {}
+        known |= {"database_name": place.catalog} if place.catalog else {}
+        query = exp.select(exp.func("min", exp.column("estimated_size"))).from_("duckdb_tables()")
+        for name, value in known.items():
+            query = query.where(exp.column(name).eq(value))
+        sql = query.sql(dialect="duckdb")
+        found = self._asked(lambda: self.backend.raw_sql(sql).fetchone())
+        return int(found[0] or 0)
 
 
 class RelationEngine:
@@ -543,10 +575,10 @@ class Scan:
         self._groups = groups
         self._home = {name: i for i, (_, names) in enumerate(tables) for name in names.values()}
         self._planned: dict[str, Grid] = {}
-        self._together: Sequence[Scan] = ()
         self._found: dict[tuple[str, Grid, float | None], Summary | EngineError] = {}
+        self._near: dict[tuple[str, Grid], Summary] = {}
+        """The values near 0 of what was found on a grid, in bins that tell their logarithms."""
         self._lowests: dict[str, float] = {}
-        self._to_come: dict[str, Wanted | None] = {}
         self._by_group: dict[tuple[str, Witness, bool], GroupSums] = {}
         self.absent: Callable[[str], ValueError] | None = None
         """What is wrong where a sample has no row at all; None where that is no error."""
@@ -572,20 +604,19 @@ class Scan:
             self,
         )
 
-    def plan(self, grids: Mapping[str, Grid], together: Sequence[Scan] = ()) -> None:
-        """Say beforehand on which grids samples will be asked for: then they share queries.
-
-        ``together`` are the scans of both sides: from what they find it follows which logarithms
-        will be asked for, and those share queries too.
-        """
+    def plan(self, grids: Mapping[str, Grid]) -> None:
+        """Say beforehand on which grids samples will be asked for: then they share queries."""
         self._planned.update(grids)
-        self._together = together
 
     def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:
         """Sums per bin of a sample, or of the logarithms of its values below an edge.
 
         Samples that share a query with it are kept.
         """
+        near = None if logs is None else self._logs_near_zero(name, grid, logs)
+        return self._read(name, grid, logs) if near is None else near
+
+    def _read(self, name: str, grid: Grid, logs: float | None) -> Summary:
         if (name, grid, logs) not in self._found:
             self._ask(self._batch(name, Wanted(grid, logs)))
         found = self._found[name, grid, logs]
@@ -596,31 +627,34 @@ class Scan:
     def _batch(self, name: str, wanted: Wanted) -> dict[int, Wanted]:
         """The tables whose aggregates are found in one query with this one."""
         batch = {self._home[name]: wanted}
-        if wanted.logs is None and self._planned.get(name) != wanted.grid:
+        if wanted.logs is not None or self._planned.get(name) != wanted.grid:
             return batch
         for other, grid in self._planned.items():
             if len(batch) >= BATCH:
                 break
             if other not in self._home or self._home[other] in batch:
                 continue
-            next_one = Wanted(grid, None) if wanted.logs is None else self._logs_to_come(other)
-            if next_one is not None and (other, *next_one) not in self._found:
-                batch[self._home[other]] = next_one
+            if (other, grid, None) not in self._found:
+                batch[self._home[other]] = Wanted(grid, None)
         return batch
 
-    def _logs_to_come(self, name: str) -> Wanted | None:
-        """Which logarithms of a sample will be asked for, as far as both sides are known."""
-        key = (name, self._planned[name], None)
-        sides = [side for scan in self._together if isinstance(side := scan.known(key), Summary)]
-        if len(sides) != 2:
-            return None
-        if name not in self._to_come:
-            self._to_come[name] = _logs_asked(sides[0], sides[1])
-        return self._to_come[name]
+    def _logs_near_zero(self, name: str, grid: Grid, below: float) -> Summary | None:
+        """The logarithms below an edge by the bins near 0; None where these do not reach it.
 
-    def known(self, key: tuple[str, Grid, float | None]) -> Summary | EngineError | None:
-        """What was found already."""
-        return self._found.get(key)
+        Only values nearer to 0 than such bins are read again.
+        """
+        for (known, of_grid), near in self._near.items():
+            whole = self._found[known, of_grid, None]
+            if known != name or not isinstance(whole, Summary) or below > near.grid.unit:
+                continue
+            offset, _, counts = whole.moments()
+            expected = counts[of_grid.center + offset < below].sum()
+            logs = logs_near_zero(near, grid, below)
+            if logs.size < expected:
+                logs.merge(self._read(name, grid, near.grid.unit * DEEPEST))
+            if logs.size == expected:
+                return logs
+        return None
 
     def _ask(self, batch: Mapping[int, Wanted]) -> None:
         """One query for all; each alone if that fails, so that one does not keep the others."""
@@ -640,28 +674,45 @@ class Scan:
         import ibis
 
         dialect = self._engine.dialect
+        near = {at: self._near_edge(at, wanted) for at, wanted in batch.items()}
         if self._wide is not None and len(batch) > 1 and dialect in ONE_PASS:
-            edges = {f"c{at}": w.logs for at, w in batch.items() if w.logs is not None}
             grids = {f"c{at}": Coordinates.of(wanted.grid) for at, wanted in batch.items()}
-            query = per_bin_of_columns(logarithms_of_columns(self._wide, edges), grids, dialect)
+            edges = {f"c{at}": edge for at, edge in near.items()}
+            query = per_bin_of_columns(self._wide, grids, dialect, edges)
         else:
             parts = []
             for at, (grid, logs) in batch.items():
                 table = self._tables[at][0]
                 table = table if logs is None else logarithms(table, logs)
-                parts.append(per_bin(table, Coordinates.of(grid), dialect))
+                parts.append(per_bin(table, Coordinates.of(grid), dialect, near=near[at]))
             query = ibis.union(*parts) if len(parts) > 1 else parts[0]
         rows = _by_sample(self._engine.run(query))
-        for at, (grid, logs) in batch.items():
+        for at, wanted in batch.items():
             for text, name in self._tables[at][1].items():
-                if text not in rows and logs is None and self.absent is not None:
+                if text not in rows and wanted.logs is None and self.absent is not None:
                     raise self.absent(name)
-                summary = summary_of(rows.get(text, NO_ROWS), grid)
-                if logs is None and hides_sign(summary):
-                    smallest = self._smallest(name)
-                    exact = smallest > 0.0 or summary.minimum > smallest
-                    summary.minimum = smallest if exact else summary.minimum
-                self._found[name, grid, logs] = summary
+                self._keep(name, wanted, rows.get(text, NO_ROWS), near[at])
+
+    def _near_edge(self, at: int, wanted: Wanted) -> float | None:
+        """Below which edge the values of a table are binned by their logarithm, if at all.
+
+        Only positive values have percentages, and a sample that shows others settles that.
+        """
+        seen = (self._smallest_seen(name) for name in self._tables[at][1].values())
+        return near_edge(wanted.grid) if wanted.logs is None and min(seen) > 0.0 else None
+
+    def _keep(self, name: str, wanted: Wanted, rows: Columns, near: float | None) -> None:
+        """What a query found of one sample."""
+        summary = summary_of(rows, wanted.grid)
+        if wanted.logs is None and hides_sign(summary):
+            smallest = self._smallest(name)
+            exact = smallest > 0.0 or summary.minimum > smallest
+            summary.minimum = smallest if exact else summary.minimum
+        if near is not None:
+            near_zero = near_zero_of(rows, near)
+            summary.merge(near_zero.on(wanted.grid))
+            self._near[name, wanted.grid] = near_zero
+        self._found[name, wanted.grid, wanted.logs] = summary
 
     def _smallest(self, name: str) -> float:
         """A value that tells whether all are positive, where the bins leave that open."""
@@ -748,21 +799,6 @@ class Scan:
         }
 
 
-def _logs_asked(x: Summary, y: Summary) -> Wanted | None:
-    """Which logarithms a comparison of two samples needs beside their bins."""
-    asked: list[Wanted] = []
-
-    def note(grid: Grid, below: float) -> Summary:
-        asked.append(Wanted(grid, below))
-        return Summary(grid)
-
-    pooled = x + y
-    with suppress(ValueError):  # there are values without a logarithm
-        if better_grid(pooled) is None:
-            log_summaries((x, y), log_grid(pooled), (note, note))
-    return asked[0] if asked else None
-
-
 def _or_inf(value: Any) -> float:
     """A minimum; of nothing it is infinite."""
     return math.inf if _is_null(value) else float(value)
@@ -823,12 +859,11 @@ def _in_memory(table: Any) -> bool:
 
 def _by_sample(found: Columns) -> dict[str, Columns]:
     """Rows by the sample they belong to; those of none are left out."""
-    keys = [None if _is_null(key) else str(key) for key in found[SAMPLE]]
-    at: dict[str, list[int]] = {}
-    for row, key in enumerate(keys):
-        if key is not None:
-            at.setdefault(key, []).append(row)
-    return {key: {n: c[rows] for n, c in found.items()} for key, rows in at.items()}
+    at: dict[Any, list[int]] = {}
+    for row, key in enumerate(found[SAMPLE].tolist()):
+        at.setdefault(key, []).append(row)
+    known = {str(key): rows for key, rows in at.items() if not _is_null(key)}
+    return {key: {n: c[rows] for n, c in found.items()} for key, rows in known.items()}
 
 
 def _is_null(value: Any) -> bool:
@@ -840,6 +875,8 @@ def _preview(rows: Columns | None) -> Array:
 
 
 def _doubles(column: Any) -> Array:
+    if column.dtype.kind == "f":
+        return np.asarray(column, dtype=np.float64)
     return np.asarray([math.nan if v is None else float(v) for v in column], dtype=np.float64)
 
 

@@ -9,6 +9,11 @@ class EngineError(ValueError):
     """An engine did not answer; the message is its own, in one line."""
 
 
+def needs_packages(what: str, error: ImportError, extra: str) -> ImportError:
+    """The error for a package that is missing, which says what to install."""
+    return ImportError(f"{what} needs more packages ({gist(error)}): pip install '{extra}'")
+
+
 def gist(error: BaseException) -> str:
     """The first line of an engine's message, without the kind of error and without passwords."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # some parsers underline

@@ -141,4 +141,4 @@ def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) ->
             if isinstance(data, Streamed) and data.scan is not None:
                 scans[id(data.scan)] = data.scan
     for scan in scans.values():
-        scan.plan(grids, tuple(scans.values()))
+        scan.plan(grids)
