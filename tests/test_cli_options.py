@@ -17,7 +17,7 @@ from shell import ROOT, here
 from dkmd import Grid, Summary, compare, detectable_shift, drift, power, sample_size
 from dkmd.comparison import to_json
 from dkmd.gate import gate, load_benchmarks
-from dkmd.scale import fitted_scale
+from dkmd.scale import median_and_spread
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
@@ -64,9 +64,9 @@ def test_options_of_compare_and_drift_reach_them(options: dict[str, Any], folder
     paths = [folder / name for name in files]
     words = [*files, *_flags(options)]
     _same(["compare", *words, "-c", "lag_ms"], compare(*paths, column="lag_ms", **options), folder)
-    expected = drift(*paths, ["lag_ms", "size"], **options)
+    expected = drift(paths[0], paths[1], ["lag_ms", "size"], **options)
     _same(["drift", *words, "-c", "lag_ms", "-c", "size"], expected, folder)
-    _same(["drift", *words], drift(*paths, **options), folder)
+    _same(["drift", *words], drift(paths[0], paths[1], **options), folder)
     levels: dict[str, Any] = {"column": "lag_ms", "by": "level", "reference": "x", "current": "y"}
     long = compare(paths[1], **levels, **options)
     _same(["compare", "b.csv", *_flags(levels), *_flags(options)], long, folder)
@@ -135,7 +135,7 @@ def test_options_of_plan_reach_it(pilot: Summary, folder: Path) -> None:
     both = plan("--shift", "2", "-n", "40", "--alpha", "0.2")
     assert both["power"] == power(pilot, 2.0, 40, alpha=0.2)
     assert (both["alpha"], both["unit"], both["pilot_size"]) == (0.2, "ms", 90)
-    median, robust = pilot.median(), fitted_scale(pilot, "robust").robust
+    median, robust = pilot.median(), median_and_spread(pilot)[1]
     assert plan("--shift", "7%", "-n", "40")["shift"] == pytest.approx(0.07 * median, rel=1e-12)
     assert plan("--shift", "0.3sd", "-n", "40")["shift"] == pytest.approx(0.3 * robust, rel=1e-12)
 

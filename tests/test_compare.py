@@ -666,8 +666,8 @@ def test_among_several_equivalent_stays_equivalent_and_a_doubtful_change_does_no
     doubtful = alone["same0"]
     for p, verdict in ((0.049, "increase"), (0.05, "inconclusive"), (0.2, "inconclusive")):
         changed = dataclasses.replace(doubtful, verdict="increase", margin=None)
-        assert changed.among_several(p).verdict == verdict
-        assert changed.among_several(p).adjusted_pvalue == p
+        assert changed.among_several(p, p).verdict == verdict
+        assert changed.among_several(p, p).adjusted_pvalue == p
 
 
 def test_only_neighbours_that_are_alike_are_a_reason_to_watch_out() -> None:

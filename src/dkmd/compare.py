@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, overload
 
 from dkmd.calls import recorded
-from dkmd.comparison import Comparison, Comparisons, Drift, SampleFacts
+from dkmd.comparison import Comparison, Comparisons, Drift, Infinite, SampleFacts
 from dkmd.facts import facts_of, notes_of
 from dkmd.loading import labelled, load_pair, open_table
 from dkmd.logarithms import as_change, log_grid, log_summaries, require_positive
-from dkmd.margins import Margin, opposed, parse_margin, verdict
+from dkmd.margins import Margin, beyond_margin, opposed, parse_margin, verdict
 from dkmd.opinions import direction_of
-from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome
+from dkmd.result import ConfidenceInterval, DkmdResult, ExactOutcome, LimitOutcome
+from dkmd.shapes import crossing
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import (
     DURATION,
@@ -41,7 +40,7 @@ from dkmd.sources.columns import (
     the_numeric_column,
 )
 from dkmd.sources.messages import EngineError
-from dkmd.sources.pairs import better_grid, effects_of_pair, plan_together, summaries_of_pair
+from dkmd.sources.pairs import better_grid, groups_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.samples import (
     Data,
     Held,
@@ -52,7 +51,7 @@ from dkmd.sources.samples import (
     unit_of,
 )
 from dkmd.summary import Summary
-from dkmd.two_sample import dkmd_2samp
+from dkmd.two_sample import check_options, run
 
 Level = str | float | bool
 """A value of the column that tells samples apart."""
@@ -475,12 +474,10 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     """The comparison of two sides."""
     _require_one_kind(reference, current)
     level = 1.0 - how.alpha
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result, summaries = _test(reference.data, current.data, how)
-        says = verdict(result, how.margin or 0.0, confidence_level=level)
-        interval = result.shift_interval(level)
-        relative, relative_interval = _relative(result, level)
+    result, summaries = _test(reference.data, current.data, how)
+    says = verdict(result, how.margin or 0.0, confidence_level=level)
+    interval = result.shift_interval(level)
+    relative, relative_interval, disagree = _relative(result, level)
     outcome = result.outcome()
     grouped = isinstance(reference.data, Held) and reference.data.groups is not None
     psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
@@ -490,7 +487,7 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
             (reference, current), summaries, _centers(outcome), strict=True
         )
     ]
-    notes = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
+    notes = [*_told(outcome), *disagree]
     name = current.name if current.name != "value" else reference.name
     notes += [note for side in facts if (note := _emptiness(side, name))]
     notes += notes_of(facts, outcome, _held(reference.data, current.data))
@@ -505,6 +502,7 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         relative_shift_interval=relative_interval,
         statistic=result.statistic,
         pvalue=result.pvalue,
+        pvalue_beyond=beyond_margin(result, how.margin),
         df=result.df,
         scale=outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan,
         margin=how.margin,
@@ -512,9 +510,23 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
         reference=facts[0],
         current=facts[1],
         warnings=tuple(dict.fromkeys(notes)),
+        crossing=crossing(outcome.pair) if isinstance(outcome, ExactOutcome) else None,
+        infinite=_infinite(outcome),
         result=result,
         values=_held(reference.data, current.data),
     )
+
+
+def _told(outcome: Any) -> tuple[str, ...]:
+    """What the test says of itself; shares at infinity are in the first sentence already."""
+    return () if isinstance(outcome, LimitOutcome) else outcome.notes
+
+
+def _infinite(outcome: Any) -> Infinite | None:
+    """The shares of reference and current at an infinity, where they are what was compared."""
+    if not isinstance(outcome, LimitOutcome):
+        return None
+    return Infinite(outcome.where, outcome.shares[1], outcome.shares[0])
 
 
 def _require_one_kind(reference: Sample, current: Sample) -> None:
@@ -544,46 +556,44 @@ def _test(
 
     The summaries are those of reference and current, None where values were compared.
     """
-    options: dict[str, Any] = {
-        "scale": how.scale, "method": how.method, "nan_policy": how.nan_policy
-    }  # fmt: skip
+    options = check_options(None, how.scale, "exact", "two-sided", how.method, how.nan_policy)
     held = _held(reference, current)
     if held is not None and not (reference.summed or current.summed):
         groups = (current.groups, reference.groups)  # type: ignore[union-attr]
         if (groups[0] is None) != (groups[1] is None):
             raise ValueError("groups are needed on both sides")
         by_group = None if groups[0] is None else groups
-        result = dkmd_2samp(held[1], held[0], groups=by_group, **options)
-        return result, (None, None)
+        return run(held[1], held[0], options, by_group), (None, None)
     before, after = summaries_of_pair(reference, current)
-    effects = effects_of_pair(current, reference, logs=False)
-    result = dkmd_2samp(after, before, groups=effects, **options)
+    result = run(after, before, options, groups_of_pair(current, reference, logs=False))
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid_of_logs = log_grid(before + after)
         logs = log_summaries((after, before), grid_of_logs, (current.logs, reference.logs))
-        effects = effects_of_pair(current, reference, logs=True)
-        return dkmd_2samp(logs[0], logs[1], groups=effects, **options)
+        groups = groups_of_pair(current, reference, logs=True)
+        return run(logs[0], logs[1], options.on_logs(), groups)
 
-    return result.with_logs(cache(on_logs)), (before, after)
+    return result.with_logs(on_logs), (before, after)
 
 
-def _relative(result: DkmdResult, level: float) -> tuple[float | None, ConfidenceInterval | None]:
-    """The shift in percent, from the logarithms; None where there are none, or they disagree."""
+Relative = tuple[float | None, ConfidenceInterval | None, tuple[str, ...]]
+
+
+def _relative(result: DkmdResult, level: float) -> Relative:
+    """The shift in percent, from the logarithms, and what to say if they disagree."""
     if not isinstance(result.outcome(), ExactOutcome):
-        return None, None
+        return None, None, ()
     try:
         on_logs = result.on_logs()
     except EngineError:  # one that did not answer says nothing about the data
         raise
     except ValueError:
-        return None, None
+        return None, None, ()
     if opposed(result, on_logs, level):
-        warnings.warn(DISAGREE, RuntimeWarning, stacklevel=2)
-        return None, None
+        return None, None, (DISAGREE,)
     low, high = on_logs.shift_interval(level)
-    return _as_percent(on_logs.shift), ConfidenceInterval(_as_percent(low), _as_percent(high))
+    return _as_percent(on_logs.shift), ConfidenceInterval(_as_percent(low), _as_percent(high)), ()
 
 
 DISAGREE = (

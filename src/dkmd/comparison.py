@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from dkmd.calls import Call
 from dkmd.opinions import Opinion, Opinions, opinions
 from dkmd.result import ConfidenceInterval, DkmdResult
+from dkmd.shapes import Crossing
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import present
 from dkmd.wording import (
@@ -84,6 +85,14 @@ class SampleFacts:
         return {name: getattr(self, name) for name in names} | {"quantiles": shares}
 
 
+class Infinite(NamedTuple):
+    """Half of all values or more are at one infinity: which one, and their shares."""
+
+    where: float  # inf or −inf
+    reference: float
+    current: float
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Which way *current* moved against *reference*, by how much, and whether that is real.
@@ -100,8 +109,14 @@ class Comparison:
         In percent, worked out on logarithms; None unless all values are positive and at hand.
     statistic, pvalue, df : float
         Of the test behind it.
-    adjusted_pvalue : float or None
+    pvalue_beyond : float
+        Of "beyond the margin"; the p-value itself where there is no margin.
+    adjusted_pvalue, adjusted_pvalue_beyond : float or None
         Among several comparisons: adjusted for their number, and then what the verdict rests on.
+    crossing : Crossing or None
+        The differences at 25 and 75 % where they clearly have opposite signs.
+    infinite : Infinite or None
+        The shares at infinity, where half of all values or more are there.
     reference, current : SampleFacts
         Sizes, NaN, infinite values, centres and quantiles.
     warnings : tuple of str
@@ -128,7 +143,11 @@ class Comparison:
     current: SampleFacts
     warnings: tuple[str, ...]
     result: DkmdResult = field(repr=False)
+    pvalue_beyond: float = math.nan
     adjusted_pvalue: float | None = None
+    adjusted_pvalue_beyond: float | None = None
+    crossing: Crossing | None = None
+    infinite: Infinite | None = None
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """Reference and current, where they are held."""
     call: Call | None = field(default=None, repr=False, compare=False)
@@ -169,10 +188,13 @@ class Comparison:
             "relative_shift_interval": None if relative is None else list(relative),
             "statistic": self.statistic,
             "pvalue": self.pvalue,
+            "pvalue_beyond": self.pvalue_beyond,
             "df": self.df,
             "scale": self.scale,
             "margin": self.margin,
             "alpha": self.alpha,
+            "crossing": None if self.crossing is None else self.crossing._asdict(),
+            "infinite": None if self.infinite is None else self.infinite._asdict(),
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
@@ -195,11 +217,18 @@ class Comparison:
         """The same answer, knowing how it was asked for."""
         return replace(self, call=call)
 
-    def among_several(self, adjusted_pvalue: float) -> Self:
-        """The same as one of several: a change that their number may explain is none."""
-        clear = adjusted_pvalue < self.alpha or self.verdict == "equivalent"
-        verdict = self.verdict if clear else "inconclusive"
-        return replace(self, adjusted_pvalue=adjusted_pvalue, verdict=verdict)
+    def among_several(self, adjusted: float, adjusted_beyond: float) -> Self:
+        """The same as one of several, with p-values adjusted for their number.
+
+        A change counts only if its adjusted p-value of "beyond the margin" is below alpha.
+        """
+        clear = adjusted_beyond < self.alpha or self.verdict == "equivalent"
+        return replace(
+            self,
+            adjusted_pvalue=adjusted,
+            adjusted_pvalue_beyond=adjusted_beyond,
+            verdict=self.verdict if clear else "inconclusive",
+        )
 
     @property
     def is_clear(self) -> bool:
@@ -260,6 +289,41 @@ class Comparison:
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
 
     def _answer(self) -> str:
+        if self.infinite is not None:
+            return self._answer_at_infinity(self.infinite)
+        if self.crossing is not None:
+            return f"{self._across(self.crossing)} {self._centre_answer()}"
+        return self._centre_answer()
+
+    def _across(self, crossing: Crossing) -> str:
+        """The first sentence where one number would mislead."""
+        low, high = (amount(end, self.unit) for end in crossing)
+        return (
+            f"{self.name}: the distributions CROSS: the 25% quantile moved by {low}, the 75% "
+            f"quantile by {high}."
+        )
+
+    def _answer_at_infinity(self, infinite: Infinite) -> str:
+        """Shares at infinity, and the first quantile that is finite on both sides."""
+        word = "no clear change (INCONCLUSIVE)"
+        if self.verdict in ("increase", "decrease"):
+            higher = "HIGHER" if self.verdict == "increase" else "LOWER"
+            word = f"{higher} in {self.current.label} than in {self.reference.label}"
+        sign = "+" if infinite.where > 0.0 else "−"
+        told = (
+            f"{self.name}: {word}: {infinite.current:.0%} of the values are at {sign}inf (never "
+            f"finished, for times), before {infinite.reference:.0%}"
+        )
+        before, after = self.reference.quantiles, self.current.quantiles
+        levels = QUANTILES if infinite.where > 0.0 else QUANTILES[::-1]
+        for q in levels:
+            if math.isfinite(before[q]) and math.isfinite(after[q]):
+                old, new = plain_pair(before[q], after[q])
+                unit = self.unit and f" {self.unit}"
+                return f"{told}; the {q:.0%} quantile is {new}{unit}, before {old}{unit}."
+        return f"{told}."
+
+    def _centre_answer(self) -> str:
         where = f"in {self.current.label} than in {self.reference.label}"
         if self.verdict in ("increase", "decrease"):
             word = "HIGHER" if self.verdict == "increase" else "LOWER"
@@ -312,7 +376,10 @@ class Comparisons(Mapping[str, Comparison]):
 
     def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
         adjusted = _adjusted({name: c.pvalue for name, c in comparisons.items()})
-        self._comparisons = {n: c.among_several(adjusted[n]) for n, c in comparisons.items()}
+        beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
+        self._comparisons = {
+            n: c.among_several(adjusted[n], beyond[n]) for n, c in comparisons.items()
+        }
         self.alpha = alpha
         self.call: Call | None = None
 
@@ -338,8 +405,8 @@ class Comparisons(Mapping[str, Comparison]):
 
     @property
     def beyond(self) -> list[str]:
-        """Those of ``changed`` that moved by more than the margin."""
-        return [name for name in self.changed if self[name].verdict in ("increase", "decrease")]
+        """Those that moved by more than the margin, with as few false discoveries."""
+        return [name for name in self if self[name].verdict in ("increase", "decrease")]
 
     def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
         """Write a page with a row for each: one HTML file that needs nothing else.
@@ -418,8 +485,12 @@ class Comparisons(Mapping[str, Comparison]):
         return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
 
     def _entry(self, name: str) -> dict[str, Any]:
-        adjusted = {"adjusted_pvalue": self.adjusted_pvalues[name]}
-        return self[name].to_dict() | {"key": name} | adjusted
+        one = self[name]
+        adjusted = {
+            "adjusted_pvalue": one.adjusted_pvalue,
+            "adjusted_pvalue_beyond": one.adjusted_pvalue_beyond,
+        }
+        return one.to_dict() | {"key": name} | adjusted
 
     def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
         low, high = (amount(end) for end in c.shift_interval)

@@ -83,7 +83,8 @@ def compare_rows(
         _compare_rows(left, right, kind, given, label_free, unit, out[these], state[these])
 
     spread(part, starts, x.size + y.size)
-    return Numbers(*out.T, state)
+    columns: Any = [*out.T, state]
+    return Numbers(*columns)
 
 
 def small_sides(x: Array, y: Array, label_free: bool) -> Small:
@@ -186,4 +187,3 @@ def studentized(numbers: Numbers, row: int, origin: float, n: int, m: int) -> St
         float(numbers.skewness[row]),
         (float(n), float(m)),
     )
-

@@ -14,8 +14,9 @@ import numpy as np
 
 from dkmd.comparison import QUANTILES, SampleFacts
 from dkmd.compiled import compiled
-from dkmd.sides import Side
 from dkmd.result import ExactOutcome
+from dkmd.shapes import in_a_valley
+from dkmd.sides import Side
 from dkmd.sources.arrays import PIECE, Array
 from dkmd.sources.columns import present
 from dkmd.sources.samples import LARGE, Data, Held
@@ -118,6 +119,11 @@ def notes_of(
         share = max(map(_largest_tie, facts, values))
     if share >= MANY_TIES:
         notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
+    if in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
+        notes.append(
+            "the centre lies in a valley between two peaks, where few values are: if the values "
+            "moved from one peak to the other, Mann-Whitney (--peers) sees it sooner"
+        )
     if any(f.neighbour_correlation > CORRELATED for f in facts):
         notes.append(
             "neighbouring values are so correlated that they look like repeated measurements: say "

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, BinaryIO, NamedTuple, Self
@@ -18,11 +17,10 @@ import numpy as np
 
 from dkmd.calls import Call, recorded
 from dkmd.comparison import FORMAT_VERSION, plain_margin
-from dkmd.inference import pvalue
 from dkmd.loading import open_table
 from dkmd.logarithms import as_change, as_factor
 from dkmd.margins import Margin, Region, opposed, parse_margin, region_of
-from dkmd.result import DkmdResult, ExactOutcome
+from dkmd.result import DkmdResult, ExactOutcome, LimitOutcome
 from dkmd.sources.benchmarks import (
     LARGEST_FILE,
     WHAT,
@@ -42,21 +40,23 @@ from dkmd.sources.characters import whole_stream
 from dkmd.sources.columns import MISSING, NUMERIC, OTHER, TEXT, NotANumberError, level_order
 from dkmd.sources.files import STDIN, text_table
 from dkmd.sources.samples import Data, Held, Table, unit_of
-from dkmd.two_sample import dkmd_2samp
+from dkmd.two_sample import check_options, run
 from dkmd.wording import percent, plain_pair, short_p, signed_number, visible
 
 WORSE_WHEN = ("increase", "decrease")
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
 WORSE, NOT_WORSE, UNDECIDED = "worse", "not worse", "inconclusive"
 
-ENOUGH = 20
-"""Values (or processes) on each of two equal sides from which on Satterthwaite's degrees of freedom
-keep the false alarms to alpha; docs/compare.md has the simulation."""
-
-FEW = 10
+FEW = 5
 """Fewer than this are not judged beside more than MANY_TIMES as many."""
 
 MANY_TIMES = 2
+
+ROUGH = 10
+"""Fewer values than this give a rough interval."""
+
+PLAIN = check_options(None, None, "exact", "two-sided", None, "propagate")
+"""How a benchmark is tested: by the defaults."""
 
 NOTHING_VARIED = "nothing varied: judged by the values themselves, so there is no p-value"
 
@@ -489,47 +489,43 @@ def _judge(
     )
     if reason:
         return _undecided(name, sizes, reason, evidence)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            if _constant(y) and _constant(x):
-                return _judge_constants(name, y, x, margin, worse, evidence)
-            return _judge_samples(name, y, x, margin, worse, evidence, caught)
-        except ValueError as error:
-            return _undecided(name, sizes, str(error), evidence)
+    try:
+        if _constant(y) and _constant(x):
+            return _judge_constants(name, y, x, margin, worse, evidence)
+        return _judge_samples(name, y, x, margin, worse, evidence)
+    except ValueError as error:
+        return _undecided(name, sizes, str(error), evidence)
 
 
 def _judge_samples(
-    name: str,
-    y: Measurements,
-    x: Measurements,
-    margin: Margin,
-    worse: str,
-    evidence: Evidence,
-    caught: list[warnings.WarningMessage],
+    name: str, y: Measurements, x: Measurements, margin: Margin, worse: str, evidence: Evidence
 ) -> _Judged:
     """By the test of a shift beyond the margin."""
     sizes = (len(y.values), len(x.values))
     groups = (x.groups, y.groups) if x.repeated or y.repeated else None
-    result = dkmd_2samp(x.values, y.values, groups=groups)
+    result = run(x.values, y.values, PLAIN, groups)
     region = region_of(result, margin)
     outcome, judged = result.outcome(), region.result.outcome()
-    if not isinstance(outcome, ExactOutcome) or not isinstance(judged, ExactOutcome):
-        return _undecided(name, sizes, _told(caught) or "nothing varies", evidence)
+    told = "; ".join(dict.fromkeys([*result.notes, *region.result.notes]))
+    if not isinstance(judged, ExactOutcome | LimitOutcome):
+        return _undecided(name, sizes, told or "nothing varies", evidence)
     relative = region.result is not result
     if relative and opposed(result, region.result, 0.95):
         return _undecided(name, sizes, OPPOSED, evidence)
     interval = judged.shift_interval(0.95)
-    centers = tuple(c + outcome.pair.origin for c in outcome.pair.centers())
+    centers = (math.nan, math.nan)
+    if isinstance(outcome, ExactOutcome):
+        at_x, at_y = outcome.pair.centers()
+        centers = at_y + outcome.pair.origin, at_x + outcome.pair.origin
     units = (len(set(y.groups)), len(set(x.groups)))
     too_few = _too_few(units, groups is not None)
     row = GateRow(
         name=name,
         unit=y.unit,
         verdict=UNDECIDED if too_few else "",
-        reason=too_few or _told(caught) or _few(units),
+        reason=too_few or told or _few(units),
         sizes=sizes,
-        centers=(centers[1], centers[0]),
+        centers=centers,
         shift=as_change(judged.shift) if relative else judged.shift,
         interval=(as_change(interval[0]), as_change(interval[1])) if relative else interval,
         relative=relative,
@@ -537,9 +533,9 @@ def _judge_samples(
     )
     positive = min(*x.values, *y.values) > 0.0
     log_change = judged.shift if relative else math.nan
-    if not relative and positive:
+    if not relative and positive and isinstance(outcome, ExactOutcome):
         log_change = float(result.on_logs().shift)
-    alone, fine = _pvalues(region, worse, units) if not too_few else (math.nan, math.nan)
+    alone, fine = _pvalues(region, worse) if not too_few else (math.nan, math.nan)
     return _Judged(row, alone, fine, log_change, evidence._replace(result=result, pvalue=alone))
 
 
@@ -549,20 +545,13 @@ OPPOSED = (
 )
 
 
-def _pvalues(region: Region, worse: str, units: tuple[int, int]) -> tuple[float, float]:
-    """P-values of "worse than the margin" and of "not worse", with few values in mind.
-
-    Satterthwaite's degrees of freedom rest on the variances, which a few values hardly tell: where
-    there are few, or fewer on one side, those of the smaller side are the least they can be.
-    """
+def _pvalues(region: Region, worse: str) -> tuple[float, float]:
+    """P-values of "worse than the margin" and of "not worse"."""
     limit, beyond, within = (
         (region.high, "greater", "less") if worse == "increase" else (region.low, "less", "greater")
     )
     judged = region.result.outcome()
-    at = judged.pair.test(limit, judged.test.center)
-    known = at.df if min(units) >= ENOUGH and units[0] == units[1] else min(units) - 1.0
-    df = min(at.df, known)
-    return pvalue(at.t, df, beyond), pvalue(at.t, df, within)
+    return judged.pvalue_beyond(limit, beyond), judged.pvalue_beyond(limit, within)
 
 
 def _too_few(units: tuple[int, int], grouped: bool) -> str:
@@ -580,7 +569,7 @@ def _too_few(units: tuple[int, int], grouped: bool) -> str:
 def _few(units: tuple[int, int]) -> str:
     """A word of caution on what the verdict does not rest on."""
     few = f"only {units[0]} and {units[1]} values: the interval is rough"
-    return few if min(units) < FEW else ""
+    return few if min(units) < ROUGH else ""
 
 
 def _constant(measured: Measurements) -> bool:
@@ -619,7 +608,7 @@ def _judge_constants(
         pvalue=math.nan,
     )
     log_change = math.log(new) - math.log(old) if positive else math.nan
-    result = dkmd_2samp(x.values, y.values)
+    result = run(x.values, y.values, PLAIN)
     return _Judged(row, math.nan, math.nan, log_change, evidence._replace(result=result))
 
 
@@ -661,10 +650,6 @@ def _obstacle(
         if measured.repeated and len(set(measured.groups)) < 2:
             return f"all values of {side} come from one process: at least two are needed"
     return ""
-
-
-def _told(caught: list[warnings.WarningMessage]) -> str:
-    return "; ".join(dict.fromkeys(str(w.message) for w in caught))
 
 
 def _undecided(name: str, sizes: tuple[int, int], reason: str, evidence: Evidence) -> _Judged:

@@ -149,7 +149,9 @@ class Clusters(NamedTuple):
             drawn = (1.0 / n + 1.0 / m) ** 2 * units_x * units_y / units * second / (units - 1.0)
             independent = single / (n + m - 1.0) * (1.0 / n + 1.0 / m)
             factor = drawn / independent
-            skewness = relabelled_skewness(third / units / (second / units) ** 1.5, units_x, units_y)
+            skewness = relabelled_skewness(
+                third / units / (second / units) ** 1.5, units_x, units_y
+            )
         return cls(
             x.inflation(), y.inflation(), x.df, y.df,
             1.0 if math.isnan(factor) else factor, 0.0 if math.isnan(skewness) else skewness,

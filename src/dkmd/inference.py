@@ -21,7 +21,18 @@ from typing import NamedTuple
 
 from dkmd.compiled import compiled
 from dkmd.groups import Clusters
-from dkmd.sides import ACCURATE, NOTHING, ROUGH, Form, Side, Sums, center_of, m_center, means_of, side_sums
+from dkmd.sides import (
+    ACCURATE,
+    NOTHING,
+    ROUGH,
+    Form,
+    Side,
+    Sums,
+    center_of,
+    m_center,
+    means_of,
+    side_sums,
+)
 from dkmd.tails import (
     Tails,
     critical,
@@ -166,7 +177,7 @@ def studentize(
     and b of samples that lie far apart say nothing about that centre, since it is in the gap; so
     they are taken with the ``excess`` of the separation removed.
     """
-    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y = clusters
+    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, _units_x, _units_y = clusters
     n, m = x.size, y.size
     total = n + m
     mean_x, variance_x, slope_x, squares_x, cubes_x = means_of(x, center + delta, form)

@@ -22,7 +22,9 @@ def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:
     """Compare how many values of x and of y are at the infinity where most are."""
     where = -1.0 if x.lean + y.lean < 0.0 else 1.0
     there = [side.plus_inf if where > 0.0 else side.minus_inf for side in (x, y)]
-    sides = [_two_valued(count, side.size, where) for count, side in zip(there, (x, y), strict=True)]
+    sides = [
+        _two_valued(count, side.size, where) for count, side in zip(there, (x, y), strict=True)
+    ]
     witness = Witness(1.0, 1.0)
     pair = Pair(sides[0], sides[1], witness, 0.0, False)
     test = pair.test()
@@ -59,6 +61,6 @@ def _finite_scale(x: Side, y: Side) -> float:
 def _note(shares: tuple[float, float], where: float) -> str:
     sign = "+" if where > 0.0 else "−"
     return (
-        f"half of the values or more are at {sign}inf ({shares[0]:.1%} of x, {shares[1]:.1%} of y): "
-        "these shares are compared, and the shift is not defined"
+        f"half of the values or more are at {sign}inf ({shares[0]:.1%} of x, {shares[1]:.1%} of "
+        "y): these shares are compared, and the shift is not defined"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dkmd.result import DkmdResult, ExactOutcome
+from dkmd.result import NO_SHIFT, DkmdResult, ExactOutcome, LimitOutcome, RiemannOutcome
 
 Margin = float | str
 
@@ -73,6 +73,22 @@ def opposed(result: DkmdResult, on_logs: DkmdResult, confidence_level: float) ->
     return any(low > 0.0 or high < 0.0 for low, high in ends)
 
 
+def beyond_margin(result: DkmdResult, margin: Margin | None) -> float:
+    """The p-value of the null that the shift lies within ±margin: twice the smaller tail.
+
+    Without a margin it is the p-value of the test. NaN where there is none.
+    """
+    if margin is None or parse_margin(margin)[0] == 0.0:
+        return float(result.pvalue)
+    region = region_of(result, margin)
+    outcome = region.result.outcome()
+    if not isinstance(outcome, ExactOutcome | LimitOutcome):
+        return math.nan
+    above = outcome.pvalue_beyond(region.high, "greater")
+    below = 1.0 if math.isinf(region.low) else outcome.pvalue_beyond(region.low, "less")
+    return min(1.0, 2.0 * min(above, below))
+
+
 def equivalence(result: DkmdResult, margin: Margin) -> float:
     """The p-value of the null that |shift| is at least the margin: two one-sided tests.
 
@@ -100,6 +116,8 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
 
 def region_of(result: DkmdResult, margin: Margin) -> Region:
     """The margin as a region of shifts; for a percentage, of the result on logarithms."""
+    if isinstance(result.outcome(), RiemannOutcome):
+        raise ValueError(NO_SHIFT)
     amount, kind = parse_margin(margin)
     if kind == "%":
         share = amount / 100.0

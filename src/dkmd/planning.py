@@ -164,7 +164,8 @@ class _Goal:
         """The size or shift at which ``reached`` gives the power, after so many steps at most."""
         at = start
         for _ in range(steps):
-            following = max(self._least, at * self._factor(reached(at)) ** (1.0 / exponent))
+            step = float(self._factor(reached(at)) ** (1.0 / exponent))
+            following = max(self._least, at * step)
             if not following < 1e15 * start:
                 raise ValueError(
                     "no size reaches that power: the shift is lost in the spread of the pilot"

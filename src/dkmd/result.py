@@ -196,7 +196,9 @@ class Rows:
 
     def __init__(self, numbers: Numbers, pvalues: npt.NDArray[Any], make: Make) -> None:
         fine = numbers.state == FINE
-        self._made: list[Outcome | None] = [None if known else make(i) for i, known in enumerate(fine)]
+        self._made: list[Outcome | None] = [
+            None if known else make(i) for i, known in enumerate(fine)
+        ]
         self._make = make
         self._known = {
             "statistic": numbers.statistic, "pvalue": pvalues, "df": numbers.df,

@@ -183,9 +183,9 @@ def _quantile(atoms: Atoms, q: float) -> float:
         passed += atoms.weights[i]
         if passed >= goal * (1.0 - 1e-15):
             if passed <= goal * (1.0 + 1e-15) and i + 1 < atoms.weights.size:
-                return 0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1]
-            return atoms.offset[i]
-    return atoms.offset[-1]
+                return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
+            return float(atoms.offset[i])
+    return float(atoms.offset[-1])
 
 
 @compiled
@@ -292,8 +292,7 @@ def _tilt(atoms: Atoms, median: float, spread: float, resolution: float) -> floa
             up += atoms.weights[i]
     if resting > 0.5 * total:  # most values at one point: which side has the others?
         others = total - resting
-        leaning = MOST_TILTED * (2.0 * up / others - 1.0) if others > 0.0 else 0.0
-        return leaning
+        return MOST_TILTED * (2.0 * up / others - 1.0) if others > 0.0 else 0.0
     ratio = math.log(max(above, 1e-300) / max(below, 1e-300))
     skew = max(-MOST_TILTED, min(MOST_TILTED, ratio / TENTH))
     # quantiles of few values are noisy: a skewness within about two standard errors counts little
@@ -314,13 +313,13 @@ def _lattice_multiple(atoms: Atoms, median: float, spread: float) -> float:
         if abs(atoms.offset[i] - median) <= spread:
             distinct += 1.0
     mostly = 4.0 * ties / atoms.weights.sum() - 1.0  # from 0 at a quarter to 1 at half of all
-    return max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct))
+    return float(max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct)))
 
 
 @compiled
 def smallest_multiple(size: float) -> float:
     """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
-    return min(1.0, max(NARROWEST, 1.4 / size ** (1.0 / 3.0)))
+    return float(min(1.0, max(NARROWEST, 1.4 / size ** (1.0 / 3.0))))
 
 
 @compiled
@@ -352,13 +351,11 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
         weight = (worth[i] / best) ** power
         weighted += weight * i
         total += weight
-    return smallest * step ** (weighted / total)
+    return float(smallest * step ** (weighted / total))
 
 
 @compiled
-def _worth(
-    x: Side, y: Side, shape: Shape, center: float, form: Form, imbalance: float
-) -> float:
+def _worth(x: Side, y: Side, shape: Shape, center: float, form: Form, imbalance: float) -> float:
     """Efficacy (mean ψ'·h)²/var ψ for a change along h, less where ψ is skewed and sizes differ."""
     psi = squares = cubes = slope = 0.0
     limit = form.limit
@@ -376,7 +373,7 @@ def _worth(
         return 0.0
     skewness = (third - 3.0 * mean * second + 2.0 * mean * mean * mean) / variance**1.5
     efficacy = (slope / size) ** 2 / (variance * form.length * form.length)
-    return efficacy / (1.0 + (skewness * imbalance / BEARABLE_SKEW) ** 2)
+    return float(efficacy / (1.0 + (skewness * imbalance / BEARABLE_SKEW) ** 2))
 
 
 @compiled

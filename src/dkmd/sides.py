@@ -35,6 +35,17 @@ class Side(NamedTuple):
         moments = summary.moments()
         return cls(*moments, float(summary.minus_inf), float(summary.plus_inf), float(summary.size))
 
+    def joined(self, other: Side) -> Side:
+        """Both sides as one sample."""
+        return Side(
+            np.concatenate([self.offset, other.offset]),
+            np.concatenate([self.variance, other.variance]),
+            np.concatenate([self.counts, other.counts]),
+            self.minus_inf + other.minus_inf,
+            self.plus_inf + other.plus_inf,
+            self.size + other.size,
+        )
+
     def scaled_to(self, size: float) -> Side:
         """The same distribution as so many values (fractions of a value are allowed)."""
         share = size / self.size
@@ -163,9 +174,7 @@ ACCURATE, ROUGH = 1e-7, 1e-3
 
 
 @compiled
-def center_of(
-    x: Side, y: Side, delta: float, near: float, form: Form, enough: float
-) -> float:
+def center_of(x: Side, y: Side, delta: float, near: float, form: Form, enough: float) -> float:
     """``m_center`` for a bounded ψ: Newton's method, and bisection where it strays."""
     lean = x.plus_inf - x.minus_inf + y.plus_inf - y.minus_inf
     finite = x.size - x.plus_inf - x.minus_inf + y.size - y.plus_inf - y.minus_inf

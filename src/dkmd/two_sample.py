@@ -157,9 +157,7 @@ def run(
         return _result(outcome, first, second, options, groups)
     rows_x, rows_y, shape = _slices(first, second, axis, keepdims)
     if not shape:
-        return _result(
-            _compare(rows_x[0], rows_y[0], options), rows_x[0], rows_y[0], options, None
-        )
+        return _result(_compare(rows_x[0], rows_y[0], options), rows_x[0], rows_y[0], options, None)
     return DkmdResult(_compare_all(rows_x, rows_y, options).shaped(shape))
 
 
@@ -195,9 +193,7 @@ def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = N
         require_squares(min(high - low, 1.0))
         require_squares(max(x.grid.unit, 1.0))
     if x.grid != y.grid:
-        raise ValueError(
-            f"summaries of different grids cannot be compared: {x.grid} and {y.grid}"
-        )
+        raise ValueError(f"summaries of different grids cannot be compared: {x.grid} and {y.grid}")
     fitted = fitted_scale(x, y, _scale_asked(options), options.label_free)
     sides = Side.of(x), Side.of(y)
     return _compare_sides(*sides, x.grid.center, fitted, options, grouped)
@@ -238,9 +234,7 @@ def _compare_sides(
     return _outcome(pair, test, shape.spread or math.nan, options, notes)
 
 
-def _pair(
-    x: Side, y: Side, origin: float, shape: Shape, psi: Witness, options: Options
-) -> Pair:
+def _pair(x: Side, y: Side, origin: float, shape: Shape, psi: Witness, options: Options) -> Pair:
     """Two sides with the ψ that compares them."""
     return Pair(
         x, y, psi, origin,
@@ -437,8 +431,8 @@ def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options)
     psi = options.witness
     if psi is None:
         grid = Grid.fit(*kept)
-        sides = (Summary.of(side, grid) for side in kept)
-        fitted = fitted_scale(*sides, options.scale or "robust", label_free=True)
+        before, after = (Summary.of(side, grid) for side in kept)
+        fitted = fitted_scale(before, after, options.scale or "robust", label_free=True)
         if not fitted.width > 0.0:
             return NoOutcome(
                 options.alternative,

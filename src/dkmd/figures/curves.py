@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dkmd.sides import Side
 from dkmd.result import ExactOutcome
+from dkmd.sides import Side
 from dkmd.sources.arrays import Array
 
 POINTS = 97

@@ -224,7 +224,7 @@ def _why(row: Row, said: Opinions) -> str:
     assert row.outcome is not None
     sides = (row.reference, row.current)
     infinite = any(s.plus_inf or s.minus_inf for s in sides)
-    grouped = row.outcome.pair.groups is not None
+    grouped = row.outcome.pair.clusters is not None
     told = reasons(said, 1.0 - row.confidence, grouped, infinite)
     return "".join(f"<p>{escape(sentence)}</p>" for sentence in told)
 

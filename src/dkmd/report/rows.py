@@ -6,7 +6,6 @@ Comparisons and gates differ in their words and in what a p-value is of; here th
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -125,9 +124,9 @@ class Row:
         yield "standard error", plain(outcome.standard_error), outcome.standard_error
         yield "degrees of freedom", plain(outcome.df), outcome.df
         yield "p, uncorrected", short_p(self.raw_pvalue), self.raw_pvalue
-        if outcome.pair.groups is not None:
-            after, before = outcome.pair.groups
-            yield "groups", f"{count(before)} and {count(after)}", None
+        if outcome.pair.clusters is not None:
+            after, before = outcome.pair.clusters.units
+            yield "groups", f"{count(int(before))} and {count(int(after))}", None
 
 
 @dataclass(frozen=True)
@@ -357,9 +356,7 @@ def _relative(gate: Gate, row: GateRow) -> Measured:
     result = gate.evidence[row.name].result
     assert result is not None
     try:
-        with warnings.catch_warnings():  # the row has told its own
-            warnings.simplefilter("ignore")
-            on_logs = result.on_logs()
+        on_logs = result.on_logs()
     except ColumnError:  # not all values are positive
         return NOT_MEASURED
     low, high = on_logs.shift_interval(GATE_CONFIDENCE)

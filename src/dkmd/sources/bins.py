@@ -184,9 +184,7 @@ def logarithms(table: Any, below: float = math.inf) -> Any:
     return table.mutate(**{VALUE: ibis.cases((x > 0.0, x)).ln()})
 
 
-def group_moments(
-    table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]
-) -> Any:
+def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]) -> Any:
     """Sums over groups of repeated measurements: one row per sample, whatever their number.
 
     ``samples`` holds the key, a pivot and the size of each. s is a group's Σ(ψ − pivot), q its

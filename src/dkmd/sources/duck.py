@@ -438,6 +438,12 @@ def limit_memory(limit: str) -> None:
         _fetch(setting)
 
 
+def forget_limits() -> None:
+    """Take back what ``limit_memory`` set, with the connection that has it."""
+    _limits.clear()
+    connection.cache_clear()
+
+
 def _csv(path: str, latin: bool) -> Source:
     """A CSV with every column as text; its form and the likely types come from the sniffer."""
     encoding = "latin-1" if latin or not starts_as_utf8(first_bytes(path)) else "utf-8"

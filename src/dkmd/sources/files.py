@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from dkmd.grid import Grid
 from dkmd.logarithms import logs_below
+from dkmd.groups import GroupSums
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import GROUP, SAMPLE, VALUE
 from dkmd.sources.characters import DAMAGED, first_bytes, marked_encoding
@@ -246,7 +247,7 @@ def _summed(
         checked[level] = replace(
             data,
             summarize=_refusing(data.summarize, files, column, where),
-            effect=_naming(data.effect, files, groups, where),
+            grouped=_naming(data.grouped, files, groups, where),
         )
     return checked
 
@@ -276,19 +277,19 @@ def _refusing(
     return checked
 
 
-Effect = Callable[[Witness, bool], tuple[float, int]]
+Grouped = Callable[[Witness, bool], GroupSums]
 
 
 def _naming(
-    effect: Effect | None, files: Sequence[DuckFile], groups: str | None, where: Where
-) -> Effect | None:
-    """A design effect that says which row has no group."""
-    if effect is None or groups is None:
+    grouped: Grouped | None, files: Sequence[DuckFile], groups: str | None, where: Where
+) -> Grouped | None:
+    """Sums over groups that say which row has no group."""
+    if grouped is None or groups is None:
         return None
 
-    def named(witness: Witness, logs: bool) -> tuple[float, int]:
+    def named(witness: Witness, logs: bool) -> GroupSums:
         try:
-            return effect(witness, logs)
+            return grouped(witness, logs)
         except ValueError:
             for file in files:
                 file.refuse_missing_labels(groups, where)
