@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dkmd import DkmdResult, Grid, Summary, Witness, dkmd_2samp, riemann
+from dkmd import DkmdResult, Grid, Summary, Witness, dkmd_2samp, riemann, verdict
 from dkmd.resampling import relabelled_sums
 from dkmd.riemann_test import DOMINATES
 
@@ -55,9 +54,12 @@ def test_a_slice_gives_what_it_gives_alone() -> None:
     together = dkmd_2samp(x, y)
     for i in range(3):
         alone = dkmd_2samp(x[:, i], y[:, i])
-        assert together.pvalue[i] == alone.pvalue
-        assert together.shift[i] == alone.shift
-        assert together.shift_interval(0.9).low[i] == alone.shift_interval(0.9).low
+        for name in ("statistic", "standard_error", "df", "pvalue", "shift"):
+            assert getattr(together, name)[i] == pytest.approx(getattr(alone, name), rel=1e-12)
+        low, high = alone.shift_interval(0.9)
+        assert together.shift_interval(0.9).low[i] == pytest.approx(low, rel=1e-9)
+        assert together.shift_interval(0.9).high[i] == pytest.approx(high, rel=1e-9)
+        assert together.witness[i].sigma == pytest.approx(alone.witness.sigma, rel=1e-12)
 
 
 @pytest.mark.parametrize("axis", [2, -3])
@@ -151,16 +153,28 @@ def test_all_values_equal_give_a_statistic_of_0_and_no_pvalue() -> None:
     assert math.isnan(result.pvalue)
 
 
-def test_two_different_constants_give_scipys_p_of_0_and_a_warning() -> None:
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (2, 5), (5, 40)])
+def test_two_different_constants_are_as_unlikely_as_their_one_relabelling(n: int, m: int) -> None:
+    """SciPy's t-test says p = 0 here, and two against two coins would be significant."""
     with pytest.warns(RuntimeWarning, match="do not vary"):
-        result = dkmd_2samp([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert stats.ttest_ind([1.0, 1.0, 1.0], [2.0, 2.0, 2.0], equal_var=False).pvalue == 0.0
-    assert result.pvalue == 0.0
+        result = dkmd_2samp([1.0] * n, [2.0] * m)
+    assert result.pvalue == pytest.approx(2.0 / math.comb(n + m, n), rel=1e-9)
     assert result.direction == "y is larger"
     assert result.shift == pytest.approx(-1.0)
     assert result.shift_interval() == pytest.approx((-1.0, -1.0))
+    with pytest.warns(RuntimeWarning, match="do not vary"):
+        less = dkmd_2samp([1.0] * n, [2.0] * m, alternative="less")
+    assert less.pvalue == pytest.approx(1.0 / math.comb(n + m, n), rel=1e-9)
+
+
+def test_samples_so_far_apart_that_psi_is_flat_still_vary() -> None:
+    rng = _rng(3)
+    x, y = rng.normal(1e6, 1.0, 50), rng.normal(0.0, 1.0, 50)
+    result = dkmd_2samp(x, y)
+    low, high = result.shift_interval()
+    assert result.pvalue < 1e-20
+    assert low < result.shift < high
+    assert high - low == pytest.approx(0.8, abs=0.3)  # as for samples that lie close together
 
 
 def test_more_than_half_the_values_equal_take_the_scale_of_the_others() -> None:
@@ -175,10 +189,43 @@ def test_nothing_but_nan_is_nan() -> None:
         assert math.isnan(dkmd_2samp([math.nan] * 3, [1.0, 2.0], nan_policy="omit").pvalue)
 
 
-def test_half_of_all_values_infinite_leave_no_centre() -> None:
-    with pytest.warns(RuntimeWarning, match="at one infinity"):
-        result = dkmd_2samp([math.inf] * 4, [1.0, 2.0, 3.0])
-    assert math.isnan(result.pvalue)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_half_of_all_values_at_infinity_are_compared_by_their_shares(sign: float) -> None:
+    x = sign * np.r_[[math.inf] * 62, np.arange(38.0)]
+    y = sign * np.r_[[math.inf] * 40, np.arange(60.0)]
+    with pytest.warns(RuntimeWarning, match=r"62.0% of x, 40.0% of y"):
+        result = dkmd_2samp(x, y)
+    shares = dkmd_2samp(sign * np.isinf(x), sign * np.isinf(y), scale=1.0)
+    # the same shares, but for the slopes that ψ has at 0 and 1 when its centre is solved for
+    assert result.pvalue == pytest.approx(shares.pvalue, rel=1e-3)
+    assert 1e-3 < result.pvalue < 0.01
+    assert result.direction == ("x is larger" if sign > 0 else "y is larger")
+    assert result.statistic == pytest.approx(sign * result.statistic * sign)
+    assert result.shift == sign * math.inf  # the centre of y is finite
+    assert result.shift_interval() == (sign * math.inf, sign * math.inf)
+    assert verdict(result, 10.0) == ("increase" if sign > 0 else "decrease")
+
+
+def test_exactly_half_at_infinity_has_no_centre_and_one_less_has() -> None:
+    y = np.arange(8.0)
+    with pytest.warns(RuntimeWarning, match="at [+]inf"):
+        half = dkmd_2samp([math.inf] * 8, y)
+    assert half.outcome().shares == (1.0, 0.0)
+    below = dkmd_2samp([math.inf] * 7 + [3.0], y)
+    assert math.isfinite(below.witness.center)
+    for result in (half, below):
+        assert result.pvalue < 0.01
+        assert result.direction == "x is larger"
+
+
+def test_shares_at_infinity_that_may_be_equal_say_nothing() -> None:
+    x, y = ([math.inf] * 6 + [1.0, 2.0, 3.0, 4.0] for _ in "xy")
+    with pytest.warns(RuntimeWarning, match="at [+]inf"):
+        result = dkmd_2samp(x, y)
+    assert result.pvalue == pytest.approx(1.0)
+    assert math.isnan(result.shift)
+    assert result.shift_interval() == (-math.inf, math.inf)
+    assert verdict(result, 10.0) == "inconclusive"
 
 
 def test_more_than_half_of_one_sample_infinite_shift_it_to_infinity() -> None:
@@ -375,9 +422,9 @@ def test_groups_and_the_interval_agree_at_zero() -> None:
 
 def test_nan_is_omitted_with_its_label() -> None:
     x, y = np.r_[_rng().normal(size=30), math.nan], _rng(1).normal(size=30)
-    labels = np.r_[np.repeat(np.arange(6), 5), 99]
-    result = dkmd_2samp(x, y, groups=(labels, np.repeat(np.arange(6), 5)), nan_policy="omit")
-    clean = dkmd_2samp(x[:-1], y, groups=(labels[:-1], np.repeat(np.arange(6), 5)))
+    labels = np.r_[np.repeat(np.arange(10), 3), 99]
+    result = dkmd_2samp(x, y, groups=(labels, np.repeat(np.arange(10), 3)), nan_policy="omit")
+    clean = dkmd_2samp(x[:-1], y, groups=(labels[:-1], np.repeat(np.arange(10), 3)))
     assert result.pvalue == clean.pvalue
     assert math.isnan(dkmd_2samp(x, y, groups=(labels, np.arange(30))).pvalue)
 

@@ -21,7 +21,7 @@ FEW_GROUPS = 8
 
 
 class GroupSums(NamedTuple):
-    """What the groups of one sample tell at a witness: a few sums over groups.
+    """What the groups of one sample tell at a witness: a few sums over groups, ψ in its length.
 
     n_g is how many values a group has and s_g = Σ(ψ − pivot) over them. ``left_out`` holds
     Σ s²/(n − n_g)², Σ s·n_g/(n − n_g)² and Σ n_g²/(n − n_g)²: the jackknife's, about any mean of ψ.

@@ -24,7 +24,6 @@ from dkmd.groups import Clusters
 from dkmd.sides import (
     ACCURATE,
     NOTHING,
-    ROUGH,
     Form,
     Side,
     Sums,
@@ -136,9 +135,21 @@ class Pair:
             self.y, self.witness, center
         )
 
-    def centers(self) -> tuple[float, float]:
+    def centers(self, near: float = 0.0) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
-        return m_center(self.x, NOTHING, self.witness), m_center(self.y, NOTHING, self.witness)
+        return (
+            m_center(self.x, NOTHING, self.witness, near=near),
+            m_center(self.y, NOTHING, self.witness, near=near),
+        )
+
+    @property
+    def constant(self) -> bool:
+        """Whether each side has but one value."""
+        return all(
+            side.variance.max(initial=0.0) == 0.0
+            and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
+            for side in (self.x, self.y)
+        )
 
 
 @compiled
@@ -185,7 +196,7 @@ def studentize(
     weight_x = weight_y = 1.0
     if not fixed:
         if excess != 0.0:
-            nearer = center_of(x, y, delta + excess, center - excess * n / total, form, ROUGH)
+            nearer = center_of(x, y, delta + excess, center - excess * n / total, form, ACCURATE)
             slope_x = means_of(x, nearer + delta + excess, form)[2]
             slope_y = means_of(y, nearer, form)[2]
         slopes = n * slope_x + m * slope_y
@@ -250,7 +261,7 @@ def shift_interval(
     if math.isnan(test.t):
         return math.nan, math.nan
     middle = _balanced_shift(pair, shift)
-    if math.isinf(test.t) or math.isnan(test.df):  # nothing varies: the shift is what it is
+    if pair.constant:  # nothing varies: the shift is what it is
         return _opened(middle, middle, alternative)
 
     of_x, of_y = pair.sums(test.center)
@@ -268,8 +279,9 @@ def shift_interval(
 
     slope, length = 0.5 * (of_x.slope + of_y.slope), pair.witness.length
     # half the interval to expect: the standard error of the shift by the slope of D in δ
-    width = critical(1.0 - share, test.df) * test.standard_error
-    width = abs(width) / slope if slope > 0.0 else length
+    width = length
+    if slope > 0.0 and test.standard_error > 0.0:  # 0 where ψ is at its bounds on either side
+        width = abs(critical(1.0 - share, test.df)) * test.standard_error / slope
     width = min(max(width, 1e-6 * length), 1e3 * length)
     tails = test.tails()
     rejected = tails.pvalue(alternative) < 1.0 - confidence_level

@@ -16,7 +16,7 @@ import numpy as np
 from dkmd.compiled import compiled
 from dkmd.grid import PER_E_FOLD
 from dkmd.inference import beyond_allowance
-from dkmd.sides import NOTHING, ROUGH, Form, Side, center_of, m_center
+from dkmd.sides import ROUGH, Form, Side, center_of
 from dkmd.sources.columns import ColumnError
 from dkmd.summary import Atoms, Summary
 from dkmd.table import jet_at
@@ -48,6 +48,9 @@ TENTH = 1.2815515655446004
 
 MOST_TILTED = 4.0
 """A larger skewness of the pooled quantiles counts as this."""
+
+ROUNDING = 1e-12
+"""Sums of weights that differ by less than this share are the same sum in another order."""
 
 DEFAULT_SCALE = "adaptive"
 
@@ -131,18 +134,6 @@ def median_and_spread(pooled: Summary) -> tuple[float, float]:
     return pooled.grid.center + shape.median, shape.spread or math.nan
 
 
-def fitted_witness(pooled: Summary, scale: float | str | None) -> Witness:
-    """ψ with its scale and its M-centre from one (pooled) sample."""
-    width = fitted_scale(pooled, Summary(pooled.grid), scale, label_free=True).width
-    if math.isnan(width):
-        raise ValueError("the values are missing, all equal or mostly infinite: they have no scale")
-    witness = Witness(width, width)
-    center = m_center(Side.of(pooled), NOTHING, witness)
-    if not math.isfinite(center):
-        raise ValueError("half of the values or more are at one infinity: they have no centre")
-    return Witness(width, width, pooled.grid.center + center)
-
-
 @compiled
 def shape_of(
     x: Atoms, y: Atoms, unit: float, label_free: bool
@@ -160,18 +151,29 @@ def shape_of(
             separation, allowance = 0.0, math.inf
         if not label_free:
             excess = beyond_allowance(separation, allowance)
+    median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
+    if spread == 0.0 and excess != 0.0:  # two constants: their distance is all there is
+        excess = 0.0
+        median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
+    return median, spread, tilt, excess, separation, allowance, lattice
+
+
+@compiled
+def _pooled_shape(
+    x: Atoms, y: Atoms, unit: float, excess: float
+) -> tuple[float, float, float, float]:
+    """Median, spread, tilt and lattice of x − excess and y together."""
     pooled = _merged(x, y, excess)
     if not pooled.weights.size:
-        return math.nan, 0.0, 0.0, excess, separation, allowance, 0.0
+        return math.nan, 0.0, 0.0, 0.0
     median = _quantile(pooled, 0.5)
     if math.isinf(median) or math.isnan(median):
-        return median, math.nan, 0.0, excess, separation, allowance, 0.0
+        return median, math.nan, 0.0, 0.0
     # the width of a bin there: values that are closer may be ties
     resolution = (unit + abs(median)) / PER_E_FOLD if unit > 0.0 else 0.0
     spread = PER_MAD * _median_distance(pooled, median, resolution)
     tilt = _tilt(pooled, median, spread, resolution)
-    lattice = _lattice_multiple(pooled, median, spread)
-    return median, spread, tilt, excess, separation, allowance, lattice
+    return median, spread, tilt, _lattice_multiple(pooled, median, spread)
 
 
 @compiled
@@ -181,8 +183,8 @@ def _quantile(atoms: Atoms, q: float) -> float:
     passed = 0.0
     for i in range(atoms.weights.size):
         passed += atoms.weights[i]
-        if passed >= goal * (1.0 - 1e-15):
-            if passed <= goal * (1.0 + 1e-15) and i + 1 < atoms.weights.size:
+        if passed >= goal * (1.0 - ROUNDING):
+            if passed <= goal * (1.0 + ROUNDING) and i + 1 < atoms.weights.size:
                 return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
             return float(atoms.offset[i])
     return float(atoms.offset[-1])
@@ -262,8 +264,8 @@ def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
         if not math.isnan(lower):
             return 0.5 * lower + 0.5 * distance
         passed += weight
-        if passed >= goal * (1.0 - 1e-15):
-            if passed > goal * (1.0 + 1e-15):
+        if passed >= goal * (1.0 - ROUNDING):
+            if passed > goal * (1.0 + ROUNDING):
                 return distance
             lower = distance
     return 0.0 if math.isnan(lower) else lower

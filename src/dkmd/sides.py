@@ -169,7 +169,7 @@ def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float
     return float(center_of(x, y, delta, near, Form.of(witness), ACCURATE))
 
 
-ACCURATE, ROUGH = 1e-7, 1e-3
+ACCURATE, ROUGH = 1e-7, 1e-5
 """Newton steps, in lengths, after which a centre is known: its error is their square."""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dkmd.compiled import compiled
 
-SYMMETRIC = 1e-6
+SYMMETRIC = 1e-8
 """Skewness below which Pearson's type III is the normal law to double precision."""
 
 
@@ -67,7 +67,7 @@ def relabelling_tails(z: Any, skewness: Any, units: Any) -> Tails:
     at = _at_least(shape + _where(mirrored, -z, z) * shape**0.5, 0.0)
     far, near = gammaincc(shape, at), gammainc(shape, at)
     w = _where(far < near, -ndtri(far), ndtri(near))
-    w = _where(mirrored, -w, w)
+    w = _where(abs(skewness) < SYMMETRIC, z, _where(mirrored, -w, w))
     room = units - 1.0 - w * w
     t = w * ((units - 2.0) / _at_least(room, TINY)) ** 0.5
     return Tails(stdtr(units - 2.0, -t), stdtr(units - 2.0, t))

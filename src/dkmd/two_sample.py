@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from dkmd.result import (
 )
 from dkmd.riemann_test import riemann_outcome
 from dkmd.scale import Scale, Shape, fitted_scale, require_squares, scale_of
-from dkmd.sides import Side
+from dkmd.sides import Side, m_center
 from dkmd.sources.columns import ColumnError
 from dkmd.summary import Summary
 from dkmd.witness import Witness
@@ -199,6 +199,29 @@ def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = N
     return _compare_sides(*sides, x.grid.center, fitted, options, grouped)
 
 
+def fitted_witness(samples: Sequence[npt.ArrayLike], scale: float | str | None) -> Witness:
+    """ψ with its scale and its M-centre: as the test of two samples has it, or for one sample."""
+    first, *others = (_clean(np.ravel(_numbers(sample, "sample"))) for sample in samples)
+    second = others[0] if len(others) == 1 else np.empty(0)
+    if len(others) > 1:  # several of equal standing: as one
+        first = np.concatenate([first, *others])
+    if _is_small(first.size, second.size):
+        x, y, origin, shape = small_sides(first, second, label_free=False)
+        width = scale_of(x, y, shape, scale).width
+    else:
+        grid = Grid.fit(first, second)
+        summaries = Summary.of(first, grid), Summary.of(second, grid)
+        width, shape = fitted_scale(*summaries, scale, label_free=False)
+        x, y, origin = Side.of(summaries[0]), Side.of(summaries[1]), grid.center
+    if not width > 0.0:
+        raise ValueError("the values are missing, all equal or mostly infinite: they have no scale")
+    witness = Witness(width, width)
+    center = m_center(x, y, witness, near=shape.median)
+    if not math.isfinite(center):
+        raise ValueError("half of the values or more are at one infinity: they have no centre")
+    return Witness(width, width, origin + center)
+
+
 def _scale_asked(options: Options) -> float | str | None:
     """The scale that was asked for; a witness brings its own."""
     if options.witness is None:
@@ -255,9 +278,9 @@ def _outcome(
     pair: Pair, test: Studentized, robust: float, options: Options, notes: tuple[str, ...] = ()
 ) -> Outcome:
     """Turn the studentised statistic into an outcome, by the method that was asked for."""
-    if test.standard_error == 0.0 and test.statistic != 0.0:
+    if pair.constant and test.statistic != 0.0:
         notes = (*notes, NOTHING_VARIES)
-    center_x, center_y = pair.centers()
+    center_x, center_y = pair.centers(near=test.center)
     shift = center_x - center_y
     probability = test.pvalue(options.alternative)
     bootstrap = None
@@ -395,7 +418,8 @@ def _compare_grouped(
 
     def sums(witness: Witness) -> tuple[GroupSums, GroupSums]:
         of_x, of_y = (
-            GroupSums.of_values(witness(v), c) for v, c in zip(values, codes, strict=True)
+            GroupSums.of_values(witness(v) / witness.length, c)
+            for v, c in zip(values, codes, strict=True)
         )
         return of_x, of_y
 

@@ -119,14 +119,9 @@ class Witness:
         >>> Witness.fit([98.0, 101.0, 103.0], [99.0, 104.0], scale="robust")
         Witness(sigma=2.9652, tau=2.9652, center=101.0, kernel='laplace', weight='tanh')
         """
-        from dkmd.grid import Grid
-        from dkmd.scale import fitted_witness
-        from dkmd.summary import Summary
+        from dkmd.two_sample import fitted_witness
 
-        pooled = Summary(Grid.fit(*samples))
-        for sample in samples:
-            pooled.update(sample)
-        return fitted_witness(pooled, scale)
+        return fitted_witness(samples, scale)
 
     @overload
     def __call__(self, x: float) -> float: ...

@@ -187,10 +187,10 @@ def logarithms(table: Any, below: float = math.inf) -> Any:
 def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]) -> Any:
     """Sums over groups of repeated measurements: one row per sample, whatever their number.
 
-    ``samples`` holds the key, a pivot and the size of each. s is a group's Σ(ψ − pivot), q its
-    Σ(ψ − pivot)², n its size, and "rest" divides by the square of all other values' number, as the
-    jackknife does; a group that has all values has no rest. ψ has a closed form for
-    σ = τ = w, t = (x − c)/w: ψ = ±2w·(A·(e + 1/e) − e·π/2) with e = exp(−|t|) and A = arctan e.
+    ``samples`` holds the key, a pivot and the size of each. With ψ in units of σ, s is a group's
+    Σ(ψ − pivot), q its Σ(ψ − pivot)² and n its size; "rest" divides by the square of the number of
+    all other values, as the jackknife does. ψ has a closed form for σ = τ = w, t = (x − c)/w:
+    ψ/w = ±2·(A·(e + 1/e) − e·π/2) with e = exp(−|t|) and A = arctan e.
     """
     import ibis
 
@@ -202,7 +202,7 @@ def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, flo
     rows = rows.mutate(e=(-rows.t.abs()).exp())
     # PostgreSQL works each use of a column out anew, so there are few: mean and variance share one
     size = rows.e.atan() * (rows.e + exactly(1.0) / rows.e) - rows.e * exactly(0.5 * math.pi)
-    size *= exactly(2.0 * witness.sigma)
+    size *= exactly(2.0)
     rows = rows.mutate(psi=ibis.cases((rows.t < 0.0, -size), else_=size))
     groups = rows.group_by([SAMPLE, GROUP]).aggregate(
         n=rows.count().cast("float64"), mean=rows.psi.mean(), variance=rows.psi.var(how="pop")

@@ -231,7 +231,7 @@ class LabelledSums:
         assert part.groups is not None
         known = ~np.isnan(part.values)
         values = part.values[known]
-        psi = witness(np.log(values) if logs else values)
+        psi = witness(np.log(values) if logs else values) / witness.length
         labels, cell = np.unique(part.groups[known].astype(str), return_inverse=True)
         sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
         return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))

@@ -755,7 +755,8 @@ class Scan:
         whole = math.inf if logs else None
         for (known, grid, edge), summary in self._found.items():
             if known == name and edge == whole and isinstance(summary, Summary) and summary.size:
-                return side_sums(Side.of(summary), witness, witness.center - grid.center).mean
+                sums = side_sums(Side.of(summary), witness, witness.center - grid.center)
+                return sums.mean / witness.length
         return 0.0
 
     def _size(self, name: str) -> int:

@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.grid import Grid
-from dkmd.logarithms import logs_below
 from dkmd.groups import GroupSums
+from dkmd.logarithms import logs_below
 from dkmd.sources.arrays import Array
 from dkmd.sources.bins import GROUP, SAMPLE, VALUE
 from dkmd.sources.characters import DAMAGED, first_bytes, marked_encoding

@@ -124,7 +124,7 @@ def _grouped(side: Data, logs: bool) -> Grouped | None:
     present = ~np.isnan(side.values)
     values = np.log(side.values[present]) if logs else side.values[present]
     codes = np.unique(side.groups[present], return_inverse=True)[1]
-    return lambda witness: GroupSums.of_values(witness(values), codes)
+    return lambda witness: GroupSums.of_values(witness(values) / witness.length, codes)
 
 
 def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) -> None:
