@@ -424,7 +424,6 @@ def limit_memory(limit: str) -> None:
     _limits[:] = [
         f"SET GLOBAL memory_limit = {_text(limit.strip())}",
         f"SET GLOBAL temp_directory = {folder}",
-        "SET GLOBAL preserve_insertion_order = false",
     ]
     for setting in _limits:
         _fetch(setting)
