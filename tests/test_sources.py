@@ -353,6 +353,8 @@ def test_a_limit_of_memory_outlasts_a_database_that_ended() -> None:
     limit_memory("300MB")
     try:
         assert limit() == "286.1 MiB"
+        order = "SELECT current_setting('preserve_insertion_order')"
+        assert connection().execute(order).fetchone()[0] is True  # neighbours are looked at
         connection.cache_clear()
         assert limit() == "286.1 MiB"
     finally:
