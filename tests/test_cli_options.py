@@ -61,14 +61,15 @@ def _flags(options: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_of_compare_and_drift_reach_them(options: dict[str, Any], folder: Path) -> None:
     files = ["a.csv", "b.csv"]
-    paths = [folder / name for name in files]
+    old, new = (folder / name for name in files)
     words = [*files, *_flags(options)]
-    _same(["compare", *words, "-c", "lag_ms"], compare(*paths, column="lag_ms", **options), folder)
-    expected = drift(paths[0], paths[1], ["lag_ms", "size"], **options)
+    expected: Any = compare(old, new, column="lag_ms", **options)
+    _same(["compare", *words, "-c", "lag_ms"], expected, folder)
+    expected = drift(old, new, ["lag_ms", "size"], **options)
     _same(["drift", *words, "-c", "lag_ms", "-c", "size"], expected, folder)
-    _same(["drift", *words], drift(paths[0], paths[1], **options), folder)
+    _same(["drift", *words], drift(old, new, **options), folder)
     levels: dict[str, Any] = {"column": "lag_ms", "by": "level", "reference": "x", "current": "y"}
-    long = compare(paths[1], **levels, **options)
+    long = compare(new, **levels, **options)
     _same(["compare", "b.csv", *_flags(levels), *_flags(options)], long, folder)
 
 

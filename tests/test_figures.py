@@ -313,3 +313,73 @@ def test_up_and_down_keep_apart_without_red_or_green_cones(palette: dict[str, st
 
     assert hue("up") < -50.0
     assert hue("down") > 50.0
+
+
+@pytest.mark.parametrize("n", [20, 3000])
+def test_a_cdf_starts_at_the_share_of_what_is_minus_infinite(n: int) -> None:
+    rng = np.random.default_rng(6)
+    y, x = rng.normal(size=n), rng.normal(size=n)
+    x[: n // 5], x[n // 5 : 3 * n // 10] = -math.inf, math.inf
+    curves = _curves(y, x)
+    share = curves.current.steps[1]
+    outside = (curves.current.below / n, curves.current.above / n)
+    assert share[0] == pytest.approx(0.2 + outside[0], abs=0.01)
+    assert share[-1] == pytest.approx(0.9 - outside[1], abs=0.01)
+    assert curves.reference.steps[1][0] == pytest.approx(curves.reference.below / n, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (1.0, math.inf, "to inf"),
+        (math.inf, 1.0, "from inf"),
+        (1.0, -math.inf, "to inf"),
+        (math.inf, math.inf, "both inf"),
+        (-math.inf, -math.inf, "both −inf"),
+        (math.nan, 1.0, "–"),
+    ],
+)
+def test_a_quantile_at_infinity_is_told_in_words(before: float, after: float, words: str) -> None:
+    drawn = drawings.quantile_shifts(
+        {0.5: (1.0, 2.0), 0.99: (before, after)}, 1.0, (0.5, 1.5), colours.on_page
+    )
+    assert f">{words}<" in drawn
+
+
+def test_verdicts_have_the_colours_of_their_direction() -> None:
+    verdicts = ("increase", "decrease", "equivalent", "inconclusive")
+    assert [drawings.kind_of(v) for v in verdicts] == ["up", "down", "flat", "flat"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "points"), [((-9.0, 0.5), [-1]), ((-0.5, 9.0), [1]), ((-9.0, 9.0), [-1, 1])]
+)
+def test_an_interval_that_goes_on_points_outwards(
+    interval: tuple[float, float], points: list[int]
+) -> None:
+    drawn = drawings.interval_bar(0.2, interval, (0.0, 0.0), 1.0, colours.on_page, "bar")
+    # the tip of an arrow, and the step back from it to its base
+    found = re.findall(r"M[\d.-]+ [\d.]+l(-?)5-4v8z", drawn)
+    assert [1 if back else -1 for back in found] == points
+
+
+def test_the_ends_of_an_axis_belong_to_it() -> None:
+    axis = Axis(-1.0, 1.0, 0.0, 100.0)
+    assert [value in axis for value in (-1.0, 1.0, -1.0001, 1.0001)] == [True, True, False, False]
+    drawn = drawings.interval_bar(1.0, (-1.0, 1.0), (0.0, 0.0), 1.0, colours.on_page, "bar")
+    assert "<circle" in drawn
+    assert "v8z" not in drawn
+
+
+def test_labels_stand_where_their_own_area_is_not() -> None:
+    """Where current has more of the large values, "more current" stands on the left."""
+    rng = np.random.default_rng(7)
+    small, large = rng.normal(0.0, 1.0, 500), rng.normal(2.0, 1.0, 500)
+    places = []
+    for y, x in ((small, large), (large, small)):
+        drawn = drawings.differences(_curves(y, x), colours.on_page)
+        found = re.search(r'<text x="([\d.]+)"[^>]*>↑ more current', drawn)
+        assert found is not None
+        places.append(float(found[1]))
+    assert places[0] < 100.0
+    assert places[1] > 300.0

@@ -587,3 +587,21 @@ def test_what_either_side_left_out_is_told() -> None:
     found = gate(before, after)
     assert found.left_out == {"old": "holds text", "new": "holds dates"}
     assert found.not_judged() == ["not judged: old holds text", "not judged: new holds dates"]
+
+
+@pytest.mark.parametrize(("sizes", "told"), [((9, 18), True), ((18, 9), True), ((10, 20), False)])
+def test_the_word_of_caution_goes_by_the_smaller_side(sizes: tuple[int, int], told: bool) -> None:
+    found = gate(
+        _bench(a=_times(1, 1.0, sizes[0])), _bench(a=_times(2, 1.0, sizes[1])), margin="9%"
+    )
+    caution = f"only {sizes[0]} and {sizes[1]} values: the interval is rough"
+    assert (found.rows[0].reason == caution) == told
+
+
+@pytest.mark.parametrize(
+    ("count", "ending"), [(5, ": 0, 1, 2, 3, 4."), (6, ": 0, 1, 2, 3, 4 and 1 more.")]
+)
+def test_a_headline_names_five_and_counts_the_rest(count: int, ending: str) -> None:
+    before = _bench(**{str(i): _times(i, 1.0) for i in range(count)})
+    after = _bench(**{str(i): _times(50 + i, 1.5) for i in range(count)})
+    assert gate(before, after).headline().endswith(ending)

@@ -304,7 +304,7 @@ def test_bad_input_is_told_in_one_line(
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     run = _dkmd("--debug", "reproduce", "--only", "table9", cwd=tmp_path)
     assert "Traceback" in run.stderr
-    assert run.returncode == 1
+    assert run.returncode == 2
 
 
 def test_help_and_version_answer_without_loading_anything_heavy(tmp_path: Path) -> None:

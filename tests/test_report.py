@@ -691,3 +691,80 @@ def test_the_numbers_of_groups_are_those_of_reference_and_current() -> None:
     assert settings["groups"] == "12 and 5"
     without = contents_of(compare(reference, current)).rows[0].settings()
     assert "groups" not in [name for name, *_ in without]
+
+
+def test_other_statistics_are_set_beside_the_p_value_of_any_change() -> None:
+    """A gate asks for "worse than the margin"; the others ask whether anything moved."""
+    builds = [
+        load_benchmarks(str(BENCH / f"hyperfine-{build}.json")) for build in ("main", "branch")
+    ]
+    found = gate(*builds, margin="3%")
+    for row in contents_of(found).rows:
+        said = row.opinions()
+        outcome = row.outcome
+        assert said is not None
+        assert outcome is not None
+        assert said.rows[0].pvalue == outcome.pvalue != row.pvalue
+        assert row.raw_pvalue == found.evidence[row.name].pvalue
+
+
+def test_a_margin_in_scales_is_told_in_data_units_too() -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"lag_ms": rng.normal(500.0, 40.0, 900)})
+    row = contents_of(drift(frame, frame + 8.0, margin="0.2sd")).rows[0]
+    words = {name: words for name, words, _ in row.settings()}["margin"]
+    told = re.fullmatch(r"0\.2sd = ([\d.]+) ms", words)
+    assert told is not None, words
+    assert float(told[1]) == pytest.approx(0.2 * row.scale, rel=1e-3)
+    assert 30.0 < row.scale < 50.0
+
+
+def test_what_lies_outside_the_window_is_counted_on_both_ends() -> None:
+    rng = np.random.default_rng(3)
+    reference, current = rng.normal(size=1000), rng.normal(size=800)
+    reference[:2], current[:3], current[3:4] = 1e6, 1e6, -1e6
+    answer = compare(reference, current)
+    curves = contents_of(answer).rows[0].curves
+    assert curves is not None
+    low, high = curves.origin + curves.low, curves.origin + curves.high
+    outside = [np.count_nonzero((v < low) | (v > high)) for v in (reference, current)]
+    assert min(np.count_nonzero(current < low), np.count_nonzero(reference > high)) > 0
+    told = f"Outside the window: {outside[0]} and {outside[1]} values."
+    assert told in Parsed(_html(answer)).text()
+
+
+def test_the_reasons_of_a_page_go_by_its_alpha() -> None:
+    rng = np.random.default_rng(8)
+    reference, current = rng.normal(0.0, 1.0, 60), rng.normal(0.3, 1.0, 90)
+    shown = set()
+    for alpha in (0.001, 0.5):
+        answer = compare(reference, current, alpha=alpha)
+        said = contents_of(answer).rows[0].opinions()
+        assert said is not None
+        expected = reasons(said, alpha, grouped=False, infinite=False)
+        assert all(sentence in Parsed(_html(answer)).text() for sentence in expected)
+        shown.add(tuple(expected))
+    assert len(shown) == 2
+
+
+def test_columns_sort_by_the_larger_share_of_missing_values() -> None:
+    rng = np.random.default_rng(9)
+    before = pd.DataFrame({"v": rng.normal(size=100), "w": rng.normal(size=100)})
+    after = before.copy()
+    after.loc[:39, "v"] = math.nan
+    before.loc[:9, "w"] = math.nan
+    cells = re.findall(r'data-h="missing" data-v="([^"]*)"', _html(drift(before, after)))
+    assert sorted(map(float, cells)) == [0.1, 0.4]
+
+
+@pytest.mark.parametrize(("rows", "opened"), [(40, True), (41, False)])
+def test_up_to_40_rows_are_printed_with_all_their_details(rows: int, opened: bool) -> None:
+    text = _html(drift(*_frames(rows, 20)))
+    assert ('<body class="all">' in text) == opened
+    assert ("has the details that are open" in text) == (not opened)
+
+
+def test_columns_sort_by_the_values_of_both_sides() -> None:
+    rng = np.random.default_rng(10)
+    answer = compare(rng.normal(size=30), rng.normal(size=70))
+    assert 'data-h="values" data-v="100"' in _html(answer)

@@ -303,6 +303,10 @@ def _document(**changes: Any) -> bytes:
         (_document(counts=[10**30]), "damaged"),
         (_document(bins=[5, 5]), "differ in length"),
         (_document(bins=[10**6]), "out of order or range"),
+        (
+            _document(bins=[88, 88], counts=[1, 1], sums=[1.0, 1.0], squares=[1.0, 1.0]),
+            "out of order or range",
+        ),
         (_document(nan=-1), "negative"),
         (_document(unit=0.0), "unit must be"),
         (_document(sums=["1"]), "finite number belongs"),
