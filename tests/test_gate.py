@@ -502,7 +502,7 @@ def test_few_values_keep_the_promise_about_false_alarms(noise: str, sizes: tuple
     assert passes <= binom.ppf(1.0 - 1e-4, trials, ALPHA)
 
 
-@pytest.mark.parametrize("sizes", [(2, 60), (60, 2), (3, 20), (5, 20), (9, 19)])
+@pytest.mark.parametrize("sizes", [(2, 60), (60, 2), (3, 20), (4, 9)])
 def test_few_values_beside_many_are_not_judged(sizes: tuple[int, int]) -> None:
     before, after = (_bench(a=_times(n, 1.0, n)) for n in sizes)
     result = gate(before, after, margin="50%")

@@ -17,6 +17,7 @@ from dkmd.inference import Studentized, studentize
 from dkmd.scale import SMALLEST, Shape, parse_scale, shape_of, unit_form, width_for
 from dkmd.sides import ACCURATE, Form, Side, center_of
 from dkmd.sources.arrays import Array
+from dkmd.sources.columns import TOO_FAR_APART, ColumnError
 from dkmd.summary import Atoms
 from dkmd.tails import guarded
 
@@ -91,6 +92,9 @@ def small_sides(x: Array, y: Array, label_free: bool) -> Small:
     """Two small samples without NaN, value by value."""
     x, y = np.sort(x), np.sort(y)
     origin = origin_of(x, y)
+    for end in (*x[:1], *x[-1:], *y[:1], *y[-1:]):
+        if math.isinf(float(end) - origin) and not math.isinf(end):
+            raise ColumnError(TOO_FAR_APART)
     atoms_x, atoms_y = atoms_of(x, origin), atoms_of(y, origin)
     shape = Shape(*shape_of(atoms_x, atoms_y, 0.0, label_free))
     sides = side_of(atoms_x, float(x.size)), side_of(atoms_y, float(y.size))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.sources.arrays import Array, Sample
-from dkmd.sources.columns import ColumnError
+from dkmd.sources.columns import TOO_FAR_APART, ColumnError
 
 PER_E_FOLD = 128
 """Bins per factor e of 1 + |u|."""
@@ -93,7 +93,7 @@ class Grid:
     @classmethod
     def _of_scale(cls, center: float, scale: float) -> Grid:
         if not (math.isfinite(center) and math.isfinite(scale)):
-            raise ColumnError("its values lie too far apart to be compared as doubles")
+            raise ColumnError(TOO_FAR_APART)
         smallest = max(abs(center) * 2.0**-40, 1e-280)  # values that are all alike have no scale
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
 

@@ -368,8 +368,8 @@ class DkmdResult:
             self._logs = self._on_logs()
         return self._logs
 
-    def with_logs(self, on_logs: Callable[[], DkmdResult]) -> DkmdResult:
-        """The same result with a way to compare the logarithms."""
+    def with_logs(self, on_logs: Callable[[], DkmdResult] | None) -> DkmdResult:
+        """The same result with a way to compare the logarithms, or with none."""
         return DkmdResult(self._rows, on_logs)
 
     def __getstate__(self) -> dict[str, Any]:

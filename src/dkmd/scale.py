@@ -40,6 +40,12 @@ SHARPNESS = 16.0
 BEARABLE_SKEW = 0.8
 """Skewness of ψ times imbalance at which a width is worth half as much."""
 
+SAME_PLACE = 0.05
+"""Spreads within which two atoms count as one place of a lattice."""
+
+FARTHEST = 8.0
+"""Spreads that medians lie apart at the most: beyond, the scale grows with their distance."""
+
 MEDIAN_REACH = 3.0
 """Standard errors of a difference of medians that may be chance."""
 
@@ -155,6 +161,8 @@ def shape_of(
     if spread == 0.0 and excess != 0.0:  # two constants: their distance is all there is
         excess = 0.0
         median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
+    # far apart, bins are too coarse for the spread within the samples, and it matters no more
+    spread = max(spread, abs(separation) / FARTHEST) if spread > 0.0 else spread
     return median, spread, tilt, excess, separation, allowance, lattice
 
 
@@ -163,7 +171,7 @@ def _pooled_shape(
     x: Atoms, y: Atoms, unit: float, excess: float
 ) -> tuple[float, float, float, float]:
     """Median, spread, tilt and lattice of x − excess and y together."""
-    pooled = _merged(x, y, excess)
+    pooled = _merged(x, y, excess, 1e-9 * unit)
     if not pooled.weights.size:
         return math.nan, 0.0, 0.0, 0.0
     median = _quantile(pooled, 0.5)
@@ -199,8 +207,8 @@ def _median_reach(atoms: Atoms) -> float:
 
 
 @compiled
-def _merged(x: Atoms, y: Atoms, excess: float) -> Atoms:
-    """x − excess and y as one sorted sample; equal values become one atom."""
+def _merged(x: Atoms, y: Atoms, excess: float, rounding: float) -> Atoms:
+    """x − excess and y as one sorted sample; values that are equal up to rounding become one."""
     size = x.weights.size + y.weights.size
     offset, weights, tied = np.empty(size), np.empty(size), np.empty(size)
     i = j = k = 0
@@ -211,7 +219,7 @@ def _merged(x: Atoms, y: Atoms, excess: float) -> Atoms:
         else:
             value, weight, exact = y.offset[j], y.weights[j], y.tied[j]
             j += 1
-        if k and offset[k - 1] == value:
+        if k and (offset[k - 1] == value or value - offset[k - 1] <= rounding):
             weights[k - 1] += weight
             tied[k - 1] = min(tied[k - 1], exact)
         else:
@@ -309,11 +317,14 @@ def _lattice_multiple(atoms: Atoms, median: float, spread: float) -> float:
     A ψ narrower than the gaps of a lattice sees one atom only, and its slope there is no efficacy.
     """
     ties = distinct = 0.0
+    last = -math.inf
     for i in range(atoms.weights.size):
         if atoms.tied[i] > 0.0 and atoms.weights[i] > 1.0:
             ties += atoms.weights[i]
-        if abs(atoms.offset[i] - median) <= spread:
+        near = abs(atoms.offset[i] - median) <= spread
+        if near and atoms.offset[i] - last > SAME_PLACE * spread:  # two lattices may be a bit off
             distinct += 1.0
+            last = atoms.offset[i]
     mostly = 4.0 * ties / atoms.weights.sum() - 1.0  # from 0 at a quarter to 1 at half of all
     return float(max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct)))
 

@@ -53,11 +53,9 @@ def in_a_valley(pair: Pair, center: float, spread: float) -> bool:
     if not spread > 0.0:
         return False
     # windows a quarter of the spread wide, the centre in the middle of one of them
-    window = np.floor((offset - center) / (0.25 * spread) + 0.5)
-    near = np.abs(window) <= REACH
-    filled = np.bincount(
-        (window[near] + REACH).astype(np.int64), counts[near], minlength=2 * REACH + 1
-    )
+    near = np.abs(offset - center) < (REACH + 0.5) * 0.25 * spread
+    window = np.floor((offset[near] - center) / (0.25 * spread) + 0.5)
+    filled = np.bincount((window + REACH).astype(np.int64), counts[near], minlength=2 * REACH + 1)
     valley = filled[REACH]
     hill = min(filled[:REACH].max(), filled[REACH + 1 :].max())
     return bool(hill > 2.0 * valley and hill - valley > STEEP * math.sqrt(hill + valley))

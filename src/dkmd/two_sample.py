@@ -497,7 +497,8 @@ def _result(
             raise ValueError(NO_SHIFT)
         if not (np.nanmin(x) > 0.0 and np.nanmin(y) > 0.0):
             raise ColumnError("percentages need positive data; there are values of 0 or below")
-        return run(np.log(x), np.log(y), options.on_logs(), groups)
+        # nobody asks for logarithms of logarithms, which would keep the values
+        return run(np.log(x), np.log(y), options.on_logs(), groups).with_logs(None)
 
     return DkmdResult(Rows.of([outcome]).shaped(()), on_logs)
 

@@ -223,7 +223,7 @@ def _silverman(side: Side, otherwise: float) -> float:
     """
     size = float(side.counts.sum())
     half = np.sqrt(3.0 * side.variance)
-    thin = 1e-12 * (float(np.ptp(side.offset)) + float(half.max())) or 1e-300
+    thin = max(1e-12 * (float(np.ptp(side.offset)) + float(half.max())), 1e-290)
     corners, passed = _spread_out(side.offset, np.maximum(half, thin), side.counts)
     levels = np.linspace(0.0, 1.0, 101)
     at = np.interp(levels * passed[-1], passed, corners)

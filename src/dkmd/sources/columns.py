@@ -35,6 +35,9 @@ class TooLittleError(ValueError):
     """There is nothing to compare: a table without rows, a column without values."""
 
 
+TOO_FAR_APART = "its values lie too far apart to be compared as doubles"
+
+
 class ColumnError(ValueError):
     """The data of one column cannot be compared; other columns of its table can."""
 

@@ -48,6 +48,7 @@ from dkmd.sources.columns import (
     OTHER,
     TEXT,
     TIME,
+    TOO_FAR_APART,
     ColumnError,
     ColumnTypeError,
     level_order,
@@ -820,7 +821,7 @@ def _no_grid(values: Array) -> ColumnError | None:
         with np.errstate(over="ignore", invalid="ignore"):
             Grid.fit(values).rounded()
     except (ValueError, OverflowError):
-        return ColumnError("its values lie too far apart to be compared as doubles")
+        return ColumnError(TOO_FAR_APART)
     return None
 
 
