@@ -170,6 +170,43 @@ def test_small_samples_have_exact_medians(values: list[float]) -> None:
     assert summary.median() == pytest.approx(np.median(values), abs=1e-12)
 
 
+@pytest.mark.parametrize("infinite", [-math.inf, math.inf])
+def test_infinite_values_leave_no_variance(infinite: float) -> None:
+    summary = Summary.of([1.0, 2.0, 4.0, infinite], Grid(0.0, 0.1))
+    assert summary.mean == infinite
+    assert math.isnan(summary.variance)
+    assert math.isnan(Summary.of([1.0], Grid(0.0, 0.1)).variance)
+
+
+def test_a_summary_on_a_coarser_grid_keeps_its_moments() -> None:
+    values = np.random.default_rng(5).normal(3.0, 2.0, 5_000)
+    fine = Summary.of(np.append(values, math.nan), Grid(3.0, 0.25))
+    coarse = fine.on(Grid(2.0, 4.0))
+    assert coarse.bins.size < fine.bins.size
+    assert coarse.mean == pytest.approx(values.mean(), rel=1e-12)
+    assert coarse.variance == pytest.approx(values.var(ddof=1), rel=1e-9)
+    assert (coarse.size, coarse.nan, coarse.minimum, coarse.maximum) == (
+        5_000, 1, values.min(), values.max()
+    )  # fmt: skip
+
+
+def test_an_overflow_bin_is_a_point() -> None:
+    """It has no width to spread values over."""
+    summary = Summary.of([1e30, 3e30, -1e30, -1e30], Grid(0.0, 1.0))
+    assert summary.bins.tolist() == [-1 - SIDE, SIDE]
+    assert summary.moments().variance.tolist() == [0.0, 0.0]
+    assert summary.points().values.size == 2
+
+
+def test_points_stay_within_the_range_of_the_data() -> None:
+    """Spread evenly with their variance, the values of a bin would reach beyond its two values."""
+    summary = Summary.of([10.0, 10.1] * 50, Grid(0.0, 100.0))
+    assert summary.bins.size == 1
+    inner = summary.points().values
+    assert inner.min() < 10.0 < 10.1 < inner.max()
+    assert (summary.quantile(0.0), summary.quantile(1.0)) == (10.0, 10.1)
+
+
 def test_the_cdf_counts_a_value_from_itself_on() -> None:
     """At a value it is the share of values ≤ it; just below, of those that are smaller."""
     summary = Summary.of([1.0, 2.0, 2.0, 5.0], Grid(0.0, 0.1))
