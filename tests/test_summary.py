@@ -203,8 +203,35 @@ def test_points_stay_within_the_range_of_the_data() -> None:
     summary = Summary.of([10.0, 10.1] * 50, Grid(0.0, 100.0))
     assert summary.bins.size == 1
     inner = summary.points().values
-    assert inner.min() < 10.0 < 10.1 < inner.max()
+    assert inner.min() < 10.0
+    assert inner.max() > 10.1
     assert (summary.quantile(0.0), summary.quantile(1.0)) == (10.0, 10.1)
+
+
+def test_rounded_grids_stand_on_powers_of_2_and_even_multiples() -> None:
+    """So that fits to similar samples become the same grid."""
+    assert Grid(10.9, 1.7).rounded() == Grid(10.0, 1.0)
+    assert Grid(11.1, 1.1).rounded() == Grid(12.0, 1.0)
+    assert Grid(-3.1, 0.3).rounded() == Grid(-3.0, 0.25)
+    assert Grid(-3.3, 0.3).rounded() == Grid(-3.5, 0.25)
+
+
+@pytest.mark.parametrize("center", [5.0, -5.0])
+def test_values_that_are_all_alike_have_a_unit_that_doubles_tell_apart(center: float) -> None:
+    assert Grid.fit([center] * 4) == Grid(center, 5.0 * 2.0**-40)
+
+
+def test_bins_are_as_wide_on_either_side_of_the_centre() -> None:
+    grid = Grid(3.0, 2.0)
+    assert grid.width_at(10.0) == grid.width_at(-4.0) == 9.0 / 128.0
+
+
+def test_every_sample_has_its_share_in_a_grid() -> None:
+    """A thousand times as many values do not make a sample count more."""
+    rng = np.random.default_rng(6)
+    many, few = rng.normal(0.0, 1.0, 2_000_000), rng.normal(100.0, 1.0, 2_000)
+    assert Grid.fit(many, np.repeat(few, 5)).center == pytest.approx(50.0, abs=49.9)
+    assert 10.0 < Grid.fit(many, np.repeat(few, 5)).unit * 8.0 / 1.4826 < 60.0
 
 
 def test_the_cdf_counts_a_value_from_itself_on() -> None:
