@@ -67,7 +67,8 @@ def test_jumps_of_either_distribution_are_cut_at_and_not_searched_for(swapped: b
     """Halving down to each of some sixty jumps would take several times as many points."""
     psi = Witness(20.0, 20.0, center=20.0)
     discrete, smooth = _Counted(stats.poisson(20)), _Counted(stats.norm(20))
-    population(*((stats.norm(20), discrete) if swapped else (discrete, stats.norm(20))), psi)
+    p, q = (stats.norm(20), discrete) if swapped else (discrete, stats.norm(20))
+    population(p, q, psi)
     population(smooth, stats.norm(21), psi)
     assert discrete.points < 2 * smooth.points
 
