@@ -16,6 +16,7 @@ from conftest import vectors
 import dkmd
 from dkmd import Witness, exact
 from dkmd.compiled import WORTH_THREADS
+from dkmd.sources.arrays import PIECE
 
 SAMPLES = vectors("samples.json")
 
@@ -159,3 +160,18 @@ def test_threads_survive_a_fork() -> None:
     if child == 0:
         os._exit(0 if exact(x, x[:-1], Witness(1e5, 1e5)) == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_samples_of_several_pieces_and_unequal_sizes_are_kept_apart() -> None:
+    """x has one piece and a bit, y two and a bit: none of x's sums goes to y."""
+    rng = np.random.default_rng(12)
+    x, y = rng.normal(1.0, 1.0, PIECE + 300), rng.normal(0.0, 1.0, 2 * PIECE + 7)
+    psi = Witness()
+    assert exact(x, y, psi) == pytest.approx(psi(x).mean() - psi(y).mean(), abs=1e-13)
+    assert exact(x, y[:5], psi) == pytest.approx(psi(x).mean() - psi(y[:5]).mean(), abs=1e-13)
+
+
+@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
+def test_an_unbounded_weight_takes_no_infinite_value(infinite: float) -> None:
+    with pytest.raises(ValueError, match="need a bounded weight"):
+        exact([1.0, infinite], [2.0], Witness(weight="linear"))

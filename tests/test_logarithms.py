@@ -10,7 +10,6 @@ import pytest
 from dkmd import Grid, Summary
 from dkmd.logarithms import log_grid, log_summaries, logs_below, logs_near_zero, near_edge
 from dkmd.sources.bins import hides_sign, near_zero_of, summary_of
-from dkmd.summary import Points
 
 
 def again_of(values: np.ndarray, asked: list[float]):  # type: ignore[no-untyped-def]
@@ -90,14 +89,14 @@ def test_values_at_an_edge_are_not_below_it() -> None:
 
 @pytest.mark.parametrize(("center", "unit"), [(1.0, 0.0625), (100.0, 2.0), (8.0, 8.0)])
 def test_bins_from_the_near_edge_on_are_narrow(center: float, unit: float) -> None:
-    """And the two bins below it are not both: only one is spare."""
+    """One whole bin is spare, and not two."""
     grid = Grid(center, unit)
     edge = near_edge(grid)
     assert edge is not None
     assert 0.0 < edge < center
-    assert grid.width_at(edge) <= edge / 16.0
-    below = edge - 2.0 * grid.width_at(edge)
-    assert grid.width_at(below) > below / 16.0
+    spare, wide = (edge - bins * grid.width_at(edge) for bins in (0.9, 2.1))
+    assert grid.width_at(spare) <= spare / 16.0
+    assert grid.width_at(wide) > wide / 16.0
 
 
 @pytest.mark.parametrize("center", [0.0, -5.0, 0.1])
@@ -163,9 +162,8 @@ def test_a_bin_that_begins_at_0_hides_whether_its_values_are_positive() -> None:
 
 
 def test_a_grid_for_logarithms_counts_positive_values_by_their_weights() -> None:
-    values = np.exp(np.random.default_rng(4).normal(3.0, 0.5, 4_000))
+    values = np.exp(np.random.default_rng(4).normal(-0.3, 0.5, 4_000))
     grid = log_grid(Summary.of(values, Grid.fit(values)))
     direct = Grid.fit(np.log(values))
     assert grid.center == pytest.approx(direct.center, abs=0.02)
     assert grid.unit == pytest.approx(direct.unit, rel=0.05)
-    assert isinstance(Summary.of(values, grid).points(), Points)

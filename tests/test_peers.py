@@ -57,6 +57,12 @@ def test_signed_wasserstein_is_the_mean_difference_and_below_the_distance(
     assert abs(signed) <= peers.wasserstein(x, y) + 1e-12
 
 
+def test_means_of_short_floats_are_added_as_doubles() -> None:
+    x, y = np.full(100_001, 0.1, dtype=np.float32), np.full(100_003, 0.1, dtype=np.float32)
+    x[0] = 1e6
+    assert peers.mean_difference(x, y) == pytest.approx((1e6 - 0.1) / 100_001, rel=1e-9)
+
+
 def test_ks_says_which_sample_is_larger() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.normal(1, 1, 200), rng.normal(0, 1, 150)
@@ -132,6 +138,8 @@ def test_embedding_differences_keep_the_shape_and_take_infinite_values() -> None
     np.testing.assert_allclose(difference, np.array(expected) / 2, atol=1e-15)
     with pytest.raises(ValueError, match="z must hold finite points"):
         embedding_difference([0.0], [1.0], [math.nan], 1.0)
+    several = embedding_difference([math.inf] * 3 + [0.0], [-math.inf] * 3 + [0.0], [1.0], 1.0)
+    assert several.tolist() == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +170,8 @@ def test_peers_that_cannot_take_infinity_say_so(peer: Callable[..., object]) -> 
 
 
 def test_mmd2_says_what_it_needs() -> None:
-    with pytest.raises(ValueError, match="two values in each"):
-        peers.mmd2([1.0], [2.0, 3.0], 1.0, unbiased=True)
+    for pair in (([1.0], [2.0, 3.0]), ([2.0, 3.0], [1.0])):
+        with pytest.raises(ValueError, match="two values in each"):
+            peers.mmd2(*pair, 1.0, unbiased=True)
     with pytest.raises(ValueError, match="sigma must be a positive"):
         peers.mmd2([1.0], [2.0], -1.0)

@@ -49,6 +49,30 @@ def test_discrete_distributions_are_summed_over_their_support() -> None:
     assert population(p, stats.norm(2), psi) == pytest.approx(mixed, rel=1e-10)
 
 
+class _Counted:
+    """A distribution that notes at how many points its cdf is asked for."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.points = inner, 0
+        if isinstance(inner.dist, stats.rv_discrete):
+            self.pmf, self.ppf = inner.pmf, inner.ppf
+
+    def cdf(self, x: Any, /) -> Any:
+        self.points += np.size(x)
+        return self.inner.cdf(x)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_jumps_of_either_distribution_are_cut_at_and_not_searched_for(swapped: bool) -> None:
+    """Halving down to each of some sixty jumps would take several times as many points."""
+    psi = Witness(20.0, 20.0, center=20.0)
+    discrete, smooth = _Counted(stats.poisson(20)), _Counted(stats.norm(20))
+    p, q = (stats.norm(20), discrete) if swapped else (discrete, stats.norm(20))
+    population(p, q, psi)
+    population(smooth, stats.norm(21), psi)
+    assert discrete.points < 2 * smooth.points
+
+
 def test_the_linear_weight_takes_means() -> None:
     psi = Witness(sigma=3.0, weight="linear")
     assert population(stats.expon(scale=4), stats.norm(1), psi) == pytest.approx(18.0)

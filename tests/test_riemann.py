@@ -152,3 +152,20 @@ def test_unbounded_influence_one_outlier_moves_it_as_far_as_it_likes() -> None:
         assert exact([*x, outlier], y, psi) < 0.0
     z, values, _ = riemann_witness([*x, 1e6], y, psi)
     assert values[z == 1e6][0] > 1e5 * psi.bound
+
+
+def test_points_so_dense_that_a_series_serves_are_as_exact() -> None:
+    """Within σ/64 of each other: at that distance every term of the series counts."""
+    x, y = [0.0, 0.0151], [0.0004, 0.0153]
+    psi = Witness(center=-0.5)
+    expected = naive.riemann(x, y, 1.0, lambda z: float(psi.weigh(z)))
+    assert riemann(x, y, psi) == pytest.approx(expected, rel=1e-13, abs=0.0)
+
+
+def test_blocks_may_meet_in_a_tie() -> None:
+    x, y = np.array([0.0, 1.0, 1.0, 3.0]), np.array([-1.0, 1.0, 2.0])
+    psi = Witness()
+    left = RiemannBlock.of(x[:2], y[:1], 4, 3, psi)
+    right = RiemannBlock.of(x[2:], y[1:], 4, 3, psi)
+    assert left.last == right.first == 1.0
+    assert left.combine(right).total == pytest.approx(riemann(x, y, psi), rel=1e-13)

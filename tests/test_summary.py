@@ -175,6 +175,71 @@ def test_small_samples_have_exact_medians(values: list[float]) -> None:
     assert summary.median() == pytest.approx(np.median(values), abs=1e-12)
 
 
+@pytest.mark.parametrize("infinite", [-math.inf, math.inf])
+def test_infinite_values_leave_no_variance(infinite: float) -> None:
+    summary = Summary.of([1.0, 2.0, 4.0, infinite], Grid(0.0, 0.1))
+    assert summary.mean == infinite
+    assert math.isnan(summary.variance)
+    assert math.isnan(Summary.of([1.0], Grid(0.0, 0.1)).variance)
+
+
+def test_a_summary_on_a_coarser_grid_keeps_its_moments() -> None:
+    values = np.random.default_rng(5).normal(3.0, 2.0, 5_000)
+    fine = Summary.of(np.append(values, math.nan), Grid(3.0, 0.25))
+    coarse = fine.on(Grid(2.0, 4.0))
+    assert coarse.bins.size < fine.bins.size
+    assert coarse.mean == pytest.approx(values.mean(), rel=1e-12)
+    assert coarse.variance == pytest.approx(values.var(ddof=1), rel=1e-9)
+    assert (coarse.size, coarse.nan, coarse.minimum, coarse.maximum) == (
+        5_000, 1, values.min(), values.max()
+    )  # fmt: skip
+
+
+def test_an_overflow_bin_is_a_point() -> None:
+    """It has no width to spread values over."""
+    summary = Summary.of([1e30, 3e30, -1e30, -1e30], Grid(0.0, 1.0))
+    assert summary.bins.tolist() == [-1 - SIDE, SIDE]
+    assert summary.moments().variance.tolist() == [0.0, 0.0]
+    assert summary.points().values.size == 2
+
+
+def test_points_stay_within_the_range_of_the_data() -> None:
+    """Spread evenly with their variance, the values of a bin would reach beyond its two values."""
+    summary = Summary.of([10.0, 10.1] * 50, Grid(0.0, 100.0))
+    assert summary.bins.size == 1
+    inner = summary.points().values
+    assert inner.min() < 10.0
+    assert inner.max() > 10.1
+    assert (summary.quantile(0.0), summary.quantile(1.0)) == (10.0, 10.1)
+
+
+def test_rounded_grids_stand_on_powers_of_2_and_even_multiples() -> None:
+    """So that fits to similar samples become the same grid."""
+    assert Grid(10.9, 1.7).rounded() == Grid(10.0, 1.0)
+    assert Grid(11.1, 1.1).rounded() == Grid(12.0, 1.0)
+    assert Grid(-3.1, 0.3).rounded() == Grid(-3.0, 0.25)
+    assert Grid(-3.3, 0.3).rounded() == Grid(-3.5, 0.25)
+
+
+@pytest.mark.parametrize("center", [5.0, -5.0])
+def test_values_that_are_all_alike_have_a_unit_that_doubles_tell_apart(center: float) -> None:
+    assert Grid.fit([center] * 4) == Grid(center, 5.0 * 2.0**-40)
+
+
+def test_bins_are_as_wide_on_either_side_of_the_centre() -> None:
+    grid = Grid(3.0, 2.0)
+    assert grid.width_at(10.0) == grid.width_at(-4.0) == 9.0 / 128.0
+
+
+def test_every_sample_has_its_share_in_a_grid() -> None:
+    """A thousand times as many values do not make a sample count more."""
+    rng = np.random.default_rng(6)
+    many, few = rng.normal(0.0, 1.0, 2_000_000), rng.normal(100.0, 1.0, 10_000)
+    grid = Grid.fit(many, few)
+    assert grid.center == pytest.approx(50.0, abs=5.0)
+    assert grid.unit * 8.0 / 1.4826 == pytest.approx(50.0, abs=5.0)
+
+
 def test_the_cdf_counts_a_value_from_itself_on() -> None:
     """At a value it is the share of values ≤ it; just below, of those that are smaller."""
     summary = Summary.of([1.0, 2.0, 2.0, 5.0], Grid(0.0, 0.1))

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dkmd import Witness
+from dkmd.table import jet_at
 
 witness_module = sys.modules[Witness.__module__]
 
@@ -246,6 +247,20 @@ def test_widths_of_one_ratio_share_a_table_that_is_built_once(
     assert len(built) == 2
 
 
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 4.0])
+def test_a_jet_has_the_derivatives_that_correct_for_the_width_of_bins(ratio: float) -> None:
+    """Orders 0 and 1 as the tables have them, 2 and 3 roughly; on either side of 0."""
+    psi = Witness(sigma=ratio)
+    for x in (-3.1, -0.47, 0.03, 0.47, 1.31, 6.2):
+        value, slope, bend, twist = jet_at(x * psi.per_unit, psi.jet())
+        assert value == pytest.approx(psi(x), abs=1e-13)
+        assert slope == pytest.approx(psi.derivative(x), abs=1e-13)
+        assert bend == pytest.approx(psi.second_derivative(x), abs=2e-6)
+        # the derivative of its differential equation
+        third = psi.derivative(x) / ratio**2 - 2.0 / ratio * (1.0 - math.tanh(x) ** 2)
+        assert twist == pytest.approx(third, abs=1e-4)
+
+
 @pytest.mark.parametrize(("kernel", "weight"), PAIRS)
 @pytest.mark.parametrize("ratio", [0.03, 1.0, 20.0])
 def test_psi_does_not_exceed_its_bound_where_it_comes_near(
@@ -256,3 +271,18 @@ def test_psi_does_not_exceed_its_bound_where_it_comes_near(
     end = psi.table().top / psi.per_unit
     x = np.concatenate([np.linspace(0.0, end, 200_001), np.geomspace(end / 100.0, end, 200_001)])
     assert np.all(np.abs(psi(x)) <= psi.bound)
+
+
+def test_a_ratio_out_of_range_names_the_weight_that_is_the_same_thing() -> None:
+    with pytest.raises(ValueError, match="weight='sign' is the same"):
+        Witness(sigma=1e9, tau=1.0)
+    with pytest.raises(ValueError, match="weight='linear'"):
+        Witness(sigma=1.0, tau=1e9)
+
+
+def test_an_unbounded_callable_weight_bends_far_out_as_it_should() -> None:
+    """w(z) = z·|z|: ψ = 2σ·w + terms that vanish against it, ψ'' = ±4σ/τ²."""
+    psi = Witness(sigma=0.5, tau=2.0, weight=lambda z: z * np.abs(z))
+    x = np.array([-1e14, 1e14])
+    np.testing.assert_allclose(psi.derivative(x), 0.5 * 1e14, rtol=1e-6)
+    np.testing.assert_allclose(psi.second_derivative(x), [-0.5, 0.5], rtol=1e-4)

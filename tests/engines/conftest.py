@@ -222,7 +222,9 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
             yield DuckDB()
         elif request.param == "postgres":
             with servers.postgres(Path(folder)) as server:
-                yield PostgreSQL(server)
+                served = PostgreSQL(server)
+                yield served
+                served.backend.disconnect()
         else:
             with servers.spark(Path(folder)) as session:
                 yield Spark(session)

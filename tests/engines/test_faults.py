@@ -71,6 +71,7 @@ def test_a_fault_between_the_queries_is_an_error_or_made_good(
         assert "s3cret" not in str(caught.value)
     assert disturbed == [engine.name]
     if engine.name == "postgres":  # whoever connects again is served again
+        engine.backend.disconnect()
         engine.backend = ibis.connect(engine.server.url.replace("postgresql", "postgres"))
         assert_equal(compare(engine.backend.table("disturbed"), **OPTIONS), expected)
 
