@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from dkmd.compiled import compiled
@@ -28,6 +29,7 @@ from dkmd.sides import (
     Side,
     Sums,
     center_of,
+    coarsened,
     m_center,
     means_of,
     side_sums,
@@ -100,6 +102,14 @@ class Pair:
     separation: float = 0.0
     allowance: float = math.inf
 
+    @cached_property
+    def _rough(self) -> tuple[Side, Side]:
+        """Both sides with as few bins as this ψ needs; single values stay as they are."""
+        if not (self.x.variance.any() or self.y.variance.any()):
+            return self.x, self.y
+        width = self.witness.length / ATOMS_PER_LENGTH
+        return coarsened(self.x, width), coarsened(self.y, width)
+
     def test(self, delta: float = 0.0, near: float = 0.0) -> Studentized:
         """The test of (x − delta, y); ``near`` is a guess of the centre's offset."""
         if math.isinf(self.witness.bound):
@@ -107,13 +117,13 @@ class Pair:
         form = Form.of(self.witness)
         center = self.witness.center - self.origin
         if not self.fixed:
-            center = center_of(self.x, self.y, delta, near, form, ACCURATE)
+            center = center_of(*self._rough, delta, near, form, ACCURATE)
         if not math.isfinite(center):
             return Studentized(math.nan, math.nan, math.nan, center)
         excess = beyond_allowance(self.separation - delta, self.allowance)
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
         numbers = studentize(
-            self.x, self.y, delta, center, excess, form, self.fixed, clusters.numbers()
+            *self._rough, delta, center, excess, form, self.fixed, clusters.numbers()
         )
         return Studentized(*numbers[:3], center, *numbers[3:], clusters.units)
 
@@ -137,9 +147,10 @@ class Pair:
 
     def centers(self, near: float = 0.0) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
+        x, y = (self.x, self.y) if math.isinf(self.witness.bound) else self._rough
         return (
-            m_center(self.x, NOTHING, self.witness, near=near),
-            m_center(self.y, NOTHING, self.witness, near=near),
+            m_center(x, NOTHING, self.witness, near=near),
+            m_center(y, NOTHING, self.witness, near=near),
         )
 
     @property
@@ -150,6 +161,10 @@ class Pair:
             and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
             for side in (self.x, self.y)
         )
+
+
+ATOMS_PER_LENGTH = 64.0
+"""Atoms closer than this part of ψ's width are united: sums change by parts in 1e10."""
 
 
 @compiled

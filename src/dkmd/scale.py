@@ -16,7 +16,7 @@ import numpy as np
 from dkmd.compiled import compiled
 from dkmd.grid import PER_E_FOLD
 from dkmd.inference import beyond_allowance
-from dkmd.sides import ROUGH, Form, Side, center_of
+from dkmd.sides import ROUGH, Form, Side, center_of, coarsened
 from dkmd.sources.columns import ColumnError
 from dkmd.summary import Atoms, Summary
 from dkmd.table import jet_at
@@ -39,6 +39,9 @@ SHARPNESS = 16.0
 
 BEARABLE_SKEW = 0.8
 """Skewness of ψ times imbalance at which a width is worth half as much."""
+
+ROUGHLY = 1.0 / 64.0
+"""Spreads within which atoms are united while widths are weighed against each other."""
 
 SAME_PLACE = 0.05
 """Spreads within which two atoms count as one place of a lattice."""
@@ -344,6 +347,7 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
     """
     size = x.size + y.size
     smallest = max(smallest_multiple(size), shape.lattice)
+    x, y = coarsened(x, ROUGHLY * shape.spread), coarsened(y, ROUGHLY * shape.spread)
     imbalance = 0.0
     if x.size > 0.0 and y.size > 0.0:
         inverse_n, inverse_m = 1.0 / x.size, 1.0 / y.size

@@ -65,6 +65,34 @@ class Side(NamedTuple):
         return self.plus_inf - self.minus_inf
 
 
+@compiled
+def coarsened(side: Side, width: float) -> Side:
+    """The same with neighbouring atoms united up to a width; their means and variances stay exact.
+
+    Sums of a ψ that is 64 times as wide change by parts in 1e10.
+    """
+    size = side.offset.size
+    offset, variance, counts = np.empty(size), np.empty(size), np.empty(size)
+    k = -1
+    start = -math.inf
+    for i in range(size):
+        at, count = side.offset[i], side.counts[i]
+        if k >= 0 and 0.0 <= at - start <= width:
+            total = counts[k] + count
+            apart = at - offset[k]
+            share = count / total
+            variance[k] += (side.variance[i] - variance[k]) * share
+            variance[k] += apart * apart * share * (1.0 - share)
+            offset[k] += apart * share
+            counts[k] = total
+        else:
+            k += 1
+            start = at
+            offset[k], variance[k], counts[k] = at, side.variance[i], count
+    k += 1
+    return Side(offset[:k], variance[:k], counts[:k], side.minus_inf, side.plus_inf, side.size)
+
+
 NOTHING = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
 
 

@@ -90,6 +90,7 @@ class Summary:
         self.maximum = -math.inf
         self.column = ""
         self.column_unit = ""
+        self._moments: tuple[Array, Moments] | None = None
 
     @classmethod
     def of(cls, values: npt.ArrayLike, grid: Grid) -> Self:
@@ -193,6 +194,9 @@ class Summary:
 
     def moments(self) -> Moments:
         """The occupied bins as numbers: what inference works on."""
+        known = self._moments
+        if known is not None and known[0] is self.squares:  # arrays are replaced, never written to
+            return known[1]
         regular = (self.bins >= -SIDE) & (self.bins < SIDE)
         mean = self.sums / self.counts
         variance = self.squares / self.counts - mean * mean
@@ -200,7 +204,9 @@ class Summary:
         spread_out = regular & (self.counts > 1) & (variance > 1e-12 * mean * mean)
         variance = np.where(spread_out, variance, 0.0)
         unit, squared = self.grid.unit, self.grid.squared_unit()
-        return Moments(mean * unit, variance * squared, self.counts.astype(np.float64))
+        found = Moments(mean * unit, variance * squared, self.counts.astype(np.float64))
+        self._moments = self.squares, found
+        return found
 
     def on(self, grid: Grid) -> Summary:
         """The same on another grid: every bin moves as a whole, with its mean and variance.
@@ -229,10 +235,10 @@ class Summary:
         offset, weights, _ = self._spread_out()
         return Points(self.grid.center + offset, weights)
 
-    def _spread_out(self) -> Atoms:
+    def _spread_out(self, most: float = 8.0) -> Atoms:
         """``points`` as offsets from the grid's centre, and which of them are ties."""
         offset, variance, count = self.moments()
-        copies = np.minimum(np.where(variance > 0.0, count, 1.0), 8.0).astype(np.int64)
+        copies = np.minimum(np.where(variance > 0.0, count, 1.0), most).astype(np.int64)
         which = np.repeat(np.arange(copies.size), copies)
         rank = np.arange(which.size) - np.repeat(np.cumsum(copies) - copies, copies)
         step = np.sqrt(12.0 * variance / np.maximum(copies * copies - 1, 1))
@@ -240,8 +246,8 @@ class Summary:
         return Atoms(at, (count / copies)[which], (variance[which] == 0.0).astype(np.float64))
 
     def atoms(self) -> Atoms:
-        """``all_points`` in order, as offsets from the grid's centre."""
-        offset, weights, tied = self._spread_out()
+        """``all_points`` in order, as offsets from the grid's centre; 4 to a bin at the most."""
+        offset, weights, tied = self._spread_out(4.0)
         if offset.size:
             center = self.grid.center
             offset = np.clip(offset, self.minimum - center, self.maximum - center)

@@ -48,8 +48,8 @@ def student_tails(t: Any, df: Any) -> Tails:
     """Of Student's t; t = ±inf is allowed, and so is df = inf."""
     from scipy.special import ndtr, stdtr
 
-    if np.ndim(t) == 0 and math.isinf(df):
-        return Tails(float(ndtr(-t)), float(ndtr(t)))
+    if isinstance(df, float) and math.isinf(df):
+        return Tails(ndtr(-t), ndtr(t))
     return Tails(stdtr(df, -t), stdtr(df, t))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dkmd.compiled import WORTH_THREADS, spread
 from dkmd.direct import FINE, MOST_VALUES, NO_NUMBERS, compare_rows, small_sides, studentized
 from dkmd.grid import UNITS_PER_SCALE, Grid
 from dkmd.groups import Clusters, GroupSums, check_groups, group_codes, note_on_few
@@ -370,10 +371,17 @@ def _compare(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> Outc
     if options.witness is None and _is_small(x.size, y.size):
         return _compare_small(x, y, options)
     grid = _grid(x, y, options.witness)
-    summary_x, summary_y = Summary.of(x, grid), Summary.of(y, grid)
+    summary_x, summary_y = _summaries(x, y, grid)
     if _stopped_by_nan(summary_x.nan + summary_y.nan, options):
         return NoOutcome(options.alternative)
     return compare_summaries(summary_x, summary_y, options)
+
+
+def _summaries(x: npt.NDArray[Any], y: npt.NDArray[Any], grid: Grid) -> tuple[Summary, Summary]:
+    """Both samples on a grid; side by side where each is too small to be worth threads alone."""
+    apart = max(x.size, y.size) < WORTH_THREADS <= 4 * (x.size + y.size)
+    one, other = spread(lambda a: Summary.of(a, grid), (x, y), WORTH_THREADS if apart else 0)
+    return one, other
 
 
 def _is_small(n: int, m: int) -> bool:
