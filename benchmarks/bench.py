@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import PermutationMethod, permutation_test, ttest_ind
+from scipy.stats import PermutationMethod, mannwhitneyu, permutation_test, ttest_ind
 from statsmodels.stats.weightstats import ztest
 from timing import best_seconds, extra_mebibytes, machine
 
@@ -43,7 +43,8 @@ class Ratio:
 def main() -> int:
     """Measure, print, write."""
     ratios = [
-        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), _permutation_row()
+        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_slices_rows(),
+        _permutation_row(),
     ]  # fmt: skip
     _print_ratios(ratios)
     memory = _memory()
@@ -112,9 +113,9 @@ def _algorithm_1(x: np.ndarray, y: np.ndarray) -> float:
 
 def _test_rows() -> list[Ratio]:
     rows = []
-    for n, limit in ((2_000, 3.0), (2_000_000, 0.8), (20_000_000, 0.8)):
+    for n, limit in ((2_000, 3.0), (100_000, 1.0), (2_000_000, 0.8), (20_000_000, 0.8)):
         x, y = _samples(n)
-        welch = lambda x=x, y=y: ttest_ind(x, y, equal_var=False)  # noqa: E731
+        welch = lambda x=x, y=y: _welch_with_interval(x, y)  # noqa: E731
         whole = lambda x=x, y=y: _everything(x, y)  # noqa: E731
         rows.append(_row("dkmd_2samp", n, "scipy ttest_ind (Welch)", whole, welch, limit))
         if n == 20_000_000:
@@ -127,6 +128,32 @@ def _everything(x: np.ndarray, y: np.ndarray) -> None:
     result = dkmd_2samp(x, y)
     result.confidence_interval()
     result.shift_interval()
+
+
+def _welch_with_interval(x: np.ndarray, y: np.ndarray) -> None:
+    ttest_ind(x, y, equal_var=False).confidence_interval()
+
+
+def _slices_rows() -> list[Ratio]:
+    """Many small tests along an axis, on one thread: 2,000 slices of 100 + 100 values."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(2_000, 100)), rng.normal(size=(2_000, 100))
+    ours = lambda: dkmd_2samp(x, y, axis=1).pvalue  # noqa: E731
+    peers = {
+        "one dkmd_2samp each": lambda: [dkmd_2samp(a, b) for a, b in zip(x, y, strict=True)],
+        "mannwhitneyu(axis=1)": lambda: mannwhitneyu(x, y, axis=1),
+        "ttest_ind(axis=1)": lambda: ttest_ind(x, y, axis=1, equal_var=False),
+    }
+    with _threads("1"):
+        rows = [_row("2,000 slices", 100, peer, ours, f, None) for peer, f in peers.items()]
+    each = rows[0].ours_ms / 2_000
+    limit = SLICE_LIMIT_MS
+    print(f"a slice takes {each:.3f} ms (limit {limit} ms)", file=sys.stderr)
+    return rows
+
+
+SLICE_LIMIT_MS = 0.15
+"""Of one slice of 100 + 100 values among many, on one core."""
 
 
 def _filling_rows(x: np.ndarray, y: np.ndarray, welch: Callable[[], object]) -> list[Ratio]:

@@ -1,168 +1,321 @@
 """Size and coverage hold where we say they do: seeded simulation with binomial bounds.
 
-Every share is compared with bounds that a right method leaves with probability below 1e-3 a cell,
-widened by what the documentation allows (docs/inference.md): size at 5 % between 3 % (from n = 30
-on) and 6.5 %. `make study` has more families, sizes and trials.
+`make study` has every family, all sizes and the limits (docs/study.md). The cells here are the ones
+that came closest to their limits in it, with at least 8,000 trials each. A share is held against
+its limit plus two and a half standard errors: a true size of 7.3 % fails where 6.5 % is promised.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
-from families import FAMILIES, SYMMETRIC, Array
+from distributions import FAMILIES, Array
+from scipy import stats
 
-from dkmd import dkmd_2samp, population, power, sample_size
+from dkmd import compare, dkmd_2samp, drift, equivalence, population, power, sample_size
+from dkmd.direct import compare_rows
 from dkmd.witness import Witness
 
 pytestmark = pytest.mark.slow
 
-TRIALS = 1000
+TRIALS = 8000
 
 
-def _upper(share: float, trials: int) -> float:
-    """A share that a true one exceeds with probability about 1e-3 at most."""
-    return share + 3.1 * math.sqrt(share * (1 - share) / trials)
+def _upper(limit: float, trials: int = TRIALS) -> float:
+    """A share that a true one at the limit exceeds in 6 of 1,000 runs."""
+    return limit + 2.5 * math.sqrt(limit * (1.0 - limit) / trials)
 
 
-def _lower(share: float, trials: int) -> float:
-    return share - 3.1 * math.sqrt(share * (1 - share) / trials)
+def _lower(limit: float, trials: int = TRIALS) -> float:
+    return limit - 2.5 * math.sqrt(limit * (1.0 - limit) / trials)
 
 
-def _pvalues(name: str, n: int, m: int, spread: float, seed: int, trials: int = TRIALS) -> Array:
-    rng = np.random.default_rng(seed)
-    family = FAMILIES[name]
-    return np.array(
-        [dkmd_2samp(spread * family(rng, n), family(rng, m)).pvalue for _ in range(trials)]
+def _tails(x: Array, y: Array, delta: float = 0.0) -> tuple[Array, Array]:
+    """Both one-sided p-values of every row; 1 where all values are alike."""
+    numbers = compare_rows(x, y, delta=delta)
+    above, below = (
+        np.nan_to_num(numbers.pvalues(x.shape[1], y.shape[1], side), nan=1.0)
+        for side in ("greater", "less")
     )
+    return above, below
 
 
-@pytest.mark.parametrize("name", list(FAMILIES))
-@pytest.mark.parametrize(("n", "m"), [(10, 10), (30, 30), (100, 100), (10, 100), (300, 30)])
+def _pvalues(x: Array, y: Array, delta: float = 0.0) -> Array:
+    return np.minimum(1.0, 2.0 * np.minimum(*_tails(x, y, delta)))
+
+
+def _draw(name: str, n: int, m: int, seed: int, trials: int = TRIALS) -> tuple[Array, Array]:
+    rng = np.random.default_rng([seed, n, m])
+    return FAMILIES[name].draw(rng, (trials, n)), FAMILIES[name].draw(rng, (trials, m))
+
+
+@pytest.mark.parametrize(("name", "n", "m"), [
+@@WORST@@
+])  # fmt: skip
 def test_size_is_right_when_nothing_differs(name: str, n: int, m: int) -> None:
-    p = _pvalues(name, n, m, 1.0, seed=n + m)
-    assert np.mean(p < 0.05) <= _upper(0.065, TRIALS)
-    assert np.mean(p < 0.01) <= _upper(0.02, TRIALS)
-    if min(n, m) >= 30:
-        assert np.mean(p < 0.05) >= _lower(0.03, TRIALS)
+    above, below = _tails(*_draw(name, n, m, seed=1))
+    p = np.minimum(1.0, 2.0 * np.minimum(above, below))
+    assert np.mean(p < 0.05) <= _upper(0.065)
+    assert np.mean(p < 0.01) <= _upper(0.016)
+    assert np.mean(p < 0.001) <= _upper(0.003)
+    assert np.mean(above < 0.025) <= _upper(0.04)
+    assert np.mean(below < 0.025) <= _upper(0.04)
 
 
-@pytest.mark.parametrize("name", ["normal", "lognormal", "cauchy"])
-def test_size_is_right_for_a_thousand_values(name: str) -> None:
-    p = _pvalues(name, 1000, 1000, 1.0, seed=22, trials=400)
-    assert _lower(0.03, 400) <= np.mean(p < 0.05) <= _upper(0.065, 400)
+@pytest.mark.parametrize(
+    ("name", "n", "m"),
+    [
+        ("Bernoulli(0.02)", 100, 1000),
+        ("Bernoulli(0.02)", 5, 500),
+        ("90 % zeros, lognormal", 10, 100),
+        ("Poisson(0.3)", 5, 500),
+    ],
+)
+def test_rare_events_and_few_against_many_are_no_false_alarms(name: str, n: int, m: int) -> None:
+    """Student's t alone rejects 14 to 89 % in these cells."""
+    p = _pvalues(*_draw(name, n, m, seed=2, trials=2000))
+    assert np.mean(p < 0.05) <= _upper(0.05, 2000)
+    assert np.mean(p < 0.001) <= _upper(0.003, 2000)
 
 
-@pytest.mark.parametrize("rest", ["exponential", "normal"])
-@pytest.mark.parametrize(("share", "n"), [(0.7, 100), (0.7, 1000), (0.55, 300), (0.9, 1000)])
-def test_size_is_right_for_many_zeros_and_values_close_to_them(
-    rest: str, share: float, n: int
+def test_no_event_in_a_hundred_is_not_fewer_than_twenty_in_a_thousand() -> None:
+    result = dkmd_2samp(np.zeros(100), np.repeat([0.0, 1.0], [980, 20]))
+    assert 0.1 < result.pvalue < 0.5  # Fisher's exact test says 0.25
+
+
+@pytest.mark.parametrize("name", ["normal", "Laplace", "lognormal", "exponential", "uniform"])
+def test_balanced_continuous_data_are_not_judged_too_carefully(name: str) -> None:
+    p = _pvalues(*_draw(name, 30, 30, seed=3))
+    assert np.mean(p < 0.05) >= _lower(0.03)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "two peaks", "Cauchy"])
+@pytest.mark.parametrize(("n", "m"), [(10, 10), (30, 30), (10, 100), (100, 10)])
+@pytest.mark.parametrize("ratio", [4.0, 10.0])
+def test_a_spread_of_a_symmetric_family_is_no_direction(
+    name: str, n: int, m: int, ratio: float
 ) -> None:
-    """A value that shares a bin with the zeros is no spread of theirs."""
-    rng = np.random.default_rng(n)
-    family, trials = FAMILIES[rest], 500
-
-    def draw() -> Array:
-        return np.where(rng.random(n) < share, 0.0, family(rng, n))
-
-    p = np.array([dkmd_2samp(draw(), draw()).pvalue for _ in range(trials)])
-    assert _lower(0.03, trials) <= np.mean(p < 0.05) <= _upper(0.065, trials)
+    x, y = _draw(name, n, m, seed=4, trials=4000)
+    assert np.mean(_pvalues(ratio * x, y) < 0.05) <= _upper(0.065, 4000)
 
 
-@pytest.mark.parametrize("name", SYMMETRIC)
-@pytest.mark.parametrize(("n", "m"), [(30, 30), (30, 100), (100, 30)])
-def test_a_fourfold_spread_of_a_symmetric_family_is_no_direction(name: str, n: int, m: int) -> None:
-    p = _pvalues(name, n, m, 4.0, seed=n + 2 * m)
-    assert _lower(0.03, TRIALS) <= np.mean(p < 0.05) <= _upper(0.065, TRIALS)
-
-
-@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize("name", ["normal", "Cauchy", "lognormal", "exponential", "t2"])
 @pytest.mark.parametrize(("n", "m"), [(10, 10), (10, 100), (100, 100)])
-def test_both_intervals_cover_what_they_estimate(name: str, n: int, m: int) -> None:
-    """The shift's interval with the default scale; the statistic's with a given one."""
-    rng = np.random.default_rng(n * m)
-    family, trials, shift, less, scale = FAMILIES[name], 300, 1.5, 0.5, 1.0
-    value = _population_statistic(name, n, m, less, scale)
-    covered = np.zeros(2)
-    for _ in range(trials):
-        x, y = family(rng, n), family(rng, m)
-        low, high = dkmd_2samp(x + shift, y).shift_interval(0.95)
-        covered[0] += low <= shift <= high
-        low, high = dkmd_2samp(x + less, y, scale=scale).confidence_interval(0.95)
-        covered[1] += low <= value <= high
-    assert np.all(covered / trials >= _lower(0.935, trials)), covered / trials
-    if min(n, m) >= 30:
-        assert np.all(covered / trials <= _upper(0.97, trials)), covered / trials
+def test_intervals_of_the_shift_cover_it(name: str, n: int, m: int) -> None:
+    x, y = _draw(name, n, m, seed=5, trials=4000)
+    assert np.mean(_pvalues(x + 1.5, y, delta=1.5) >= 0.05) >= _lower(0.935, 4000)
 
 
-def _population_statistic(name: str, n: int, m: int, shift: float, scale: float) -> float:
-    """D at the M-centre of the mixture of n and m values, from 400,000 draws."""
-    base = FAMILIES[name](np.random.default_rng(0), 400_000)
-    psi = Witness(scale, scale)
-    low, high = -10.0, 20.0
-    for _ in range(60):
-        center = 0.5 * (low + high)
-        x, y = psi(base + shift - center).mean(), psi(base - center).mean()
-        low, high = (center, high) if n * x + m * y > 0.0 else (low, center)
-    return float(x - y)
+def test_what_a_row_says_of_a_delta_is_what_the_interval_says() -> None:
+    """The simulations above test (x − δ, y): the same as asking whether δ is in the interval."""
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        x, y = rng.gamma(2.0, 3.0, 25) + 1.0, rng.gamma(2.0, 3.0, 40)
+        low, high = dkmd_2samp(x, y).shift_interval(0.9)
+        for delta in (low - 1e-3, low + 1e-3, high - 1e-3, high + 1e-3):
+            p = _pvalues(x[None], y[None], delta)[0]
+            assert (p >= 0.1) == (low <= delta <= high)
 
 
-@pytest.mark.parametrize("name", ["normal", "cauchy"])
+@pytest.mark.parametrize("name", ["exponential", "lognormal"])
+def test_equivalence_at_the_margin_is_rarely_claimed(name: str) -> None:
+    x, y = _draw(name, 10, 100, seed=7)
+    p = _tails(x + 0.5, y, 0.5)[1]
+    assert np.mean(p < 0.05) <= _upper(1.3 * 0.05)
+    assert np.mean(p < 0.025) <= _upper(1.3 * 0.025)
+
+
+def test_equivalence_of_one_result_is_the_larger_of_both_ends() -> None:
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(0.2, 1.0, 80), rng.normal(size=120)
+    ends = _tails(x[None], y[None], 0.7)[1][0], _tails(x[None], y[None], -0.7)[0][0]
+    assert equivalence(dkmd_2samp(x, y), 0.7) == pytest.approx(max(ends), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["normal", "Cauchy"])
 def test_statistic_intervals_cover_the_population_value_at_a_fixed_centre(name: str) -> None:
-    from scipy import stats
-
     psi = Witness(1.0, 1.0, 0.25)
-    family = {"normal": stats.norm, "cauchy": stats.cauchy}[name]
+    family = {"normal": stats.norm, "Cauchy": stats.cauchy}[name]
     value = population(family(0.5), family(0.0), psi)
     rng = np.random.default_rng(23)
     trials, covered = 500, 0
     for _ in range(trials):
-        x, y = FAMILIES[name](rng, 60) + 0.5, FAMILIES[name](rng, 40)
+        x, y = FAMILIES[name].draw(rng, (60,)) + 0.5, FAMILIES[name].draw(rng, (40,))
         low, high = dkmd_2samp(x, y, witness=psi).confidence_interval(0.95)
         covered += low <= value <= high
     assert _lower(0.935, trials) <= covered / trials <= _upper(0.97, trials)
 
 
+def _grouped(rng: np.random.Generator, sizes: Any) -> tuple[Array, Any]:
+    """Values of groups of these sizes, with an intraclass correlation of 0.5."""
+    labels = np.repeat(np.arange(len(sizes)), np.asarray(sizes, dtype=np.int64))
+    drawn = rng.normal(size=len(sizes))[labels] + rng.normal(size=labels.size)
+    return drawn, labels
+
+
+@pytest.mark.parametrize("kind", ["equal", "lognormal", "one giant"])
+@pytest.mark.parametrize(("n", "m"), [(8, 8), (8, 40)])
+def test_groups_of_unequal_size_and_number_keep_the_size(kind: str, n: int, m: int) -> None:
+    rng, trials, rejected = np.random.default_rng([24, n, m]), 1500, 0
+    for _ in range(trials):
+        sides = []
+        for count in (n, m):
+            sizes = {
+                "equal": np.full(count, 5),
+                "lognormal": np.maximum(1, np.round(rng.lognormal(1.5, 1.0, count))),
+                "one giant": np.r_[5 * (count - 1), np.full(count - 1, 5)],
+            }[kind]
+            sides.append(_grouped(rng, sizes))
+        (x, of_x), (y, of_y) = sides
+        rejected += dkmd_2samp(x, y, groups=(of_x, of_y)).pvalue < 0.05
+    assert rejected / trials <= _upper(0.065, trials)
+
+
 def test_repeated_measurements_need_groups() -> None:
-    """20 groups of 3 a side, intraclass correlation 0.6: 3 to 7 % with groups, far more without."""
-    rng = np.random.default_rng(24)
-    groups = np.repeat(np.arange(20), 3)
-    with_groups, without = [], []
-    for _ in range(TRIALS):
-        x, y = (
-            math.sqrt(0.6) * rng.normal(size=20)[groups] + math.sqrt(0.4) * rng.normal(size=60)
-            for _ in "xy"
-        )
-        with_groups.append(dkmd_2samp(x, y, groups=(groups, groups)).pvalue)
+    rng, without = np.random.default_rng(25), []
+    for _ in range(400):
+        (x, _), (y, _) = (_grouped(rng, np.full(20, 3)) for _ in "xy")
         without.append(dkmd_2samp(x, y).pvalue)
-    assert 0.03 <= np.mean(np.array(with_groups) < 0.05) <= 0.07
     assert np.mean(np.array(without) < 0.05) > 0.12
 
 
-@pytest.mark.parametrize("name", ["normal", "laplace", "cauchy"])
+@pytest.mark.parametrize("name", ["normal", "Laplace", "Cauchy"])
 def test_no_wrong_sign_under_contamination(name: str) -> None:
     """A shift of 0.8 with 2 % of Cauchy outliers: significant answers have the right sign."""
-    rng = np.random.default_rng(25)
-    for _ in range(300):
-        x, y = FAMILIES[name](rng, 100) + 0.8, FAMILIES[name](rng, 100)
-        x[:2], y[:2] = 1e4 * rng.standard_cauchy(2), 1e4 * rng.standard_cauchy(2)
-        result = dkmd_2samp(x, y)
-        assert result.pvalue > 0.05 or result.direction == "x is larger"
+    rng = np.random.default_rng(26)
+    x, y = FAMILIES[name].draw(rng, (3000, 100)) + 0.8, FAMILIES[name].draw(rng, (3000, 100))
+    for side in (x, y):
+        side[:, :2] = 1e4 * rng.standard_cauchy((3000, 2))
+    assert np.all(_tails(x, y)[1] > 0.025)
 
 
 @pytest.mark.parametrize(
-    ("name", "shift"), [("normal", 0.6), ("laplace", 0.7), ("exponential", 0.5)]
+    ("name", "shift", "ratio"),
+    [
+        ("normal", 0.6, 1.0),
+        ("normal", -0.6, 1.0),
+        ("Laplace", 0.7, 10.0),
+        ("exponential", 0.5, 1.0),
+        ("lognormal", 0.5, 1.0),
+        ("lognormal", -1.0, 1.0),
+        ("90 % zeros, lognormal", 0.5, 1.0),
+    ],
 )
-def test_planned_sizes_have_the_power_that_was_asked_for(name: str, shift: float) -> None:
-    rng = np.random.default_rng(26)
-    family = FAMILIES[name]
-    pilot = family(rng, 5000)
-    n = sample_size(pilot, shift, power=0.8)
-    assert power(pilot, shift, n) == pytest.approx(0.8, abs=0.01)
-    trials = 400
-    shown = np.mean(
-        [dkmd_2samp(family(rng, n) + shift, family(rng, n)).pvalue < 0.05 for _ in range(trials)]
-    )
-    # a closed form for small shifts: within 6 points, beside the noise of the simulation
-    assert 0.74 - 0.06 <= shown <= 0.86 + 0.06
+def test_planned_sizes_have_the_power_that_was_asked_for(
+    name: str, shift: float, ratio: float
+) -> None:
+    rng = np.random.default_rng(27)
+    pilot = FAMILIES[name].draw(rng, (20_000,))
+    n = sample_size(pilot, shift, power=0.8, ratio=ratio)
+    m = math.ceil(ratio * n)
+    assert power(pilot, shift, n, m) == pytest.approx(0.8, abs=0.03)
+    x, y = FAMILIES[name].draw(rng, (4000, n)) + shift, FAMILIES[name].draw(rng, (4000, m))
+    # 1.3 points are two standard errors of this simulation, and as much is the plan's own
+    assert 0.76 <= np.mean(_pvalues(x, y) < 0.05) <= 0.84
+
+
+def test_moves_beyond_the_margin_have_few_false_discoveries() -> None:
+    """98 columns exactly at the margin and 2 far beyond it: BH on the p-values of "beyond"."""
+    import pandas as pd
+
+    rng, false, beyond = np.random.default_rng(28), 0, 0
+    for _ in range(40):
+        old = pd.DataFrame(rng.normal(size=(60, 100)))
+        moved = np.where(np.arange(100) < 98, 0.5, 2.5)
+        new = pd.DataFrame(rng.normal(size=(60, 100)) + moved)
+        found = drift(old, new, margin=0.5).beyond
+        assert {"98", "99"} <= set(found)
+        false += len(found) - 2
+        beyond += len(found)
+    assert false / beyond <= 0.1
+
+
+# Answers that must not hang on one value, a unit or a zero point.
+
+
+def _pair(seed: int, name: str = "lognormal") -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    return 1.3 * FAMILIES[name].draw(rng, (60,)), FAMILIES[name].draw(rng, (45,))
+
+
+@pytest.mark.parametrize("name", ["lognormal", "normal", "Poisson(3)", "90 % zeros, lognormal"])
+@pytest.mark.parametrize(("factor", "offset"), [(1e-3, 0.0), (1.0, 1024.0), (8.0, -4096.0)])
+def test_affine_maps_change_nothing_and_a_mirror_mirrors(
+    name: str, factor: float, offset: float
+) -> None:
+    for seed in range(5):
+        x, y = (np.round(side * 2.0**20) / 2.0**20 for side in _pair(seed, name))
+        p = dkmd_2samp(x, y).pvalue
+        mapped = dkmd_2samp(factor * x + offset, factor * y + offset)
+        assert mapped.pvalue == pytest.approx(p, rel=1e-9, abs=1e-12)
+        mirrored = dkmd_2samp(-x, -y)
+        assert mirrored.pvalue == pytest.approx(p, rel=1e-9, abs=1e-12)
+        assert mirrored.shift == pytest.approx(-dkmd_2samp(x, y).shift, rel=1e-9, abs=1e-12)
+
+
+def test_a_zero_among_positive_values_turns_no_answer() -> None:
+    """gamma(0.6) with mean 1.15 against gamma(1.5) with mean 1: their distributions cross."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, y = rng.gamma(0.6, 1.15 / 0.6, 1000), rng.gamma(1.5, 1.0 / 1.5, 1000)
+        before = dkmd_2samp(x, y)
+        x[np.argmin(x)] = 0.0
+        after = dkmd_2samp(x, y)
+        assert np.sign(after.statistic) == np.sign(before.statistic)
+        assert after.pvalue == pytest.approx(before.pvalue, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["normal", "Laplace", "Cauchy", "lognormal", "exponential"])
+def test_dropping_one_value_moves_p_little_more_than_with_a_fixed_multiple(name: str) -> None:
+    rng = np.random.default_rng(30)
+    moved: dict[str, list[Array]] = {"adaptive": [], "robust": []}
+    for trial in range(60):
+        x = FAMILIES[name].draw(rng, (30,)) + 0.3 * (trial % 2)
+        y = FAMILIES[name].draw(rng, (30,))
+        fewer = np.array([np.delete(x, i) for i in range(30)])
+        for scale, steps in moved.items():
+            p = compare_rows(x[None], y[None], scale).pvalues(30, 30, "two-sided")[0]
+            without = compare_rows(fewer, np.broadcast_to(y, (30, 30)), scale)
+            if p > 1e-4:
+                steps.append(np.abs(np.log(without.pvalues(29, 30, "two-sided") / p)))
+    adaptive, robust = (np.quantile(np.concatenate(moved[s]), 0.95) for s in moved)
+    assert adaptive <= 1.3 * robust
+
+
+@pytest.mark.parametrize("name", ["normal", "Laplace", "lognormal", "exponential"])
+def test_p_falls_as_a_sample_moves_away(name: str) -> None:
+    """Once below 0.05, p does not rise by more than 5 % above 1e-4 (docs/study.md: how rarely)."""
+    rng, risen = np.random.default_rng(31), 0
+    steps = np.linspace(0.0, 5.0, 80)
+    for _ in range(60):
+        x, y = FAMILIES[name].draw(rng, (30,)), FAMILIES[name].draw(rng, (30,))
+        numbers = compare_rows(x + steps[:, None], np.broadcast_to(y, (80, 30)))
+        p = numbers.pvalues(30, 30, "two-sided")
+        below = np.flatnonzero((p < 0.05) & (numbers.statistic > 0.0))
+        log_p = np.log(p[below[0] :])
+        rise = (log_p - np.minimum.accumulate(log_p))[log_p > math.log(1e-4)]
+        risen += bool(rise.max(initial=0.0) > math.log(1.05))
+    assert risen <= 1
+
+
+def test_distributions_that_cross_are_called_so_first() -> None:
+    rng = np.random.default_rng(32)
+    reference = rng.exponential(size=1000)
+    current = 1.0 + 2.0 * (rng.exponential(size=1000) - 1.0)  # the same mean, twice the spread
+    told = compare(reference, current).headline()
+    assert told.startswith("value: the distributions CROSS: the 25% quantile moved by −0.7")
+    assert "the 75% quantile by +0." in told
+    assert compare(reference, rng.exponential(size=1000) + 1.0).crossing is None
+    assert compare(reference, rng.exponential(size=1000)).crossing is None
+
+
+def test_a_centre_between_two_peaks_names_the_peer_to_ask() -> None:
+    rng = np.random.default_rng(33)
+    two_peaks = [FAMILIES["two peaks"].draw(rng, (400,)) for _ in "xy"]
+    assert any("valley between two peaks" in note for note in compare(*two_peaks).warnings)
+    for name in ("normal", "uniform", "lognormal", "Poisson(3)"):
+        plain = [FAMILIES[name].draw(rng, (400,)) for _ in "xy"]
+        assert not any("valley" in note for note in compare(*plain).warnings)

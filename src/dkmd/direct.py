@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.compiled import compiled, spread
-from dkmd.inference import Studentized, studentize
+from dkmd.inference import Studentized, beyond_allowance, studentize
 from dkmd.scale import SMALLEST, Shape, parse_scale, shape_of, unit_form, width_for
 from dkmd.sides import ACCURATE, Form, Side, center_of
 from dkmd.sources.arrays import Array
@@ -68,9 +68,17 @@ class Small(NamedTuple):
 
 
 def compare_rows(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], scale: float | str | None, label_free: bool
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    scale: float | str | None = None,
+    label_free: bool = False,
+    delta: float = 0.0,
 ) -> Numbers:
-    """Compare the rows of x (rows, n) with those of y (rows, m), at the scale that suits each."""
+    """Compare the rows of x (rows, n) with those of y (rows, m), at the scale that suits each.
+
+    With a ``delta`` it is (x − delta, y) that is tested, at the scale of x and y as they are: what
+    an interval asks of a shift.
+    """
     kind, given = parse_scale(scale)
     rows = x.shape[0]
     out = np.full((rows, 9), math.nan)
@@ -81,7 +89,7 @@ def compare_rows(
     def part(start: int) -> None:
         these = slice(start, min(start + ROWS_AT_ONCE, rows))
         left, right = (np.ascontiguousarray(a[these], dtype=np.float64) for a in (x, y))
-        _compare_rows(left, right, kind, given, label_free, unit, out[these], state[these])
+        _compare_rows(left, right, kind, given, label_free, delta, unit, out[these], state[these])
 
     spread(part, starts, x.size + y.size)
     columns: Any = [*out.T, state]
@@ -144,8 +152,8 @@ def side_of(atoms: Atoms, size: float) -> Side:
 
 @compiled
 def _compare_rows(
-    xs: Array, ys: Array, kind: int, given: float, label_free: bool, unit: Form, out: Array,
-    state: Flags,
+    xs: Array, ys: Array, kind: int, given: float, label_free: bool, delta: float, unit: Form,
+    out: Array, state: Flags,
 ) -> None:  # fmt: skip
     """One row after the other: sort, look at the shape, choose a width, solve, studentise."""
     n, m = float(xs.shape[1]), float(ys.shape[1])
@@ -165,11 +173,14 @@ def _compare_rows(
             state[row] = ODD
             continue
         form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-        center = center_of(side_x, side_y, 0.0, shape.median, form, ACCURATE)
+        center = center_of(side_x, side_y, delta, shape.median, form, ACCURATE)
         if math.isinf(center) or math.isnan(center):
             state[row] = ODD
             continue
-        found = studentize(side_x, side_y, 0.0, center, shape.excess, form, False, clusters)
+        excess = 0.0
+        if not label_free:
+            excess = beyond_allowance(shape.separation - delta, shape.allowance)
+        found = studentize(side_x, side_y, delta, center, excess, form, False, clusters)
         if not found[1] > 0.0:
             state[row] = ODD
             continue
