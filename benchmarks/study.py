@@ -382,7 +382,7 @@ def tasks(trials: int) -> list[Task]:
         for n, m in ((8, 8), (20, 20), (8, 40)):
             todo.append(("groups", shape, n, m, 0.0, trials, 0))
     for f in ("normal", "exponential", "lognormal", "Poisson(3)"):
-        todo += [("drift", f, n, m, 0.0, trials // 10, 0) for n, m in ((10, 100), (100, 100))]
+        todo += [("drift", f, n, m, 0.0, trials // 2, 0) for n, m in ((10, 100), (100, 100))]
     todo += [("drift", f, 100, 100, 0.5, trials // 10, 0) for f in ("normal", "exponential")]
     for f in ("gamma(3)", "lognormal", "exponential"):
         todo += [

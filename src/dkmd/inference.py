@@ -105,8 +105,6 @@ class Pair:
     @cached_property
     def _rough(self) -> tuple[Side, Side]:
         """Both sides with as few bins as this ψ needs; single values stay as they are."""
-        if not (self.x.variance.any() or self.y.variance.any()):
-            return self.x, self.y
         width = self.witness.length / ATOMS_PER_LENGTH
         return coarsened(self.x, width), coarsened(self.y, width)
 
