@@ -30,6 +30,7 @@ from scipy import stats
 import dkmd
 from dkmd import dkmd_2samp, sample_size
 from dkmd.direct import compare_rows
+from dkmd.two_sample import row_tails
 
 ROOT = Path(__file__).parent.parent
 SEED = 2027
@@ -115,19 +116,14 @@ Found = tuple[dict[str, Share], dict[str, str]]
 
 
 def _tails(x: Array, y: Array, delta: float = 0.0) -> tuple[Array, Array]:
-    """Both one-sided p-values of every row; 1 where nothing could be compared (all alike)."""
-    numbers = compare_rows(x, y, delta=delta)
-    tails = [numbers.pvalues(x.shape[1], y.shape[1], side) for side in ("greater", "less")]
-    for row in np.flatnonzero(numbers.state):
-        for tail, side in zip(tails, ("greater", "less"), strict=True):
-            tail[row] = dkmd_2samp(x[row] - delta, y[row], alternative=side).pvalue
-    upper, lower = (np.where(np.isnan(tail), 1.0, tail) for tail in tails)
-    return upper, lower
+    """Both one-sided p-values of every row."""
+    tails = row_tails(x, y, delta=delta)
+    return tails.upper, tails.lower
 
 
 def _pvalues(x: Array, y: Array, delta: float = 0.0) -> Array:
     """Two-sided."""
-    return np.minimum(1.0, 2.0 * np.minimum(*_tails(x, y, delta)))
+    return np.asarray(row_tails(x, y, delta=delta).pvalue("two-sided"))
 
 
 def _batches(trials: int, values: int) -> Iterator[int]:

@@ -474,8 +474,8 @@ def test_large_tables_compare_levels_and_groups_as_small_ones(
             found = compare(pattern, **options, groups=g)
             assert found.values is None
             assert found.shift == pytest.approx(in_memory.shift, abs=1e-8)
-            assert found.pvalue == pytest.approx(in_memory.pvalue, rel=1e-5)
-            assert found.relative_shift == pytest.approx(in_memory.relative_shift, rel=1e-6)
+            assert found.pvalue == pytest.approx(in_memory.pvalue, rel=1e-4)
+            assert found.relative_shift == pytest.approx(in_memory.relative_shift, rel=1e-4)
         small = frame[:900]
         grouped: Any = {"column": "lag", "groups": "user", "scale": 10.0}
         found = compare(pattern, small, **grouped)  # one side is held, the other is not

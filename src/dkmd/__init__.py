@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dkmd.two_sample import dkmd_2samp
     from dkmd.witness import Witness
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Comparison",

@@ -200,7 +200,7 @@ def compare(
     >>> answer = compare(before, after, margin="1%")
     >>> print(answer.headline())  # doctest: +NORMALIZE_WHITESPACE
     value is HIGHER in current than in reference, by more than 1%: +3.06
-    (95 % interval +1.85 to +4.27), +3.12 %. p = 9e-7, n = 500 and 500.
+    (95 % interval +1.84 to +4.28), +3.11 %. p = 1e-6, n = 500 and 500.
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('increase', 'current is larger', 3)
     """

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dkmd.compiled import compiled
@@ -102,11 +101,12 @@ class Pair:
     separation: float = 0.0
     allowance: float = math.inf
 
-    @cached_property
-    def _rough(self) -> tuple[Side, Side]:
-        """Both sides with as few bins as this ψ needs; single values stay as they are."""
+    def coarsened(self) -> Pair:
+        """The same with as few bins as this ψ needs; single values stay as they are."""
+        if math.isinf(self.witness.bound):
+            return self
         width = self.witness.length / ATOMS_PER_LENGTH
-        return coarsened(self.x, width), coarsened(self.y, width)
+        return replace(self, x=coarsened(self.x, width), y=coarsened(self.y, width))
 
     def test(self, delta: float = 0.0, near: float = 0.0) -> Studentized:
         """The test of (x − delta, y); ``near`` is a guess of the centre's offset."""
@@ -115,13 +115,13 @@ class Pair:
         form = Form.of(self.witness)
         center = self.witness.center - self.origin
         if not self.fixed:
-            center = center_of(*self._rough, delta, near, form, ACCURATE)
+            center = center_of(self.x, self.y, delta, near, form, ACCURATE)
         if not math.isfinite(center):
             return Studentized(math.nan, math.nan, math.nan, center)
         excess = beyond_allowance(self.separation - delta, self.allowance)
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
         numbers = studentize(
-            *self._rough, delta, center, excess, form, self.fixed, clusters.numbers()
+            self.x, self.y, delta, center, excess, form, self.fixed, clusters.numbers()
         )
         return Studentized(*numbers[:3], center, *numbers[3:], clusters.units)
 
@@ -145,10 +145,9 @@ class Pair:
 
     def centers(self, near: float = 0.0) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
-        x, y = (self.x, self.y) if math.isinf(self.witness.bound) else self._rough
         return (
-            m_center(x, NOTHING, self.witness, near=near),
-            m_center(y, NOTHING, self.witness, near=near),
+            m_center(self.x, NOTHING, self.witness, near=near),
+            m_center(self.y, NOTHING, self.witness, near=near),
         )
 
     @property
@@ -161,8 +160,8 @@ class Pair:
         )
 
 
-ATOMS_PER_LENGTH = 64.0
-"""Atoms closer than this part of ψ's width are united: sums change by parts in 1e10."""
+ATOMS_PER_LENGTH = 128.0
+"""Bins within this part of ψ's width are united: sums change by parts in 1e11."""
 
 
 @compiled
@@ -273,6 +272,7 @@ def shift_interval(
     share = tail_share(confidence_level, alternative)
     if math.isnan(test.t):
         return math.nan, math.nan
+    pair = pair.coarsened()
     middle = _balanced_shift(pair, shift)
     if pair.constant:  # nothing varies: the shift is what it is
         return _opened(middle, middle, alternative)

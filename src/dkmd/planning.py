@@ -14,13 +14,14 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.direct import MOST_VALUES, compare_rows
+from dkmd.direct import MOST_VALUES
 from dkmd.grid import Grid
 from dkmd.inference import Pair, Studentized
 from dkmd.scale import Shape, median_and_spread, scale_of, shape_of
 from dkmd.sides import Side
 from dkmd.sources.arrays import Array, as_sample, nan_error
 from dkmd.summary import Atoms, Summary
+from dkmd.two_sample import row_tails
 from dkmd.witness import Witness
 
 Pilot = npt.ArrayLike | Summary
@@ -218,8 +219,8 @@ class _Plan:
             np.interp(np.random.default_rng(seed).random((size, trials)), cdf, values).T
             for seed, size in ((1, n), (2, m))
         )
-        numbers = compare_rows(x + shift, y, self._scale, False)
-        share = float(np.mean(numbers.pvalues(n, m, "two-sided") < self._alpha))
+        tails = row_tails(x + shift, y, self._scale)
+        share = float(np.mean(tails.pvalue("two-sided") < self._alpha))
         return share, math.sqrt(max(share * (1.0 - share), 1.0 / trials) / trials)
 
     def expected(self, shift: float, n: float, m: float) -> float:

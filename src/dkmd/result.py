@@ -74,7 +74,7 @@ class ExactOutcome:
 
     def pvalue_beyond(self, delta: float, alternative: str) -> float:
         """The p-value of the test of (x − delta, y): "greater" asks if the shift is above delta."""
-        return self.pair.test(delta, self.test.center).pvalue(alternative)
+        return self.pair.coarsened().test(delta, self.test.center).pvalue(alternative)
 
     def equivalence(self, low: float, high: float) -> float:
         """The p-value of the null that the shift lies outside (low, high): two one-sided tests."""

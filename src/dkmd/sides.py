@@ -69,7 +69,7 @@ class Side(NamedTuple):
 def coarsened(side: Side, width: float) -> Side:
     """The same with neighbouring bins united in cells of a width; means and variances stay exact.
 
-    Sums of a ψ that is 64 times as wide change by parts in 1e10. Single values are left as they
+    Sums of a ψ that is 128 times as wide change by parts in 1e11. Single values are left as they
     are. Cells lie alike on both sides of the origin, so that a mirrored sample gives a mirror.
     """
     size = side.offset.size

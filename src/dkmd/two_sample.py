@@ -35,6 +35,7 @@ from dkmd.scale import Scale, Shape, fitted_scale, require_squares, scale_of
 from dkmd.sides import Side, m_center
 from dkmd.sources.columns import ColumnError
 from dkmd.summary import Summary
+from dkmd.tails import Tails
 from dkmd.witness import Witness
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -184,6 +185,26 @@ def _compare_all(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> 
     return Rows(numbers, pvalues, outcome)
 
 
+def row_tails(
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    scale: float | str | None = None,
+    delta: float = 0.0,
+) -> Tails:
+    """Both one-sided p-values of (x − delta, y) for rows of x and y: what simulations run on.
+
+    A row that tells nothing, because all its values are alike, has 1.
+    """
+    numbers = compare_rows(x, y, scale, delta=delta)
+    tails = [numbers.pvalues(x.shape[1], y.shape[1], side) for side in ("greater", "less")]
+    for row in np.flatnonzero(numbers.state != FINE):
+        for tail, side in zip(tails, ("greater", "less"), strict=True):
+            options = check_options(None, scale, "exact", side, None, "propagate")
+            tail[row] = _compare(x[row] - delta, y[row], options).pvalue
+    upper, lower = (np.where(np.isnan(tail), 1.0, tail) for tail in tails)
+    return Tails(upper, lower)
+
+
 def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = None) -> Outcome:
     """The test of two summaries of one grid; ``grouped(witness)`` gives what groups add to it."""
     if min(x.size, y.size) < 2:
@@ -248,13 +269,13 @@ def _compare_sides(
             options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,)
         )
     pair = _pair(x, y, origin, shape, psi, options)
-    test = pair.test(near=shape.median)
+    test = pair.coarsened().test(near=shape.median)
     notes: tuple[str, ...] = ()
     if math.isfinite(test.center) and grouped is not None:
         at_center = replace(psi, center=origin + test.center)
         clusters, notes = grouped(at_center)
         pair = replace(pair, clusters=clusters)
-        test = pair.test(near=test.center)
+        test = pair.coarsened().test(near=test.center)
     return _outcome(pair, test, shape.spread or math.nan, options, notes)
 
 

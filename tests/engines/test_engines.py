@@ -39,7 +39,8 @@ def assert_same(found: Comparison, expected: Comparison) -> None:
     assert found.statistic == pytest.approx(expected.statistic, abs=1e-9 * scale)
     assert found.shift == pytest.approx(expected.shift, abs=1e-9 * scale)
     assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-7 * scale)
-    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-5)
+    # where the medians lie far apart, their distance is known to a bin
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-4)
     for side in ("reference", "current"):
         ours, theirs = getattr(found, side), getattr(expected, side)
         counts = ("size", "nan", "minus_inf", "plus_inf")
@@ -91,7 +92,7 @@ def test_groups_compare_as_in_memory(table: tuple[pd.DataFrame, Any]) -> None:
     expected = compare(frame, **LEVELS, scale=SCALE, groups="host")
     found = compare(remote, **LEVELS, scale=SCALE, groups="host")
     assert_same(found, expected)
-    assert found.df == pytest.approx(expected.df, rel=1e-5)
+    assert found.df == pytest.approx(expected.df, rel=1e-4)  # medians far apart: known to a bin
     assert found.relative_shift_interval == pytest.approx(
         expected.relative_shift_interval, rel=1e-3
     )
