@@ -38,7 +38,7 @@ CASES: dict[str, tuple[Array, Array]] = {
     "far below": (_rng(5).normal(-9.0, 2.0, 44), _rng(6).gamma(3.0, 1.0, 21)),
     "counts": (_rng(7).poisson(4.0, 150).astype(float), _rng(8).poisson(3.0, 50).astype(float)),
     "some ties": (np.round(_rng(9).normal(0.0, 8.0, 60)), _rng(10).normal(1.0, 8.0, 90)),
-    "time-outs": (np.append(_rng(11).gamma(2.0, 1.0, 50), [np.inf] * 6), _rng(12).gamma(2.0, 1, 31)),
+    "time-outs": (np.append(_rng(11).gamma(2.0, 1.0, 50), [np.inf] * 6), _rng(12).gamma(2, 1, 31)),
     "mostly zero": (
         np.where(_rng(13).random(80) < 0.7, 0.0, _rng(14).exponential(2.0, 80)),
         np.where(_rng(15).random(33) < 0.7, 0.0, _rng(16).normal(-1.0, 2.0, 33)),

@@ -204,7 +204,7 @@ def test_a_margin_holds_for_every_column_and_alpha_for_all_of_them() -> None:
 
 @pytest.mark.parametrize(
     ("margin", "parsed"),
-    [(3, (3.0, "")), ("3", (3.0, "")), (" 3 %", (3.0, "%")), ("0.1 sd", (0.1, "sd")), (0, (0.0, ""))],
+    [(3, (3.0, "")), ("3", (3.0, "")), (" 3 %", (3.0, "%")), ("2 sd", (2.0, "sd")), (0, (0.0, ""))],
 )  # fmt: skip
 def test_margins_are_read_in_their_unit(margin: Any, parsed: tuple[float, str]) -> None:
     assert parse_margin(margin) == parsed
