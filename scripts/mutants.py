@@ -3,7 +3,9 @@
 Cosmic Ray makes the faults: ``<`` for ``<=``, ``+`` for ``-``, 3 for 2, ``not`` before a condition.
 A full run would take days, so a seeded sample is drawn: a few places of every module, and one fault
 at each. Every fault is tried in a copy of the project with the tests of its module. Modules with
-compiled loops run as plain Python (NUMBA_DISABLE_JIT=1): a cache would hide their faults. Usage: ``make mutants``, or see ``scripts/mutants.py --help``.
+compiled loops run as plain Python (NUMBA_DISABLE_JIT=1): a cache would hide their faults.
+
+Usage: ``make mutants``, or see ``scripts/mutants.py --help``.
 """
 
 from __future__ import annotations
