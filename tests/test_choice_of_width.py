@@ -173,7 +173,7 @@ def test_median_and_spread_at_the_edges(values: list[float], median: float, spre
     assert small.origin + small.shape.median == pytest.approx(median)
     assert small.shape.spread == pytest.approx(spread)
     # the same from bins that hold one point each
-    found = median_and_spread(Summary.of(values, Grid(3.0, 1e-6)))
+    found = median_and_spread(Summary.of(values, Grid(median, 1e-6)))
     assert found == pytest.approx((median, spread))
 
 

@@ -82,6 +82,6 @@ def test_a_limit_belongs_to_what_holds() -> None:
 
 
 def test_the_limits_are_those_that_the_page_names() -> None:
-    """Of the exact estimator's spread under contamination, and of rounding in units of ψ's bound."""
+    """Of exact's spread under contamination, and of rounding in units of ψ's bound."""
     assert table2.SD_LIMIT == 0.07
     assert theorems.ROUNDING == 1e-12
