@@ -168,12 +168,12 @@ def _sample(path: Path, count: int, seed: str) -> list[MutationSpec]:
     with use_db("faults.sqlite", WorkDB.Mode.create) as database:
         init([path], database, {})
         specs = [spec for item in database.work_items for spec in item.mutations]
-    annotations = list(_annotations(path.read_text()))
+    quiet = list(_without_effect(path.read_text()))
     places: dict[tuple[int, int], list[MutationSpec]] = {}
     for spec in specs:
         at = tuple(spec.start_pos)
-        hint = any(low <= at < high for low, high in annotations)
-        if not hint and not SENSELESS.search(spec.operator_name):
+        seen = not any(low <= at < high for low, high in quiet)
+        if seen and not SENSELESS.search(spec.operator_name):
             places.setdefault(at, []).append(spec)
     rng = random.Random(seed)
     chosen = rng.sample(sorted(places), min(count, len(places)))
@@ -183,13 +183,15 @@ def _sample(path: Path, count: int, seed: str) -> list[MutationSpec]:
     ]
 
 
-def _annotations(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where type hints begin and end: they are never run."""
+def _without_effect(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where type hints, sizes of caches and ``strict=`` of zip begin and end: no answer shows."""
     for node in ast.walk(ast.parse(source)):
-        hints = [getattr(node, name, None) for name in ("annotation", "returns")]
-        for hint in hints:
-            if isinstance(hint, ast.expr) and hint.end_lineno and hint.end_col_offset:
-                yield (hint.lineno, hint.col_offset), (hint.end_lineno, hint.end_col_offset)
+        found = [getattr(node, name, None) for name in ("annotation", "returns")]
+        if isinstance(node, ast.keyword) and node.arg in ("strict", "maxsize"):
+            found.append(node.value)
+        for part in found:
+            if isinstance(part, ast.expr) and part.end_lineno and part.end_col_offset:
+                yield (part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)
 
 
 def _spec(fault: dict[str, Any]) -> MutationSpec:
