@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import warnings
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -263,6 +264,37 @@ def test_the_test_is_the_formula_for_lopsided_samples(swapped: bool, far: float)
     low, high = result.confidence_interval(0.9)
     margin = stats.t.ppf(0.95, df) * error
     assert (low, high) == pytest.approx((statistic - margin, statistic + margin), rel=1e-8)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_a_fixed_centre_has_welchs_variance_and_the_same_guard(alternative: str) -> None:
+    """Far from the data the mean of ψ is not 0: all its moments are about that mean."""
+    rng = np.random.default_rng(10)
+    x, y = rng.lognormal(0.2, 0.9, 8), rng.lognormal(0.0, 0.6, 27)
+    psi = Witness(1.4, 1.4, 3.5)
+    result = dkmd_2samp(x, y, witness=psi, alternative=alternative)
+    statistic, error, df = naive_two_sample(x - 3.5, y - 3.5, replace(psi, center=0.0), psi, 0.0)
+    assert (result.statistic, result.standard_error, result.df) == pytest.approx(
+        (statistic, error, df), rel=1e-6
+    )
+    upper, lower = naive_tails(x, y, psi, statistic / error, df)
+    expected = {"greater": upper, "less": lower, "two-sided": min(1.0, 2 * min(upper, lower))}
+    assert result.pvalue == pytest.approx(expected[alternative], rel=1e-5)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_a_linear_psi_is_welchs_t_test(alternative: str) -> None:
+    rng = np.random.default_rng(11)
+    x, y = rng.gamma(2.0, 1.0, 14), rng.normal(1.0, 3.0, 9)
+    result = dkmd_2samp(x, y, witness=Witness(weight="linear"), alternative=alternative)
+    welch = stats.ttest_ind(x, y, equal_var=False, alternative=alternative)
+    assert result.pvalue == pytest.approx(welch.pvalue, rel=1e-8)
+    assert result.statistic / result.standard_error == pytest.approx(welch.statistic, rel=1e-8)
+    assert result.df == pytest.approx(welch.df, rel=1e-8)
+    assert result.shift == pytest.approx(x.mean() - y.mean(), rel=1e-8)
+    assert tuple(result.shift_interval(0.9)) == pytest.approx(
+        tuple(welch.confidence_interval(0.9)), rel=1e-6
+    )
 
 
 def test_one_sided_intervals_of_the_statistic_leave_out_all_at_one_end() -> None:

@@ -144,6 +144,21 @@ def test_one_clear_direction_of_two_that_disagree_is_enough_to_decide_nothing() 
     assert not opposed(result, result, 0.9)
 
 
+def test_two_directions_that_may_be_chance_do_not_oppose_each_other() -> None:
+    rng = np.random.default_rng(42)
+    x, y = rng.normal(0.02, 1.0, 60), rng.normal(0.0, 1.0, 90)
+    one, other = dkmd_2samp(x, y), dkmd_2samp(y, x)
+    assert one.shift * other.shift < 0.0
+    low, high = one.shift_interval(0.9)
+    assert -1.0 < low < 0.0 < high < 1.0
+    assert not opposed(one, other, 0.9)
+    # either of them alone, on either side of 0, is clear enough
+    up, down = dkmd_2samp(x + 5.0, y), dkmd_2samp(y, x + 5.0)
+    assert opposed(up, other if one.shift > 0.0 else one, 0.9)
+    assert opposed(down, one if one.shift > 0.0 else other, 0.9)
+    assert not opposed(up, up, 0.9)
+
+
 # Options that meet.
 
 
