@@ -541,16 +541,19 @@ def test_numbers_of_what_cannot_be_compared_still_check_their_level() -> None:
 # A given witness on many values.
 
 
-@pytest.mark.parametrize("widths", [(0.01, 0.3), (0.3, 0.01)])
+@pytest.mark.parametrize("widths", [(0.004, 0.004), (0.004, 0.02), (0.02, 0.004)])
 def test_a_narrow_witness_gets_a_grid_as_fine_as_itself(widths: tuple[float, float]) -> None:
-    """Thirty thousand values are binned; a hundredth of their spread must still be resolved."""
+    """Half of the values are spread out over hundreds; ψ looks at the others, at thousandths."""
     rng = np.random.default_rng(18)
-    x, y = rng.normal(0.05, 3.0, 1700), rng.normal(0.0, 3.0, 1300)
+    x, y = (
+        np.concatenate([rng.normal(at, 0.005, near), rng.normal(0.0, 300.0, far)])
+        for at, near, far in ((0.203, 900, 1100), (0.2, 700, 800))
+    )
     psi = Witness(*widths, 0.2)
     result = dkmd_2samp(x, y, witness=psi)
     statistic, error, df = naive_two_sample(x, y, lambda v: psi(v + 0.2), psi.derivative, 0.2)
     assert result.statistic == pytest.approx(statistic, abs=1e-6 * psi.bound)
     assert (result.standard_error, result.df) == pytest.approx((error, df), rel=1e-5)
-    sign = Witness(0.02, 50.0, 0.2, weight="sign")
+    sign = Witness(0.004, 50.0, 0.2, weight="sign")
     found = dkmd_2samp(x, y, witness=sign).statistic
     assert found == pytest.approx(sign(x).mean() - sign(y).mean(), abs=1e-5 * sign.bound)

@@ -69,6 +69,25 @@ def test_the_three_questions_have_one_answer_for_unequal_sizes(ratio: float, wan
     assert n == pytest.approx(needed, rel=0.08)
 
 
+@pytest.mark.parametrize(("copies", "shift"), [((60, 1), 0.8), ((1, 60), 0.8), ((55, 2), -0.5)])
+def test_the_closed_form_is_the_score_of_the_pilot_against_itself(
+    copies: tuple[int, int], shift: float
+) -> None:
+    """A pilot counted 60 times beside one counted once: the sizes are not to be exchanged."""
+    pilot = np.sort(LEANING)[::35]  # 43 values
+    n, m = (pilot.size * k for k in copies)
+    alpha = 0.03
+    x, y = np.tile(pilot, copies[0]) + shift, np.tile(pilot, copies[1])
+    p = [dkmd_2samp(x, y, scale="robust", alternative=side).pvalue for side in ("less", "greater")]
+    score, limit = stats.norm.isf(min(p)), stats.norm.isf(alpha / 2)
+    expected = stats.norm.sf(limit - score) + stats.norm.cdf(-limit - score)
+    found, swapped = (
+        power(pilot, shift, *sizes, alpha=alpha, scale="robust") for sizes in ((n, m), (m, n))
+    )
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert abs(swapped - expected) > 0.05
+
+
 def test_m_is_n_unless_it_is_given() -> None:
     assert power(NORMAL, 0.4, 1400) == power(NORMAL, 0.4, 1400, 1400)
     assert power(NORMAL, 0.4, 1400) != power(NORMAL, 0.4, 1400, 1500)
