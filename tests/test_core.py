@@ -416,6 +416,9 @@ def test_shares_at_infinity_go_through_the_test_of_any_other_data(sign: float) -
     assert result.standard_error == pytest.approx(result.statistic / (d / error), rel=1e-8)
     assert math.isnan(result.shift)
     assert result.shift_interval(0.9) == (-math.inf, math.inf)
+    outcome = result.outcome()
+    assert outcome.where == inf
+    assert outcome.shares == pytest.approx((14 / 17, 17 / 23))
 
 
 def test_an_infinity_that_all_have_is_compared_without_a_scale() -> None:
