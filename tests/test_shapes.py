@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dkmd import dkmd_2samp
 from dkmd.groups import Clusters
@@ -50,14 +51,14 @@ def test_samples_that_moved_or_differ_by_chance_do_not_cross() -> None:
     assert crossing(_pair(3.0 * x[:12], y[:15])) is None  # too few to be clear
 
 
-def _scores(x: np.ndarray, y: np.ndarray) -> list[float]:
+def _scores(x: np.ndarray, y: np.ndarray, factors: tuple[float, float] = (1.0, 1.0)) -> list[float]:
     """Standard errors between the shares below either pooled quartile; groups inflate them."""
     found = []
     for q in (0.25, 0.75):
         at = np.quantile(np.concatenate([x, y]), q, method="inverted_cdf")
         below = [np.mean(v < at) + 0.5 * np.mean(v == at) for v in (x, y)]
         pooled = (x.size * below[0] + y.size * below[1]) / (x.size + y.size)
-        error = math.sqrt(pooled * (1 - pooled) * (3.0 / x.size + 1.5 / y.size))
+        error = math.sqrt(pooled * (1 - pooled) * (factors[0] / x.size + factors[1] / y.size))
         found.append(abs(below[1] - below[0]) / error)
     return found
 
@@ -67,7 +68,7 @@ def test_a_difference_of_shares_counts_from_258_standard_errors_on(shift: float)
     """Groups that inflate both variances bring the weaker of two differences to the limit."""
     rng = np.random.default_rng(3)
     x, y = rng.normal(0.0, 3.0, 300) + shift, rng.normal(0.0, 1.0, 140)
-    scores = _scores(x, y)
+    scores = _scores(x, y, (3.0, 1.5))
     assert (scores[0] < scores[1]) == (shift > 0.0)  # either end can be the weaker one
     pair = _pair(x, y)
     for above, found in ((1.001, True), (0.999, False)):
@@ -75,6 +76,24 @@ def test_a_difference_of_shares_counts_from_258_standard_errors_on(shift: float)
         groups = Clusters.none(300.0, 140.0)
         groups = groups._replace(inflation_x=3.0 * factor, inflation_y=1.5 * factor)
         assert (crossing(replace(pair, clusters=groups)) is not None) == found
+
+
+@pytest.mark.parametrize(("n", "m"), [(60, 240), (240, 60)])
+def test_as_one_sample_gets_wider_a_crossing_begins_at_258_standard_errors(n: int, m: int) -> None:
+    x, y = (norm.ppf((np.arange(size) + 0.5) / size) for size in (n, m))
+    found, expected = [], []
+    for factor in np.linspace(1.0, 3.0, 41):
+        found.append(crossing(_pair(factor * x, y)) is not None)
+        expected.append(min(_scores(factor * x, y)) >= CLEAR)
+    assert found == expected
+    assert {True, False} == set(found)
+
+
+def test_quartiles_that_are_equal_at_one_end_do_not_cross() -> None:
+    x, y = np.repeat([-1.0, 1.0], [400, 600]), np.repeat([0.0, 1.0], [600, 400])
+    assert min(_scores(x, y)) > CLEAR
+    assert crossing(_pair(x, y)) is None
+    assert crossing(_pair(-x, -y)) is None
 
 
 def test_quantiles_and_shares_of_weighted_points() -> None:
@@ -92,7 +111,7 @@ def test_quantiles_and_shares_of_weighted_points() -> None:
 def _hills(left: float, valley: float, right: float, center: float = 5.0) -> Pair:
     """So many values one window left of the centre, at it, and one right of it; spread 4."""
     x = _weighted([center - 1.0, center, center + 1.0], [left, valley, right])
-    return Pair(x, _weighted([center], [1e-9]), Witness(), 0.0, False)
+    return Pair(x, _weighted([center + 1e3], [1.0]), Witness(), 0.0, False)
 
 
 @pytest.mark.parametrize(
