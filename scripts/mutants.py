@@ -53,7 +53,7 @@ TESTS = {
     "riemann": "riemann",
     "witness": "witness",
     "table": "exact riemann core",
-    "compare": "compare margins",
+    "compare": "front_door margins compare",
     "comparison": "compare margins",
     "gate": "gate",
 }
