@@ -5,7 +5,7 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit bench bench-scale study clean
+.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,11 @@ test-browser: $(BROWSER_READY)  ## the report in a real browser (installs Chromi
 
 test-nojit: $(READY)  ## the suite once more as plain Python, without its slow cases
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow"
+
+FAULTS ?= 15
+mutants: $(READY)  ## small faults in the core, FAULTS=15 a module: which do the tests notice?
+	@$(BIN)/python -c 'import cosmic_ray' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
+	$(BIN)/python scripts/mutants.py --count $(FAULTS) --jobs $$(nproc)
 
 bench: $(READY)  ## speed and memory, as ratios to named peers
 	$(BIN)/python benchmarks/bench.py

@@ -225,9 +225,10 @@ class Bootstrap:
         levels = np.array([share, 1.0 - share])
         if self._kind == "BCa":
             levels = self._corrected(levels, draws, estimate)
-        ends = np.quantile(draws, levels)
+        ends = _quantiles(draws, levels)
         if self._kind == "basic":
-            ends = 2.0 * estimate - ends[::-1]
+            with np.errstate(invalid="ignore"):  # an infinite estimate has no mirror
+                ends = 2.0 * estimate - ends[::-1]
         low = -math.inf if alternative == "less" else float(ends[0])
         high = math.inf if alternative == "greater" else float(ends[1])
         return low, high
@@ -251,6 +252,17 @@ class Bootstrap:
             squares += float(side.counts @ influence**2)
             cubes += float(side.counts @ influence**3)
         return cubes / (6.0 * squares**1.5) if squares > 0.0 else 0.0
+
+
+def _quantiles(draws: Array, levels: Array) -> Array:
+    """As ``np.quantile`` of sorted draws, of which some may be infinite."""
+    at = levels * (draws.size - 1)
+    below = np.floor(at).astype(np.int64)
+    part = at - below
+    left, right = draws[below], draws[np.minimum(below + 1, draws.size - 1)]
+    with np.errstate(invalid="ignore"):
+        between = (1.0 - part) * left + part * right
+    return np.where((left == right) | (part == 0.0), left, between)
 
 
 def _bootstrap_part(pair: Pair, center: float, seed: int, resamples: int) -> Array:

@@ -1,0 +1,242 @@
+"""Put small faults into the core, one at a time, and see which ones the tests notice.
+
+Cosmic Ray makes the faults: ``<`` for ``<=``, ``+`` for ``-``, 3 for 2, ``not`` before a condition.
+A full run would take days, so a seeded sample is drawn: a few places of every module, and one fault
+at each. Every fault is tried in a copy of the project with the tests of its module. Modules with
+compiled loops run as plain Python (NUMBA_DISABLE_JIT=1): a cache would hide their faults.
+
+Usage: ``make mutants``, or see ``scripts/mutants.py --help``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from cosmic_ray.commands import init
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.work_db import WorkDB, use_db
+from cosmic_ray.work_item import MutationSpec, TestOutcome
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "mutants"
+
+TESTS = {
+    "sides": "core",
+    "tails": "core",
+    "inference": "core",
+    "scale": "choice_of_width",
+    "direct": "core choice_of_width",
+    "groups": "repeated two_sample",
+    "limits": "core two_sample",
+    "resampling": "resampling",
+    "result": "core margins two_sample",
+    "margins": "margins inference",
+    "planning": "plans planning",
+    "two_sample": "core two_sample margins resampling",
+    "shapes": "shapes compare",
+    "summary": "summary logarithms",
+    "grid": "summary choice_of_width",
+    "exact": "exact",
+    "riemann": "riemann",
+    "witness": "witness",
+    "table": "exact riemann core",
+    "compare": "front_door margins compare",
+    "comparison": "compare margins",
+    "gate": "gate",
+}
+"""For every module, the test files that belong to it, the quickest to notice a fault first."""
+
+FROZEN = {"grid"}
+"""Modules without loops of their own whose constants are part of compiled code."""
+
+SENSELESS = re.compile(
+    r"RemoveDecorator"  # most decorators compile, and nothing is compiled here
+    r"|_(BitAnd|BitOr|BitXor|LShift|RShift|Invert)$"  # a float has no bits: always noticed
+    r"|_(Is|IsNot|In|NotIn)$"  # always true or false, or an error
+)
+"""Kinds of faults that say nothing about tests."""
+
+
+def main() -> None:
+    """Draw faults, or take those that survived, try them and write the report."""
+    how = _arguments()
+    modules = how.modules or list(TESTS)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    kept = _read_faults()
+    started = time.monotonic()
+    with ProcessPoolExecutor(how.jobs, initializer=_copy_project) as pool:
+        runs = []
+        for module in modules:
+            again = None
+            if how.again:
+                again = [f for f in kept.get(module, []) if not f["noticed"]]
+                if not again:
+                    continue
+            runs.append(pool.submit(_try_module, module, how.count, how.seed, again))
+        for run in as_completed(runs):
+            module, faults = run.result()
+            kept[module] = _updated(kept.get(module, []), faults) if how.again else faults
+            _write(kept)
+            print(_line(module, kept[module]), f"{time.monotonic() - started:.0f} s", flush=True)
+    for tree in BUILD.glob("tree-*"):
+        shutil.rmtree(tree)
+    print(_line("all", [fault for faults in kept.values() for fault in faults]))
+    print(f"survivors: {BUILD / 'survivors.md'}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", metavar="module", help=", ".join(TESTS))
+    parser.add_argument("--count", type=int, default=15, help="faults for each module (15)")
+    parser.add_argument("--seed", type=int, default=1, help="another seed draws other faults (1)")
+    parser.add_argument("--jobs", type=int, default=1, help="modules tried at the same time (1)")
+    parser.add_argument(
+        "--again", action="store_true", help="try only the faults that survived the last run"
+    )
+    how = parser.parse_args()
+    unknown = [module for module in how.modules if module not in TESTS]
+    if unknown:
+        parser.error(f"no tests are known for {', '.join(unknown)}: add them to TESTS")
+    return how
+
+
+def _try_module(
+    module: str, count: int, seed: int, again: list[dict[str, Any]] | None
+) -> tuple[str, list[dict[str, Any]]]:
+    """Try a sample of faults of one module, or some faults once more."""
+    path = Path("src/dkmd") / f"{module}.py"
+    plain = module in FROZEN or "@compiled" in path.read_text()
+    os.environ["NUMBA_DISABLE_JIT"] = "1" if plain else "0"
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command += ["-m", "not slow"] if plain else []
+    command += [f"tests/test_{name}.py" for name in TESTS[module].split()]
+    started = time.monotonic()
+    fine = subprocess.run(command, check=False, capture_output=True, text=True)
+    if fine.returncode:
+        raise SystemExit(f"the tests of {module} fail without any fault:\n{fine.stdout[-2000:]}")
+    # a fault that makes a loop endless is noticed by the clock
+    limit = 15.0 + 4.0 * (time.monotonic() - started)
+    chosen = _sample(path, count, f"{seed} {module}") if again is None else list(map(_spec, again))
+    faults = []
+    for spec in chosen:
+        result = mutate_and_test([spec], " ".join(_quoted(command)), limit)
+        faults.append(
+            {
+                "module": module,
+                "operator": spec.operator_name,
+                "occurrence": spec.occurrence,
+                "start": list(spec.start_pos),
+                "end": list(spec.end_pos),
+                "noticed": result.test_outcome != TestOutcome.SURVIVED,
+                "change": _change(result.diff or ""),
+            }
+        )
+    return module, faults
+
+
+def _quoted(command: list[str]) -> Iterator[str]:
+    return (f"'{word}'" for word in command)
+
+
+def _copy_project() -> None:
+    """Work in a copy of what tests need, where faults do no harm."""
+    tree = BUILD / f"tree-{os.getpid()}"
+    for name in ("src", "tests", "examples"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tree)
+    os.chdir(tree)
+    os.environ["PYTHONPATH"] = str(tree / "src")
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # else a fault of the same size is not noticed
+
+
+def _sample(path: Path, count: int, seed: str) -> list[MutationSpec]:
+    """One fault at each of so many places of a module; the same ones for the same seed."""
+    with use_db("faults.sqlite", WorkDB.Mode.create) as database:
+        init([path], database, {})
+        specs = [spec for item in database.work_items for spec in item.mutations]
+    quiet = list(_without_effect(path.read_text()))
+    places: dict[tuple[int, int], list[MutationSpec]] = {}
+    for spec in specs:
+        at = tuple(spec.start_pos)
+        seen = not any(low <= at < high for low, high in quiet)
+        if seen and not SENSELESS.search(spec.operator_name):
+            places.setdefault(at, []).append(spec)
+    rng = random.Random(seed)
+    chosen = rng.sample(sorted(places), min(count, len(places)))
+    return [
+        rng.choice(sorted(places[at], key=lambda s: (s.operator_name, s.occurrence)))
+        for at in sorted(chosen)
+    ]
+
+
+def _without_effect(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where type hints, sizes of caches and ``strict=`` of zip begin and end: no answer shows."""
+    for node in ast.walk(ast.parse(source)):
+        found = [getattr(node, name, None) for name in ("annotation", "returns")]
+        if isinstance(node, ast.keyword) and node.arg in ("strict", "maxsize"):
+            found.append(node.value)
+        for part in found:
+            if isinstance(part, ast.expr) and part.end_lineno and part.end_col_offset:
+                yield (part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)
+
+
+def _spec(fault: dict[str, Any]) -> MutationSpec:
+    return MutationSpec(
+        f"src/dkmd/{fault['module']}.py",
+        fault["operator"],
+        fault["occurrence"],
+        tuple(fault["start"]),
+        tuple(fault["end"]),
+    )
+
+
+def _change(diff: str) -> str:
+    """The lines that a fault changes."""
+    return "\n".join(line for line in diff.splitlines() if re.match(r"[+-](?!\+\+|--)|@@", line))
+
+
+def _updated(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    tried = {(f["operator"], f["occurrence"]): f for f in new}
+    return [tried.get((f["operator"], f["occurrence"]), f) for f in old]
+
+
+def _read_faults() -> dict[str, list[dict[str, Any]]]:
+    kept = BUILD / "faults.json"
+    found: dict[str, list[dict[str, Any]]] = json.loads(kept.read_text()) if kept.exists() else {}
+    return found
+
+
+def _write(kept: dict[str, list[dict[str, Any]]]) -> None:
+    """All faults for ``--again``, and the survivors for people."""
+    (BUILD / "faults.json").write_text(json.dumps(kept, indent=1))
+    lines = ["# Faults that no test noticed", ""]
+    for module, faults in kept.items():
+        lines += ["## " + _line(module, faults), ""]
+        for fault in faults:
+            if not fault["noticed"]:
+                where = f"line {fault['start'][0]}, {fault['operator'].removeprefix('core/')}"
+                lines += [where, "```diff", fault["change"], "```", ""]
+    (BUILD / "survivors.md").write_text("\n".join(lines))
+
+
+def _line(name: str, faults: list[dict[str, Any]]) -> str:
+    noticed = sum(fault["noticed"] for fault in faults)
+    return f"{name}: {noticed} of {len(faults)} noticed ({noticed / max(1, len(faults)):.0%})"
+
+
+if __name__ == "__main__":
+    main()
