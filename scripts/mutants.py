@@ -54,7 +54,7 @@ TESTS = {
     "witness": "witness",
     "table": "exact riemann core",
     "compare": "front_door margins compare",
-    "comparison": "compare margins",
+    "comparison": "headlines margins compare",
     "gate": "gate",
 }
 """For every module, the test files that belong to it, the quickest to notice a fault first."""
