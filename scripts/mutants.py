@@ -55,7 +55,7 @@ TESTS = {
     "table": "exact riemann core",
     "compare": "front_door margins compare",
     "comparison": "headlines margins compare",
-    "gate": "gate",
+    "gate": "gate_tables gate",
 }
 """For every module, the test files that belong to it, the quickest to notice a fault first."""
 
