@@ -54,8 +54,8 @@ TESTS = {
     "witness": "witness",
     "table": "exact riemann core",
     "compare": "front_door margins compare",
-    "comparison": "compare margins",
-    "gate": "gate",
+    "comparison": "headlines margins compare",
+    "gate": "gate_tables gate",
 }
 """For every module, the test files that belong to it, the quickest to notice a fault first."""
 

@@ -493,9 +493,11 @@ def test_options_hold_for_every_row() -> None:
     """Few values or many: a row by the Riemann estimator is not one by the exact one."""
     rng = np.random.default_rng(20)
     x, y = rng.normal(0.5, 1.0, (2, 12)), rng.normal(0.0, 1.0, (2, 7))
-    for how in ({"estimator": "riemann"}, {"witness": Witness(2.0, 1.0)}, {"scale": 0.4}):
-        together = dkmd_2samp(x, y, axis=1, **how)  # type: ignore[arg-type]
-        alone = [dkmd_2samp(*row, **how) for row in zip(x, y, strict=True)]  # type: ignore[arg-type]
+    options: list[dict[str, Any]]
+    options = [{"estimator": "riemann"}, {"witness": Witness(2.0, 1.0)}, {"scale": 0.4}]
+    for how in options:
+        together = dkmd_2samp(x, y, axis=1, **how)
+        alone = [dkmd_2samp(*row, **how) for row in zip(x, y, strict=True)]
         assert together.statistic.tolist() == pytest.approx([a.statistic for a in alone])
         assert together.pvalue.tolist() == pytest.approx([a.pvalue for a in alone])
 

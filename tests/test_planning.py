@@ -9,6 +9,8 @@ import pytest
 
 from dkmd import Grid, Summary, detectable_shift, power, sample_size
 
+pytestmark = pytest.mark.slow  # small samples are simulated
+
 PILOT = np.random.default_rng(27).normal(50, 4, 2000)
 
 

@@ -15,6 +15,8 @@ RNG = np.random.default_rng(27)
 NORMAL = RNG.normal(50.0, 4.0, 3000)
 LEANING = RNG.exponential(2.0, 1500)
 
+pytestmark = pytest.mark.slow  # small samples are simulated
+
 
 def _z_power(effect: float, alpha: float) -> float:
     """Of a two-sided z-test: both tails."""
@@ -97,6 +99,7 @@ def test_m_is_n_unless_it_is_given() -> None:
 def test_a_large_shift_needs_few_values_and_never_fewer_than_two() -> None:
     assert sample_size(NORMAL, 400.0) in range(2, 8)
     assert sample_size(NORMAL, 400.0, ratio=0.1) >= 20
+    assert sample_size(NORMAL, 400.0, ratio=90.0) == 2
     with pytest.raises(ValueError, match="no size reaches that power"):
         sample_size(NORMAL, 1e-12)
 
