@@ -64,7 +64,7 @@ bench: $(READY)  ## speed and memory, as ratios to named peers
 bench-scale: $(READY)  ## the largest sizes and the engines (half an hour, 10 GB of disk)
 	$(BIN)/python benchmarks/scale.py
 
-study: $(READY)  ## the calibration study: size, power and coverage against peers (half an hour)
+study: $(READY)  ## the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
 
 clean:  ## remove .venv and every cache

@@ -457,4 +457,4 @@ def test_a_missing_package_is_told_with_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "x.arrow").write_bytes(b"ARROW1")
     with patch.dict(sys.modules, {"pyarrow": None}):
         message = here("compare", "x.arrow", "x.arrow", cwd=tmp_path, code=2).stderr
-    assert message == "dkmd: Arrow files need pyarrow: pip install 'dkmd[arrow]'\n"
+    assert message == "dkmd: Arrow files need pyarrow: pip install pyarrow\n"

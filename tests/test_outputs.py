@@ -245,7 +245,7 @@ def test_an_error_that_nobody_foresaw_is_no_verdict(
 @pytest.mark.parametrize(
     ("error", "shown"),
     [
-        (ImportError("Arrow files need pyarrow: pip install 'dkmd[arrow]'"), "need pyarrow"),
+        (ImportError("Arrow files need pyarrow: pip install pyarrow"), "need pyarrow"),
         (MemoryError(), "dkmd: MemoryError\n"),
         (OSError(5, "Input/output error", "disk"), "dkmd: disk: Input/output error\n"),
         (ValueError("a reason\nof two lines"), "dkmd: a reason of two lines\n"),

@@ -661,7 +661,7 @@ class ArrowFile(BatchFile):
         try:
             import pyarrow as pa
         except ImportError:
-            raise ImportError("Arrow files need pyarrow: pip install 'dkmd[arrow]'") from None
+            raise ImportError("Arrow files need pyarrow: pip install pyarrow") from None
         try:
             with pa.memory_map(self.path) as file:
                 try:
