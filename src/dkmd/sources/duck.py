@@ -705,7 +705,7 @@ def _parquet_names(path: str) -> list[str]:
 def _arrow_durations(path: str) -> dict[str, float]:
     """Ticks per second of Arrow's durations, which Parquet keeps as whole numbers.
 
-    Only the schema that Arrow hides in the file tells: an install that lost pyarrow takes them for whole numbers.
+    Only the schema that Arrow hides in the file tells: without pyarrow they stay whole numbers.
     """
     metadata = f"parquet_kv_metadata({_path(path)})"
     if not _fetch(f"SELECT count(*) FROM {metadata} WHERE key = 'ARROW:schema'", "fetchone")[0]:
