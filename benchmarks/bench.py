@@ -21,7 +21,7 @@ from statsmodels.stats.weightstats import ztest
 from timing import best_seconds, extra_mebibytes, machine
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp, exact, riemann, riemann_witness
-from dkmd.peers import mmd2
+from dkmd.statistic.peers import mmd2
 
 OUTPUT = Path(__file__).with_name("bench.json")
 PSI = Witness()

@@ -29,8 +29,8 @@ from scipy import stats
 
 import dkmd
 from dkmd import dkmd_2samp, sample_size
-from dkmd.direct import compare_rows
-from dkmd.two_sample import row_tails
+from dkmd.inference.direct import compare_rows
+from dkmd.inference.two_sample import row_tails
 
 ROOT = Path(__file__).parent.parent
 SEED = 2027

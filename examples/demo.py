@@ -12,10 +12,10 @@ import numpy as np
 
 import dkmd
 from dkmd import peers
-from dkmd.comparison import Comparison, Comparisons
-from dkmd.gate import gate, load_benchmarks
-from dkmd.peers import direction_in_words
-from dkmd.wording import text_table
+from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.answers.gate import gate, load_benchmarks
+from dkmd.base.wording import text_table
+from dkmd.statistic.peers import direction_in_words
 
 DATA = Path(__file__).parent / "data"
 BENCH = Path(__file__).parent / "bench"

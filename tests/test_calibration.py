@@ -16,9 +16,9 @@ from distributions import FAMILIES, Array
 from scipy import stats
 
 from dkmd import compare, dkmd_2samp, drift, equivalence, population, power, sample_size
-from dkmd.direct import compare_rows
-from dkmd.two_sample import row_tails
-from dkmd.witness import Witness
+from dkmd.inference.direct import compare_rows
+from dkmd.inference.two_sample import row_tails
+from dkmd.statistic.witness import Witness
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ import pytest
 from naive import excess, m_center, quantile
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
-from dkmd.direct import small_sides
-from dkmd.scale import (
+from dkmd.inference.direct import small_sides
+from dkmd.inference.scale import (
     Shape,
     _weighed_sums,
     fitted_scale,
@@ -24,7 +24,7 @@ from dkmd.scale import (
     scale_of,
     smallest_multiple,
 )
-from dkmd.sides import Form, Side
+from dkmd.inference.sides import Form, Side
 
 Array = npt.NDArray[np.float64]
 TENTH = 1.2815515655446004  # a tenth of a normal law lies above

@@ -31,7 +31,9 @@ from dkmd import compare
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
 DATA = ROOT / "examples" / "data"
-SCHEMA = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
+SCHEMA = json.loads(
+    (Path(dkmd.__file__).parent / "answers" / "schema" / "answers.json").read_text()
+)
 BEFORE, AFTER = str(DATA / "latency_before.csv"), str(DATA / "latency_after.csv")
 
 

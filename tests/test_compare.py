@@ -25,13 +25,15 @@ from hypothesis import strategies as st
 
 import dkmd
 from dkmd import Comparison, Comparisons, Grid, Summary, compare, dkmd_2samp, drift
-from dkmd.sources.columns import as_numbers
+from dkmd.sources.memory.columns import as_numbers
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
-SCHEMA = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
+SCHEMA = json.loads(
+    (Path(dkmd.__file__).parent / "answers" / "schema" / "answers.json").read_text()
+)
 
 
 def _latency(seed: int = 7, size: int = 400) -> tuple[Array, Array]:

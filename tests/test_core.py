@@ -19,10 +19,16 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
-from dkmd.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of, small_sides
-from dkmd.inference import Pair, Studentized, beyond_allowance, satterthwaite, statistic_interval
-from dkmd.sides import NOTHING, Form, Side, m_center, means_of, side_sums
-from dkmd.tails import (
+from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of, small_sides
+from dkmd.inference.pair import (
+    Pair,
+    Studentized,
+    beyond_allowance,
+    satterthwaite,
+    statistic_interval,
+)
+from dkmd.inference.sides import NOTHING, Form, Side, m_center, means_of, side_sums
+from dkmd.inference.tails import (
     Tails,
     critical,
     guarded,

@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 from dkmd import Comparison, compare, drift
-from dkmd.sources import blocks, samples
+from dkmd.sources import samples
+from dkmd.sources.memory import dask_blocks as blocks
 
 Array = npt.NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from conftest import vectors
 
 import dkmd
 from dkmd import Witness, exact
-from dkmd.compiled import WORTH_THREADS
-from dkmd.sources.arrays import PIECE
+from dkmd.base.arrays import PIECE
+from dkmd.base.compiled import WORTH_THREADS
 
 SAMPLES = vectors("samples.json")
 

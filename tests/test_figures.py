@@ -13,9 +13,9 @@ import pytest
 
 import dkmd
 from dkmd import Grid, Summary, embedding_difference
-from dkmd.figures import colours, drawings
-from dkmd.figures.curves import Curves, Shape, curves_of
-from dkmd.figures.svg import Axis, clean, escape, path, tick_words, ticks
+from dkmd.render.figures import colours, drawings
+from dkmd.render.figures.curves import Curves, Shape, curves_of
+from dkmd.render.figures.svg import Axis, clean, escape, path, tick_words, ticks
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]

@@ -21,10 +21,11 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare, drift
-from dkmd.sources import duck, files
-from dkmd.sources.columns import as_numbers
-from dkmd.sources.duck import limit_memory
-from dkmd.sources.files import open_files
+from dkmd.sources.files import duck
+from dkmd.sources.files import paths as files
+from dkmd.sources.files.duck import limit_memory
+from dkmd.sources.files.paths import open_files
+from dkmd.sources.memory.columns import as_numbers
 from dkmd.sources.samples import Held
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dkmd.gate import FAILED, INCONCLUSIVE, PASSED, _holm, gate
-from dkmd.sources.benchmarks import (
+from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, _holm, gate
+from dkmd.inference.two_sample import row_tails
+from dkmd.sources.files.benchmarks import (
     BenchmarkFile,
     BenchmarkFileError,
     Benchmarks,
@@ -23,7 +24,6 @@ from dkmd.sources.benchmarks import (
     looks_like_benchmarks,
     read_benchmarks,
 )
-from dkmd.two_sample import row_tails
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
@@ -139,7 +139,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_is_read_right_or_refused(document: Any) -> None:
-    from dkmd.sources.benchmarks import _parsed
+    from dkmd.sources.files.benchmarks import _parsed
 
     try:
         found = _parsed(json.dumps(document))

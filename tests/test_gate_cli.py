@@ -18,8 +18,8 @@ import pytest
 from shell import here
 
 import dkmd
-from dkmd.gate import Gate, GateRow, load_benchmarks
-from dkmd.sources.duck import DuckFile
+from dkmd.answers.gate import Gate, GateRow, load_benchmarks
+from dkmd.sources.files.duck import DuckFile
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dkmd.gate import Gate, gate, load_benchmarks
+from dkmd.answers.gate import Gate, gate, load_benchmarks
 
 RNG = np.random.default_rng(61)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dkmd import Grid, Summary
-from dkmd.logarithms import log_grid, log_summaries, logs_below, logs_near_zero, near_edge
-from dkmd.sources.bins import hides_sign, near_zero_of, summary_of
+from dkmd.binned.logarithms import log_grid, log_summaries, logs_below, logs_near_zero, near_edge
+from dkmd.sources.engines.aggregate import hides_sign, near_zero_of, summary_of
 
 
 def again_of(values: np.ndarray, asked: list[float]):  # type: ignore[no-untyped-def]

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from dkmd import compare, dkmd_2samp, drift, equivalence, verdict
-from dkmd.margins import beyond_margin, opposed, parse_margin, region_of
-from dkmd.result import ExactOutcome
+from dkmd.inference.margins import beyond_margin, opposed, parse_margin, region_of
+from dkmd.inference.result import ExactOutcome
 
 RNG = np.random.default_rng(31)
 Y = RNG.lognormal(3.0, 0.3, 90)

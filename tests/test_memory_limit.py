@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from dkmd import compare
-from dkmd.sources import duck
-from dkmd.sources.duck import DuckFile, limit_memory
+from dkmd.sources.files import duck
+from dkmd.sources.files.duck import DuckFile, limit_memory
 
 ROWS, PER_GROUP = 800_000, 20_000
 

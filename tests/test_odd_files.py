@@ -29,10 +29,12 @@ from pyarrow import parquet as pq
 from shell import here
 
 from dkmd import compare, drift
-from dkmd.gate import load_benchmarks
-from dkmd.sources import benchmarks, by_hand, characters, duck, files
-from dkmd.sources.columns import as_labels, as_numbers, kind_of
-from dkmd.sources.files import open_files
+from dkmd.answers.gate import load_benchmarks
+from dkmd.sources.engines import by_hand
+from dkmd.sources.files import benchmarks, characters, duck
+from dkmd.sources.files import paths as files
+from dkmd.sources.files.paths import open_files
+from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
 from dkmd.sources.samples import Held
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
@@ -699,7 +701,7 @@ def test_a_pipe_that_ends_is_read(tmp_path: Path) -> None:
 def test_gates_and_results_of_queries_are_not_read_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dkmd.gate.LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr("dkmd.answers.gate.LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(by_hand, "LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(benchmarks, "LARGEST_FILE", 1 << 20)
     with pytest.raises(ValueError, match=r"/dev/zero is too large for a benchmark file: .*1 MiB"):

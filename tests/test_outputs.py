@@ -18,8 +18,8 @@ import pytest
 from shell import COMMAND, ROOT, here, through
 
 import dkmd
-import dkmd.gate
-import dkmd.planning
+import dkmd.answers.gate
+import dkmd.inference.planning
 from dkmd import Summary
 from dkmd.cli.options import require_outputs
 
@@ -226,7 +226,7 @@ class PanicError(BaseException):
         (FAILS, "dkmd.gate", "gate"),
         (DRIFT, "dkmd.compare", "compare_samples"),
         (COMPARE, "dkmd.compare", "compare_samples"),
-        (("plan", BEFORE, "-n", "50"), "dkmd.planning", "detectable_shift"),
+        (("plan", BEFORE, "-n", "50"), "dkmd.inference.planning", "detectable_shift"),
     ],
 )
 def test_an_error_that_nobody_foresaw_is_no_verdict(
@@ -254,7 +254,7 @@ def test_an_error_that_nobody_foresaw_is_no_verdict(
 def test_an_error_that_was_foreseen_tells_what_to_do(
     error: Exception, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dkmd.gate, "gate", _fail_with(error))
+    monkeypatch.setattr(dkmd.answers.gate, "gate", _fail_with(error))
     message = here(*FAILS, code=2).stderr
     assert shown in message
     assert "unexpected" not in message

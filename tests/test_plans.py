@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dkmd import Grid, Summary, detectable_shift, dkmd_2samp, planning, power, sample_size
+from dkmd import Grid, Summary, detectable_shift, dkmd_2samp, power, sample_size
+from dkmd.inference import planning
 
 RNG = np.random.default_rng(27)
 NORMAL = RNG.normal(50.0, 4.0, 3000)

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dkmd import dkmd_2samp
-from dkmd.groups import Clusters, GroupSums, check_groups, group_codes, note_on_few
+from dkmd.inference.groups import Clusters, GroupSums, check_groups, group_codes, note_on_few
 
 PSI_X = np.array([0.3, 1.2, -0.5, 0.9, 1.4, 1.3, -0.2, 0.8, 0.1])
 CODES_X = np.array([0, 0, 1, 2, 2, 2, 2, 3, 3])

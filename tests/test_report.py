@@ -22,13 +22,13 @@ from shell import ROOT, run
 
 import dkmd
 from dkmd import Comparison, Comparisons, Drift, Grid, Summary, compare, drift
-from dkmd.calls import Call
-from dkmd.gate import Gate, gate, load_benchmarks
-from dkmd.opinions import DOWN, NONE, UP, Opinion, Opinions
-from dkmd.report.page import page
-from dkmd.report.reasons import reasons
-from dkmd.report.rows import contents_of
-from dkmd.sources.benchmarks import Measurements
+from dkmd.answers.gate import Gate, gate, load_benchmarks
+from dkmd.base.calls import Call
+from dkmd.inference.opinions import DOWN, NONE, UP, Opinion, Opinions
+from dkmd.render.report.page import page
+from dkmd.render.report.reasons import reasons
+from dkmd.render.report.rows import contents_of
+from dkmd.sources.files.benchmarks import Measurements
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 

@@ -12,7 +12,7 @@ from naive import m_center
 from scipy import stats
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
-from dkmd.resampling import (
+from dkmd.inference.resampling import (
     CELLS,
     LARGEST_POOL,
     _cells,

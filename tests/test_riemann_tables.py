@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from dkmd import RiemannBlock, Witness, riemann
-from dkmd.sources import ranges
+from dkmd.sources.engines import riemann as ranges
 
 pytestmark = pytest.mark.slow
 

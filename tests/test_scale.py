@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pytest
 
 from dkmd import Grid, Summary, compare, dkmd_2samp
-from dkmd.facts import neighbour_correlation
-from dkmd.logarithms import log_grid, log_summaries
+from dkmd.answers.facts import neighbour_correlation
+from dkmd.binned.logarithms import log_grid, log_summaries
 from dkmd.sources import samples
 from dkmd.sources.samples import Held
-from dkmd.witness import Witness
+from dkmd.statistic.witness import Witness
 
 Array = npt.NDArray[np.float64]
 

@@ -10,11 +10,19 @@ import pytest
 from scipy.stats import norm
 
 from dkmd import dkmd_2samp
-from dkmd.groups import Clusters
-from dkmd.inference import Pair
-from dkmd.shapes import CLEAR, REACH, STEEP, _quantile, _share_below, crossing, in_a_valley
-from dkmd.sides import Side
-from dkmd.witness import Witness
+from dkmd.inference.groups import Clusters
+from dkmd.inference.pair import Pair
+from dkmd.inference.shapes import (
+    CLEAR,
+    REACH,
+    STEEP,
+    _quantile,
+    _share_below,
+    crossing,
+    in_a_valley,
+)
+from dkmd.inference.sides import Side
+from dkmd.statistic.witness import Witness
 
 
 def _pair(x: np.ndarray, y: np.ndarray) -> Pair:

@@ -14,10 +14,14 @@ import pytest
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare
-from dkmd.report.rows import contents_of
-from dkmd.sources import characters, files
-from dkmd.sources.bins import FARTHEST_BIN, hides_sign, summary_of
-from dkmd.sources.columns import (
+from dkmd.base.messages import gist, without_password
+from dkmd.render.report.rows import contents_of
+from dkmd.sources.engines.aggregate import FARTHEST_BIN, hides_sign, summary_of
+from dkmd.sources.files import characters
+from dkmd.sources.files import paths as files
+from dkmd.sources.files.duck import DuckFile, connection, limit_memory, relation
+from dkmd.sources.files.spelling import Spelling
+from dkmd.sources.memory.columns import (
     DURATION,
     NOTHING,
     NUMBER,
@@ -31,11 +35,8 @@ from dkmd.sources.columns import (
     parse_number,
     the_numeric_column,
 )
-from dkmd.sources.duck import DuckFile, connection, limit_memory, relation
-from dkmd.sources.messages import gist, without_password
 from dkmd.sources.pairs import FAR_OFF, _weighted, better_grid, common_grid, summaries_of_pair
 from dkmd.sources.samples import Held, Stored, Streamed, sample_of, unit_of
-from dkmd.sources.spelling import Spelling
 
 
 def _rows(values: list[float], grid: Grid) -> dict[str, Any]:
@@ -457,7 +458,7 @@ def test_the_sample_of_a_large_file_is_the_same_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "LARGE", 10)
-    monkeypatch.setattr("dkmd.sources.engines.FIT_ROWS", 100)
+    monkeypatch.setattr("dkmd.sources.engines.tables.FIT_ROWS", 100)
     path = tmp_path / "x.csv"
     pd.DataFrame({"x": np.random.default_rng(0).normal(size=5_000)}).to_csv(path, index=False)
     first, second = (files.open_files(str(path)).read("x") for _ in range(2))

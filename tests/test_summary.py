@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dkmd import Grid, Summary, SummaryFileError, Witness
-from dkmd.grid import SIDE
-from dkmd.sides import Side, side_sums
-from dkmd.sources.connections import open_engine_table
+from dkmd.binned.grid import SIDE
+from dkmd.inference.sides import Side, side_sums
+from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.samples import Streamed
 
 VALUES = st.lists(st.floats(), max_size=40)

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from dkmd import DkmdResult, Grid, Summary, Witness, dkmd_2samp, riemann, verdict
-from dkmd.resampling import relabelled_sums
-from dkmd.riemann_test import DOMINATES
+from dkmd.inference.resampling import relabelled_sums
+from dkmd.inference.riemann_test import DOMINATES
 
 
 def _rng(seed: int = 19) -> np.random.Generator:

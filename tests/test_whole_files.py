@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from dkmd.whole_files import write_whole
+from dkmd.base.whole_files import write_whole
 
 
 def _names(folder: Path) -> list[str]:
@@ -150,7 +150,7 @@ def test_a_file_that_cannot_be_replaced_is_written_in_its_place(
 
 AS_SOMEBODY = """
 import os, sys
-from dkmd.whole_files import write_whole
+from dkmd.base.whole_files import write_whole
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

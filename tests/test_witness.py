@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dkmd import Witness
-from dkmd.table import jet_at
+from dkmd.statistic.table import jet_at
 
 witness_module = sys.modules[Witness.__module__]
 

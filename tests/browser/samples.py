@@ -12,8 +12,8 @@ import pandas as pd
 from playwright.sync_api import Page
 
 import dkmd
-from dkmd.gate import Gate, gate
-from dkmd.sources.benchmarks import Measurements
+from dkmd.answers.gate import Gate, gate
+from dkmd.sources.files.benchmarks import Measurements
 
 ATTACKS = (
     "<img src=x onerror=alert(1)>",

@@ -17,13 +17,13 @@ import sqlglot
 from shell import here
 
 from dkmd import Grid, compare
-from dkmd.calls import Call
+from dkmd.answers.compare import How, compare_bins
+from dkmd.answers.comparison import Comparison
+from dkmd.base.calls import Call
+from dkmd.base.messages import without_password
 from dkmd.cli.options import command_line
-from dkmd.compare import How, compare_bins
-from dkmd.comparison import Comparison
-from dkmd.sources.by_hand import DIALECTS, read_bins, statement
-from dkmd.sources.connections import shown
-from dkmd.sources.messages import without_password
+from dkmd.sources.engines.by_hand import DIALECTS, read_bins, statement
+from dkmd.sources.engines.connections import shown
 
 ODD = 'select "x"; --'
 FIXED = How(scale=5.0)

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from dkmd import Grid, Summary, compare, drift
-from dkmd.comparison import Comparison, Comparisons
-from dkmd.sources.connections import open_engine_table
+from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.samples import Streamed
 
 SCALE = 5.0
@@ -214,7 +214,7 @@ def test_a_grid_from_an_odd_sample_is_mended(
     table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sample shows one end of the data only: the answer is the same."""
-    from dkmd.sources import engines
+    from dkmd.sources.engines import tables as engines
 
     frame, remote = table
     whole = engines._preview
@@ -256,7 +256,7 @@ def test_few_queries_are_made(
     table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sample and an aggregate, for two levels as for many; one more for groups."""
-    from dkmd.sources import engines
+    from dkmd.sources.engines import tables as engines
 
     _, remote = table
     queries: list[str] = []
@@ -303,7 +303,7 @@ def test_percentages_of_values_near_0_come_from_the_same_bins(
     aggregates: int,
 ) -> None:
     """One aggregate; another, and a minimum, for values so near or far that no bin tells them."""
-    from dkmd.sources import engines
+    from dkmd.sources.engines import tables as engines
 
     frame = _near_zero(rng, kind)
     remote = engine.load(frame, "near_zero")
@@ -333,7 +333,7 @@ def test_one_value_without_a_logarithm_takes_the_percentage_away(
     engine: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, odd: float
 ) -> None:
     """Although the sample does not show it."""
-    from dkmd.sources import engines
+    from dkmd.sources.engines import tables as engines
 
     frame = _near_zero(rng, "exponential")
     frame.loc[7, "v"] = odd
@@ -360,7 +360,8 @@ def test_data_that_change_between_the_queries_are_noticed(
     table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Groups are looked at in a query of their own."""
-    from dkmd.sources import bins, engines
+    from dkmd.sources.engines import aggregate as bins
+    from dkmd.sources.engines import tables as engines
 
     _, remote = table
     inner = bins.group_moments
@@ -417,7 +418,7 @@ def test_two_words_for_one_level_are_not_two_levels(table: tuple[pd.DataFrame, A
 def test_a_level_that_is_not_there_costs_one_short_list(
     engine: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dkmd.sources import engines
+    from dkmd.sources.engines import tables as engines
 
     frame = pd.DataFrame({"v": rng.normal(size=3_000), "k": np.arange(3_000) % 500})
     remote = engine.load(frame, "many_levels")

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from dkmd import compare
-from dkmd.comparison import Comparison
-from dkmd.sources import engines
-from dkmd.sources.messages import EngineError
+from dkmd.answers.comparison import Comparison
+from dkmd.base.messages import EngineError
+from dkmd.sources.engines import tables as engines
 
 SIZE = 200_000
 OPTIONS: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 500.0}

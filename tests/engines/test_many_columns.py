@@ -11,9 +11,9 @@ import pytest
 from ibis.expr import operations
 
 from dkmd import drift
-from dkmd.compare import How, compare_samples
-from dkmd.sources import engines
-from dkmd.sources.connections import open_engine_table
+from dkmd.answers.compare import How, compare_samples
+from dkmd.sources.engines import tables as engines
+from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.pairs import common_grid
 from dkmd.sources.samples import Sample, Streamed
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dkmd import Witness, riemann
-from dkmd.sources import ranges
+from dkmd.sources.engines import riemann as ranges
 
 PSI = Witness(0.7, 1.3, center=0.2)
 ODD = 'select "x"; --'

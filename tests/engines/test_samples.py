@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dkmd import compare
-from dkmd.sources import engines
-from dkmd.sources.engines import FIT_ROWS, IbisEngine
+from dkmd.sources.engines import tables as engines
+from dkmd.sources.engines.tables import FIT_ROWS, IbisEngine
 
 ROWS = 8_000_000
 """So many that a small share of the pages holds enough of them."""

@@ -19,8 +19,8 @@ from packaging.requirements import Requirement
 from shell import ROOT, here
 
 from dkmd import compare
-from dkmd.sources.connections import connect
-from dkmd.sources.messages import gist, without_password
+from dkmd.base.messages import gist, without_password
+from dkmd.sources.engines.connections import connect
 
 
 @pytest.mark.parametrize(

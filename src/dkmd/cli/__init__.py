@@ -169,8 +169,8 @@ def _fault(error: BaseException) -> str:
 
 def fail(message: str, code: int) -> int:
     """Say in one line what is wrong, without passwords and without what steers a terminal."""
-    from dkmd.sources.messages import without_password
-    from dkmd.wording import visible
+    from dkmd.base.messages import without_password
+    from dkmd.base.wording import visible
 
     line = visible(without_password(" ".join(message.split())))
     print(f"dkmd: {line}", file=sys.stderr)

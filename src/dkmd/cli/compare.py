@@ -37,8 +37,8 @@ from dkmd.cli.show import (
 )
 
 if TYPE_CHECKING:
-    from dkmd.comparison import Comparison, Comparisons
-    from dkmd.opinions import Opinions
+    from dkmd.answers.comparison import Comparison, Comparisons
+    from dkmd.inference.opinions import Opinions
 
 
 @telling_too_little
@@ -98,9 +98,9 @@ def compare(
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
           --reference JFK --current EWR
     """
-    from dkmd.compare import How, compare_bins
-    from dkmd.compare import compare as run
-    from dkmd.comparison import Comparison, to_json
+    from dkmd.answers.compare import How, compare_bins
+    from dkmd.answers.compare import compare as run
+    from dkmd.answers.comparison import Comparison, to_json
 
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
     options: dict[str, Any] = {
@@ -139,7 +139,7 @@ def compare(
 
 def _opinions(answer: Comparison | Comparisons) -> Opinions:
     """What other statistics say of the one comparison."""
-    from dkmd.comparison import Comparison
+    from dkmd.answers.comparison import Comparison
 
     if not isinstance(answer, Comparison):
         raise ValueError("--peers goes with one comparison: say which level with --current")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dkmd.base.wording import visible
 from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import (
     Alpha,
@@ -33,7 +34,6 @@ from dkmd.cli.show import (
     show_json,
     telling_too_little,
 )
-from dkmd.wording import visible
 
 
 @telling_too_little
@@ -72,7 +72,7 @@ def drift(
       dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --margin 0.1sd --report drift.html
     """
-    from dkmd.compare import drift as run
+    from dkmd.answers.compare import drift as run
 
     require_outputs({"--report": report}, (reference, current), force)
     limit(memory)

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 
-from dkmd.wording import visible
+from dkmd.base.wording import visible
 
 HANDLER = "dkmd-plain"
 

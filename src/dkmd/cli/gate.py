@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from dkmd.base.wording import visible
 from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import Force, Json, Quiet, Report, margin_of, require_outputs
 from dkmd.cli.show import after_writing, report_of, show_answer, show_json, working
-from dkmd.wording import visible
 
 
 class Worse(StrEnum):
@@ -90,10 +90,10 @@ def gate(
       dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --by origin -c dep_delay --groups date --margin 0.5
     """
-    from dkmd.comparison import to_json
-    from dkmd.gate import gate as judge
-    from dkmd.gate import load_benchmarks
-    from dkmd.whole_files import write_whole
+    from dkmd.answers.comparison import to_json
+    from dkmd.answers.gate import gate as judge
+    from dkmd.answers.gate import load_benchmarks
+    from dkmd.base.whole_files import write_whole
 
     limit = margin_of(margin)
     assert limit is not None
@@ -122,7 +122,7 @@ def gate(
 
 def _exit_code(outcome: str, inconclusive: Inconclusive) -> int:
     """What CI sees; an inconclusive gate is what the user wants it to be."""
-    from dkmd.gate import FAILED, INCONCLUSIVE
+    from dkmd.answers.gate import FAILED, INCONCLUSIVE
 
     if outcome == INCONCLUSIVE:
         return {Inconclusive.PASS: 0, Inconclusive.FAIL: 1}.get(inconclusive, NO_ANSWER)

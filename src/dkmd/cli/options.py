@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dkmd.sources.messages import without_password
+from dkmd.base.messages import without_password
 
 Column = Annotated[
     str | None,
@@ -96,7 +96,7 @@ def sources(
         raise ValueError("give files, or --connect with --table, not both")
     if not tables:
         raise ValueError("--connect needs a --table")
-    from dkmd.sources.connections import tables_of
+    from dkmd.sources.engines.connections import tables_of
 
     return tables_of(connect, tables, where)
 
@@ -104,7 +104,7 @@ def sources(
 def limit(memory: str | None) -> None:
     """Keep to the memory that was asked for."""
     if memory is not None:
-        from dkmd.sources.duck import limit_memory
+        from dkmd.sources.files.duck import limit_memory
 
         limit_memory(memory)
 
@@ -162,7 +162,7 @@ def _reads(given: str, path: Path) -> bool:
     if not path.is_file() or given == STREAM:
         return False
     if os.path.isdir(given):
-        from dkmd.sources.files import KNOWN
+        from dkmd.sources.files.paths import KNOWN
 
         inside = path.resolve().is_relative_to(Path(given).resolve())
         return inside and bool(set(path.suffixes) & set(KNOWN))

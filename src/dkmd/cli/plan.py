@@ -10,7 +10,7 @@ from dkmd.cli.options import Alpha, Column, Json, Quiet
 from dkmd.cli.show import show_answer, show_json, working
 
 if TYPE_CHECKING:
-    from dkmd.summary import Summary
+    from dkmd.binned.summary import Summary
 
 
 def plan(
@@ -42,9 +42,9 @@ def plan(
       dkmd plan examples/data/latency_before.csv -n 500
       dkmd plan examples/data/latency_before.csv -n 500 --shift 3%
     """
-    from dkmd import planning
-    from dkmd.comparison import FORMAT_VERSION, to_json
-    from dkmd.loading import load, summarized
+    from dkmd.answers.comparison import FORMAT_VERSION, to_json
+    from dkmd.inference import planning
+    from dkmd.sources.loading import load, summarized
 
     if shift is None and n is None:
         raise ValueError("say which shift is to be shown (--shift), how many values (-n), or both")
@@ -83,7 +83,7 @@ def plan(
 
 def _shift(text: str, summary: Summary) -> float:
     """A shift in data units: as it is, in percent of the median or in robust scales."""
-    from dkmd.scale import median_and_spread
+    from dkmd.inference.scale import median_and_spread
 
     number, factor = text, 1.0
     if text.endswith("%"):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from dkmd.base.wording import visible
 from dkmd.cli.options import require_apart
 from dkmd.cli.show import progress
-from dkmd.wording import visible
 
 if TYPE_CHECKING:
     from dkmd.paper.report import Report

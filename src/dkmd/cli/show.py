@@ -15,10 +15,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.status import Status
 from rich.text import Text
 
+from dkmd.base.wording import text_table, visible
 from dkmd.cli import BAD_INPUT, NO_ANSWER, fail, told
 from dkmd.cli.encoding import json_for
 from dkmd.cli.options import command_line
-from dkmd.wording import text_table, visible
 
 STYLES = {
     "HIGHER": "dark_orange",
@@ -87,7 +87,7 @@ def telling_too_little(command: Callable[P, int]) -> Callable[P, int]:
 
     @wraps(command)
     def run(*words: P.args, **options: P.kwargs) -> int:
-        from dkmd.sources.columns import TooLittleError
+        from dkmd.sources.memory.columns import TooLittleError
 
         try:
             return command(*words, **options)

@@ -9,7 +9,7 @@ import typer
 from dkmd.cli.options import Column
 
 if TYPE_CHECKING:
-    from dkmd.grid import Grid
+    from dkmd.binned.grid import Grid
 
 
 def sql(
@@ -50,7 +50,7 @@ def sql(
       dkmd compare --from-bins examples/data/flights_bins.csv --column dep_delay \\
           --reference JFK --current EWR
     """
-    from dkmd.sources.by_hand import statement
+    from dkmd.sources.engines.by_hand import statement
 
     if column is None:
         raise ValueError("say which column to compare with --column")
@@ -60,7 +60,7 @@ def sql(
 
 def _grid(text: str | None) -> Grid | None:
     """A grid from "CENTER,UNIT"."""
-    from dkmd.grid import Grid
+    from dkmd.binned.grid import Grid
 
     if text is None:
         return None

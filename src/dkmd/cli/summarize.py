@@ -37,9 +37,9 @@ def summarize(
       dkmd summarize examples/data/latency_before.csv -o reference.dkmd
       dkmd compare reference.dkmd examples/data/latency_after.csv
     """
-    from dkmd.comparison import FORMAT_VERSION, to_json
-    from dkmd.loading import SUMMARY_SUFFIX, load, summarized
-    from dkmd.summary import Summary
+    from dkmd.answers.comparison import FORMAT_VERSION, to_json
+    from dkmd.binned.summary import Summary
+    from dkmd.sources.loading import SUMMARY_SUFFIX, load, summarized
 
     if out.suffix != SUMMARY_SUFFIX:
         raise ValueError(f"the name of a summary ends with {SUMMARY_SUFFIX}, got {out}")

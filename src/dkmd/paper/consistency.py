@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dkmd.exact import exact
 from dkmd.paper.checks import DEVIATIONS, Check
 from dkmd.paper.report import Column, Table
 from dkmd.paper.trials import SEED, Run, Spread, serial, simulate
-from dkmd.population import population
-from dkmd.riemann import riemann
-from dkmd.witness import Witness
+from dkmd.statistic.exact import exact
+from dkmd.statistic.population import population
+from dkmd.statistic.riemann import riemann
+from dkmd.statistic.witness import Witness
 
 SHIFT = 0.5
 WITNESSES = (Witness(sigma=1.0, tau=1.0), Witness(sigma=4.0, tau=1.0))

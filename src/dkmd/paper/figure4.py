@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dkmd.exact import exact
 from dkmd.paper.checks import Check, agrees_with_population
 from dkmd.paper.report import Column, Table
 from dkmd.paper.trials import SEED, Run, Spread, serial, simulate
-from dkmd.population import population
-from dkmd.riemann import riemann
-from dkmd.witness import Witness
+from dkmd.statistic.exact import exact
+from dkmd.statistic.population import population
+from dkmd.statistic.riemann import riemann
+from dkmd.statistic.witness import Witness
 
 N = 1000
 """As in section 5.1; section 5.3 states none."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dkmd.base.arrays import Array
 from dkmd.paper import consistency, figure4, printed, scaling, table1, table2, table3, theorems
 from dkmd.paper.report import text
 from dkmd.paper.style import (
@@ -26,7 +27,6 @@ from dkmd.paper.style import (
     styled,
 )
 from dkmd.paper.trials import Spread
-from dkmd.sources.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

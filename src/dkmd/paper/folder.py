@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dkmd.whole_files import write_whole
+from dkmd.base.whole_files import write_whole
 
 MARKER = ".dkmd-reproduce.json"
 """Tells that a folder is ours, and which files of it we wrote."""

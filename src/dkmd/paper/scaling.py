@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dkmd.exact import exact
+from dkmd.base.arrays import Array
 from dkmd.paper.report import Column, Table, Value
 from dkmd.paper.trials import SEED, Run, serial
-from dkmd.riemann import riemann, riemann_witness
-from dkmd.sources.arrays import Array
-from dkmd.witness import Witness
+from dkmd.statistic.exact import exact
+from dkmd.statistic.riemann import riemann, riemann_witness
+from dkmd.statistic.witness import Witness
 
 PSI = Witness(sigma=1.0, tau=1.0)
 SIZES = (*(a * 10**e for e in range(3, 8) for a in (1, 3)), 10**8)

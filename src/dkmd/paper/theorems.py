@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dkmd.exact import exact
+from dkmd.base.arrays import Array
 from dkmd.paper.checks import Check
 from dkmd.paper.report import Column, Table
 from dkmd.paper.trials import SEED, Run, serial, simulate
-from dkmd.riemann import riemann, riemann_witness
-from dkmd.sources.arrays import Array
-from dkmd.witness import Witness
+from dkmd.statistic.exact import exact
+from dkmd.statistic.riemann import riemann, riemann_witness
+from dkmd.statistic.witness import Witness
 
 N = 500
 PSI = Witness(sigma=1.0, tau=1.0)

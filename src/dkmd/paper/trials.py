@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from dkmd.sources.arrays import Array
+from dkmd.base.arrays import Array
 
 SEED = 2026
 """The seed of every run that names no other."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
-from dkmd.compiled import thread_count
+from dkmd.base.compiled import thread_count
 from dkmd.paper.trials import Outcome, Run, Task
 
 Advance = Callable[[int, int], None]

@@ -1,1 +1,1 @@
-"""Where data comes from: arrays now; tables, files and engines join here."""
+"""Data of any kind as the two sides of a comparison."""

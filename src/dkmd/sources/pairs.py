@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dkmd.grid import UNITS_PER_SCALE, Grid
-from dkmd.groups import GroupSums
-from dkmd.scale import median_and_spread
-from dkmd.sources.arrays import Array
+from dkmd.base.arrays import Array
+from dkmd.binned.grid import UNITS_PER_SCALE, Grid
+from dkmd.binned.summary import Summary
+from dkmd.inference.groups import GroupSums
+from dkmd.inference.scale import median_and_spread
 from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
-from dkmd.summary import Summary
-from dkmd.witness import Witness
+from dkmd.statistic.witness import Witness
 
 Grouped = Callable[[Witness], GroupSums]
 """What groups of repeated measurements tell at a witness, its centre included."""

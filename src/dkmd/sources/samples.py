@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from dkmd.grid import Grid
-from dkmd.groups import GroupSums
-from dkmd.logarithms import logs_below
-from dkmd.sources.arrays import Array
-from dkmd.sources.columns import DURATION, Frame
-from dkmd.summary import Summary
-from dkmd.witness import Witness
+from dkmd.base.arrays import Array
+from dkmd.binned.grid import Grid
+from dkmd.binned.logarithms import logs_below
+from dkmd.binned.summary import Summary
+from dkmd.inference.groups import GroupSums
+from dkmd.sources.memory.columns import DURATION, Frame
+from dkmd.statistic.witness import Witness
 
 LARGE = 2_000_000
 """Values of one side from which on answers come from sums per bin; files hold no more: 16 MB."""

@@ -1,0 +1,27 @@
+from .answers.compare import compare as compare
+from .answers.compare import drift as drift
+from .answers.comparison import Comparison as Comparison
+from .answers.comparison import Comparisons as Comparisons
+from .answers.comparison import Drift as Drift
+from .binned.grid import Grid as Grid
+from .binned.summary import Summary as Summary
+from .binned.summary_file import SummaryFileError as SummaryFileError
+from .inference.margins import equivalence as equivalence
+from .inference.margins import verdict as verdict
+from .inference.planning import detectable_shift as detectable_shift
+from .inference.planning import power as power
+from .inference.planning import sample_size as sample_size
+from .inference.result import DkmdResult as DkmdResult
+from .inference.two_sample import dkmd_2samp as dkmd_2samp
+from .statistic import peers as peers
+from .statistic.embedding import embedding_difference as embedding_difference
+from .statistic.exact import exact as exact
+from .statistic.population import population as population
+from .statistic.riemann import RiemannBlock as RiemannBlock
+from .statistic.riemann import RiemannWitness as RiemannWitness
+from .statistic.riemann import riemann as riemann
+from .statistic.riemann import riemann_witness as riemann_witness
+from .statistic.witness import Witness as Witness
+
+__version__: str
+__all__: list[str]

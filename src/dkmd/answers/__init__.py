@@ -1,0 +1,1 @@
+"""The questions people ask (compare, drift, gate) and the answers they get."""

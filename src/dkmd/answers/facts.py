@@ -1,0 +1,148 @@
+"""What each side of a comparison looks like, and what to watch out for.
+
+Counts and quantiles are exact where few values are held, else they come from bins; whether
+neighbours are correlated needs the values themselves, of which a bounded part is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dkmd.answers.comparison import QUANTILES, SampleFacts
+from dkmd.base.arrays import PIECE, Array
+from dkmd.base.compiled import compiled
+from dkmd.binned.summary import Summary
+from dkmd.inference.result import ExactOutcome
+from dkmd.inference.shapes import in_a_valley
+from dkmd.inference.sides import Side
+from dkmd.sources.memory.columns import present
+from dkmd.sources.samples import LARGE, Data, Held
+from dkmd.statistic.witness import Witness
+
+FEW_VALUES = 10
+MANY_TIES = 0.25
+"""The share of one single value from which ties are worth a word."""
+CORRELATED = 0.1
+"""Correlation of neighbours from which the p-value is off: at 0.1 a true 5 % is about 7.5 %."""
+RUNS = 16
+"""Stretches of PIECE neighbouring values that are looked at where there are more than these."""
+
+
+def facts_of(
+    data: Data, summary: Summary | None, label: str, center: float, psi: Witness | None
+) -> SampleFacts:
+    """Counts and quantiles of one side; ``psi`` is what neighbours are correlated by, if at all."""
+    correlation = math.nan
+    if isinstance(data, Held) and psi is not None:
+        correlation = neighbour_correlation(data.values, psi)
+    if summary is None:
+        assert isinstance(data, Held)
+        counts, shares = _exactly(data.values)
+    else:
+        counts = (summary.size, summary.nan, summary.minus_inf, summary.plus_inf)
+        shares = summary.quantile(QUANTILES)
+    quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
+    return SampleFacts(label, *counts, center, quantiles, correlation)
+
+
+def _exactly(held: Array) -> tuple[tuple[int, int, int, int], Array]:
+    """Size, NaN, −inf and +inf, and the quantiles, of values that are few enough to sort."""
+    values = present(held)
+    shares = np.full(len(QUANTILES), math.nan)
+    if values.size:  # the inverse of the cdf; sorting is quicker than NumPy's quantile
+        reached = np.ceil(values.size * np.asarray(QUANTILES)).astype(np.int64)
+        shares = np.sort(values)[np.maximum(reached, 1) - 1]
+    infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
+    return (values.size, held.size - values.size, *infinite), shares
+
+
+def neighbour_correlation(values: Array, psi: Witness) -> float:
+    """The correlation of ψ at neighbouring values, if it is more than chance; 0 for sorted data.
+
+    Of long samples, RUNS stretches that lie evenly apart are looked at.
+    """
+    runs = [psi(present(run)) for run in _stretches(values)]
+    size = sum(run.size for run in runs)
+    if size < 20:
+        return 0.0
+    mean = sum(float(run.sum()) for run in runs) / size
+    total, products, rising, falling = np.sum([_lagged(run, mean) for run in runs], axis=0)
+    if rising == 0 or falling == 0 or total == 0.0:
+        return 0.0
+    correlation = float(products / total)
+    return correlation if correlation * math.sqrt(size) > 4.0 else 0.0
+
+
+@compiled
+def _lagged(psi: Array, mean: float) -> tuple[float, float, float, float]:
+    """Σ d², Σ d·(the next d) with d = ψ − mean, and how many steps lead up and down."""
+    total = products = rising = falling = before = 0.0
+    for i in range(psi.size):
+        around = psi[i] - mean
+        total += around * around
+        if i:
+            products += around * before
+            rising += 1.0 if around > before else 0.0
+            falling += 1.0 if around < before else 0.0
+        before = around
+    return total, products, rising, falling
+
+
+def _stretches(values: Array) -> list[Array]:
+    """All values, or RUNS parts of them."""
+    if values.size <= RUNS * PIECE:
+        return [values]
+    starts = np.linspace(0, values.size - PIECE, RUNS).astype(np.int64)
+    return [values[start : start + PIECE] for start in starts]
+
+
+def notes_of(
+    facts: Sequence[SampleFacts], outcome: Any, values: Sequence[Array] | None = None
+) -> list[str]:
+    """What to watch out for, beyond what the test itself warns of; ``values`` where they are held.
+
+    ``facts`` and ``values`` are those of reference and current.
+    """
+    notes = []
+    if 2 <= min(f.size for f in facts) < FEW_VALUES:
+        few = " and ".join(f"{f.size:,}" for f in facts)
+        notes.append(f"only {few} values: the p-value and intervals are rough")
+    if not isinstance(outcome, ExactOutcome):
+        return notes
+    if values is None or any(held.size > LARGE for held in values):
+        share = max(_binned_tie(outcome.pair.x), _binned_tie(outcome.pair.y))
+    else:
+        share = max(map(_largest_tie, facts, values))
+    if share >= MANY_TIES:
+        notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
+    if in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
+        notes.append(
+            "the centre lies in a valley between two peaks, where few values are: if the values "
+            "moved from one peak to the other, Mann-Whitney (--peers) sees it sooner"
+        )
+    if any(f.neighbour_correlation > CORRELATED for f in facts):
+        notes.append(
+            "neighbouring values are so correlated that they look like repeated measurements: say "
+            "which belong together (groups), or the p-value is too small"
+        )
+    return notes
+
+
+def _largest_tie(facts: SampleFacts, values: Array) -> float:
+    """The share of the most common finite value, if it is large.
+
+    A value that makes up a quarter of a sample is one of its quartiles, or fills its upper end.
+    """
+    common = {value for value in facts.quantiles.values() if math.isfinite(value)}
+    largest = max((int(np.count_nonzero(values == value)) for value in common), default=0)
+    return largest / facts.size if largest > 1 else 0.0
+
+
+def _binned_tie(side: Side) -> float:
+    """The share of the most common value, as far as bins can tell."""
+    tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)]
+    return float(tied.max()) / side.size if tied.size else 0.0

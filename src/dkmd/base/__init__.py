@@ -1,0 +1,1 @@
+"""What every other package may use: arrays, compiled loops, errors, words, whole files."""

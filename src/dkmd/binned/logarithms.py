@@ -1,0 +1,157 @@
+"""The logarithms of a sample from its bins: percentages without a second pass over most values.
+
+A bin that is narrow against its distance from 0 has the mean of ln x that its mean and variance
+tell, to about 1e-10. Bins near 0 are not narrow: the values below an edge are read again, or were
+binned by their logarithm in the first place (``near_edge``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled
+from dkmd.binned.grid import EDGES, PER_E_FOLD, SIDE, Grid
+from dkmd.binned.summary import Summary
+from dkmd.sources.memory.columns import ColumnError
+
+NARROW = 1.0 / 16.0
+"""Width over distance from 0 up to which a bin's mean and variance stand for its logarithms."""
+
+Again = Callable[[Grid, float], Summary]
+"""The logarithms, on a grid, of the values below an edge; inf asks for all of them."""
+
+
+def log_grid(pooled: Summary) -> Grid:
+    """A grid for the logarithms of positive values."""
+    values, weights = pooled.all_points()
+    kept = values > 0.0
+    return Grid.fit_weighted(np.log(values[kept]), weights[kept])
+
+
+def log_summaries(
+    summaries: Sequence[Summary], grid: Grid, again: Sequence[Again]
+) -> list[Summary]:
+    """Summaries of ln x on ``grid``, from those of x where their bins are narrow, else ``again``.
+
+    The summaries share a grid and all values are positive. One edge serves all of them, so that
+    sides that lie in one table can be read again in one pass.
+    """
+    require_positive(*summaries)
+    first = max((_first_narrow(summary) for summary in summaries), default=0)
+    wide = any(each.bins.size and each.bins[0] < first for each in summaries)
+    logs = []
+    for summary, read in zip(summaries, again, strict=True):
+        position = int(np.searchsorted(summary.bins, first))
+        total = _converted(summary, grid, slice(position, summary.bins.size))
+        total.plus_inf = summary.plus_inf
+        if wide and first < SIDE:
+            total.merge(read(grid, _lower_edge(summary.grid, first)))
+        # no bin is narrow, or a value within a rounding error of the edge went astray
+        if total.size != summary.size:
+            total = read(grid, math.inf)
+        total.nan = summary.nan
+        logs.append(total)
+    return logs
+
+
+def near_edge(grid: Grid) -> float | None:
+    """The edge below which a grid's bins are too wide for logarithms, with a bin to spare.
+
+    From x = (center + unit)/9 on, bins are narrow: (unit + center − x)/128 ≤ x/16. None where 0
+    is not that far below the centre.
+    """
+    narrow = (grid.center + grid.unit) / (1.0 + NARROW * PER_E_FOLD)
+    if not 0.0 < narrow < grid.center:
+        return None
+    beyond = int(grid.bin_of(narrow)) + 2
+    return _lower_edge(grid, beyond) if beyond <= 0 else None
+
+
+def logs_near_zero(near: Summary, grid: Grid, below: float) -> Summary:
+    """The logarithms, on a grid, of bins whose means lie below an edge and are narrow."""
+    means = near.grid.center + near.moments().offset
+    return _converted(near, grid, slice(0, int(np.searchsorted(means, below))))
+
+
+def logs_below(values: Array, below: float = math.inf) -> Array:
+    """ln of the values below an edge; NaN stays NaN when all are asked for."""
+    if below == math.inf:
+        return np.log(values)
+    kept = np.empty_like(values)
+    return np.log(kept[: _keep_below(values, below, kept)])
+
+
+@compiled
+def _keep_below(values: Array, below: float, kept: Array) -> int:
+    """Copy the values below an edge to the front of ``kept``, without a branch; how many."""
+    count = 0
+    for i in range(values.size):
+        kept[np.uint64(count)] = values[i]
+        count += 1 if values[i] < below else 0
+    return count
+
+
+LARGEST_LOG = 700.0
+"""A change of logarithms is held to this: e^709.8 is more than a double can hold."""
+
+
+def as_factor(log_change: float) -> float:
+    """A change of logarithms as a factor."""
+    return math.exp(min(log_change, LARGEST_LOG))
+
+
+def as_change(log_change: float) -> float:
+    """A change of logarithms as a relative change: 0.02 is 2 %."""
+    return math.expm1(min(log_change, LARGEST_LOG))
+
+
+def require_positive(*summaries: Summary) -> None:
+    """Refuse values without a logarithm."""
+    for summary in summaries:
+        if summary.minus_inf or summary.minimum <= 0.0:
+            raise ColumnError("percentages need positive data; there are values of 0 or below")
+
+
+def _first_narrow(summary: Summary) -> int:
+    """The bin from which on every one is narrow; SIDE + 1 if a far one has no width."""
+    if summary.bins.size and summary.bins[-1] >= SIDE:
+        return SIDE + 1
+    offset, variance, _ = summary.moments()
+    distance = np.abs(offset)
+    # what ``moments`` takes for a tie, or one value, is known to a millionth of its distance
+    width = np.where(variance == 0.0, 2e-6 * distance, (summary.grid.unit + distance) / PER_E_FOLD)
+    wide = np.flatnonzero(width > NARROW * (summary.grid.center + offset))
+    return int(summary.bins[wide[-1]]) + 1 if wide.size else -SIDE - 1
+
+
+def _lower_edge(grid: Grid, k: int) -> float:
+    """Where a regular bin begins."""
+    edge = float(EDGES[k]) if k >= 0 else -float(EDGES[-k])
+    return grid.center + grid.unit * edge
+
+
+def _converted(summary: Summary, grid: Grid, chosen: slice) -> Summary:
+    """ln x of some bins in a row: E ln x = ln μ − v/2μ² and var ln x = v/μ²."""
+    total = Summary(grid)
+    offset, variance, counts = (part[chosen] for part in summary.moments())
+    mean = summary.grid.center + offset
+    relative = variance / (mean * mean)
+    logs = np.log(mean) - 0.5 * relative
+    total.bins, cell = np.unique(grid.bin_of(logs), return_inverse=True)
+    u = (logs - grid.center) / grid.unit
+
+    def added(weights: Array) -> Array:
+        return np.asarray(np.bincount(cell, weights, total.bins.size), dtype=np.float64)
+
+    total.counts = added(counts).astype(np.int64)
+    total.sums = added(counts * u)
+    total.squares = added(counts * (u * u + relative / grid.unit**2))
+    if counts.size:
+        whole = chosen.start == 0, chosen.stop == summary.bins.size
+        total.minimum = math.log(summary.minimum) if whole[0] else float(logs[0])
+        total.maximum = math.log(summary.maximum) if whole[1] else float(logs[-1])
+    return total

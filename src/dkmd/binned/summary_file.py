@@ -1,0 +1,234 @@
+"""Summaries on disk: gzipped JSON with a format name, a version and a checksum; never pickle.
+
+Numbers are written so that they read back to the bit. A file is replaced in one step, and one
+that is truncated, foreign, damaged or newer is refused with a reason. The checksum finds what was
+changed by accident; checks of consistency also guard files of version 1, which have none.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import os
+import zlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.base.whole_files import write_whole
+from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid
+
+if TYPE_CHECKING:
+    from dkmd.binned.summary import Summary
+
+FORMAT = "dkmd-summary"
+VERSION = 2
+WITHOUT_CHECKSUM = 1
+"""The version before."""
+MOST_VALUES = 2**53
+"""Up to here counts are exact as doubles."""
+ROUNDING = 1e-6
+"""By so much of 1 + |u| a mean of u may miss its bin: sums of 1e12 values are as good as that."""
+LARGEST_FILE = 16 * 2**20
+"""Bytes, unpacked. The largest possible summary, 7,100 bins, takes less than 1 MiB."""
+
+
+class SummaryFileError(ValueError):
+    """A file that is no summary, or one that this version cannot read."""
+
+
+def write(summary: Summary, path: str | os.PathLike[str]) -> None:
+    """Write a file; the one that was there before is replaced in one step."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "column": summary.column,
+        "column_unit": summary.column_unit,
+        "center": summary.grid.center,
+        "unit": summary.grid.unit,
+        "nan": summary.nan,
+        "minus_inf": summary.minus_inf,
+        "plus_inf": summary.plus_inf,
+        "minimum": summary.minimum if summary.bins.size else None,
+        "maximum": summary.maximum if summary.bins.size else None,
+        "bins": summary.bins.tolist(),
+        "counts": summary.counts.tolist(),
+        "sums": summary.sums.tolist(),
+        "squares": summary.squares.tolist(),
+    }
+    document["checksum"] = _checksum(document)
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    write_whole(path, gzip.compress(text.encode(), mtime=0))
+
+
+def _checksum(document: dict[str, Any]) -> str:
+    """SHA-256 of everything else in a document, whatever the order and the spaces in its file."""
+    rest = {key: value for key, value in document.items() if key != "checksum"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read(path: str | os.PathLike[str]) -> Summary:
+    """Read and check a file."""
+    name = os.fspath(path)
+    try:
+        with gzip.open(path, "rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except gzip.BadGzipFile:
+        raise SummaryFileError(f"{name} is not a dkmd summary") from None
+    except (EOFError, zlib.error):
+        raise SummaryFileError(f"{name} is truncated or damaged") from None
+    if len(content) > LARGEST_FILE:
+        raise SummaryFileError(f"{name} is too large for a dkmd summary")
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        raise SummaryFileError(f"{name} is not a dkmd summary") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SummaryFileError(f"{name} is not a dkmd summary")
+    version = document.get("version")
+    if version not in (WITHOUT_CHECKSUM, VERSION):
+        raise SummaryFileError(
+            f"{name} has version {version!r} of the format, this dkmd reads up to version "
+            f"{VERSION}: a newer dkmd is needed"
+        )
+    if version != WITHOUT_CHECKSUM and document.get("checksum") != _checksum(document):
+        raise SummaryFileError(
+            f"{name} is damaged: its checksum does not fit, so something was changed after it was "
+            "written. Make it again with dkmd summarize"
+        )
+    try:
+        summary = _summary(document)
+        if version == WITHOUT_CHECKSUM:
+            _require_near_extremes(summary)
+        return summary
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise SummaryFileError(f"{name} is damaged: {error}") from None
+
+
+def _summary(document: dict[str, Any]) -> Summary:
+    """The summary a document describes; any error means that it is damaged."""
+    from dkmd.binned.summary import Summary
+
+    summary = Summary(Grid(_number(document["center"]), _number(document["unit"])))
+    # files that were written before columns were kept have none
+    summary.column, summary.column_unit = (
+        _word(document.get(key, "")) for key in ("column", "column_unit")
+    )
+    summary.bins = _integers(document["bins"])
+    summary.counts = _integers(document["counts"])
+    summary.sums, summary.squares = (
+        np.array([_number(v) for v in document[key]]) for key in ("sums", "squares")
+    )
+    sizes = {a.size for a in (summary.bins, summary.counts, summary.sums, summary.squares)}
+    if len(sizes) != 1:
+        raise ValueError("its columns differ in length")
+    if np.any(np.diff(summary.bins) <= 0) or np.any(np.abs(summary.bins + 0.5) > SIDE + 0.5):
+        raise ValueError("its bins are out of order or range")
+    if np.any(summary.counts <= 0):
+        raise ValueError("it has a count below 1")
+    special = _integers([document[key] for key in ("nan", "minus_inf", "plus_inf")])
+    if np.any(special < 0):
+        raise ValueError("it has a negative count")
+    summary.nan, summary.minus_inf, summary.plus_inf = special.tolist()
+    if summary.bins.size:
+        summary.minimum, summary.maximum = (
+            _number(document[key]) for key in ("minimum", "maximum")
+        )
+        if summary.minimum > summary.maximum:
+            raise ValueError("its minimum is above its maximum")
+    if sum(summary.counts.tolist()) + sum(special.tolist()) > MOST_VALUES:
+        raise ValueError("it counts more values than there can be")
+    _require_consistent(summary)
+    return summary
+
+
+class _Bins(NamedTuple):
+    """Bins as their sums tell them, in units: all as arrays of (bins,)."""
+
+    low: Array
+    high: Array
+    mean: Array
+    variance: Array
+    slack: Array  # what rounding may do to a mean
+
+    @classmethod
+    def of(cls, summary: Summary) -> _Bins:
+        mean = summary.sums / summary.counts
+        with np.errstate(over="ignore"):
+            variance = summary.squares / summary.counts - mean * mean
+        return cls(*_edges(summary.bins), mean, variance, ROUNDING * (1.0 + np.abs(mean)))
+
+
+def _extremes(summary: Summary) -> tuple[float, float]:
+    """Minimum and maximum in units, as far as values are told apart."""
+    ends = np.array([summary.minimum, summary.maximum])
+    with np.errstate(over="ignore"):
+        least, most = np.clip(
+            (ends - summary.grid.center) / summary.grid.unit, -FARTHEST, FARTHEST
+        ).tolist()
+    return least, most
+
+
+def _require_consistent(summary: Summary) -> None:
+    """Refuse sums that no values in these bins, and between these extremes, can have."""
+    if not summary.bins.size:
+        return
+    bins = _Bins.of(summary)
+    if np.any((bins.mean < bins.low - bins.slack) | (bins.mean > bins.high + bins.slack)):
+        raise ValueError("the sum of a bin does not fit its count")
+    with np.errstate(over="ignore"):
+        if np.any(bins.variance < -ROUNDING * bins.mean * bins.mean):
+            raise ValueError("the squares of a bin do not fit its sum")
+    least, most = _extremes(summary)
+    if least > (bins.mean + bins.slack).min() or most < (bins.mean - bins.slack).max():
+        raise ValueError("its minimum and maximum do not fit its bins")
+
+
+def _require_near_extremes(summary: Summary) -> None:
+    """Refuse a minimum or a maximum that is too far from all bins.
+
+    Not for all files: values that were beyond one grid and were moved to another may be as far.
+    """
+    if not summary.bins.size:
+        return
+    bins = _Bins.of(summary)
+    least, most = _extremes(summary)
+    # no value is farther from the mean of its bin than that (Samuelson's inequality)
+    with np.errstate(over="ignore"):
+        variance = np.maximum(bins.variance, 1e-12 * bins.mean * bins.mean)
+        far = np.sqrt(variance * (summary.counts - 1)) + bins.slack
+    lowest = min(bins.low[0] - bins.slack[0], (bins.mean - far).min())
+    highest = max(bins.high[-1] + bins.slack[-1], (bins.mean + far).max())
+    if least < lowest or most > highest:
+        raise ValueError("its minimum and maximum do not fit its bins")
+
+
+def _edges(bins: npt.NDArray[np.int64]) -> tuple[Array, Array]:
+    """The lower and the upper end of bins, in units; those at either end have none outside."""
+    k = np.where(bins < 0, -1 - bins, bins)
+    inner = np.minimum(EDGES, 2.0**40)[k]
+    outer = np.append(EDGES[1:], math.inf)[k]
+    return np.where(bins < 0, -outer, inner), np.where(bins < 0, -inner, outer)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} stands where a finite number belongs")
+    return float(value)
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} stands where a name belongs")
+    return value
+
+
+def _integers(values: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    if not isinstance(values, list) or any(type(v) is not int for v in values):
+        raise ValueError("whole numbers are missing")
+    return np.array(values, dtype=np.int64)

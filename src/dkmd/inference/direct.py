@@ -1,0 +1,204 @@
+"""Small samples as they are, without bins: one comparison, or thousands of them in compiled code.
+
+A row of two arrays becomes two sides of single values; everything else is the code that bins go
+through. So a row among many gives the numbers that it gives alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled, spread
+from dkmd.binned.summary import Atoms
+from dkmd.inference.pair import Studentized, beyond_allowance, studentize
+from dkmd.inference.scale import SMALLEST, Shape, parse_scale, shape_of, unit_form, width_for
+from dkmd.inference.sides import ACCURATE, Form, Side, center_of
+from dkmd.inference.tails import guarded
+from dkmd.sources.memory.columns import TOO_FAR_APART, ColumnError
+
+MOST_VALUES = 2048
+"""Values of both samples together up to which they are compared one by one, without bins."""
+
+ROWS_AT_ONCE = 256
+"""Rows that one thread works through at a time."""
+
+Flags = npt.NDArray[np.int64]
+
+FINE, NO_NUMBERS, ODD = 0, 1, 2
+"""A row was compared; has NaN; or is one for the slow path: too few, all alike or infinite."""
+
+
+class Numbers(NamedTuple):
+    """What rows of two arrays gave, each (rows,)."""
+
+    statistic: Array
+    standard_error: Array
+    df: Array
+    center: Array  # in data units, like all that follows
+    z: Array
+    skewness: Array
+    width: Array
+    spread: Array
+    shift: Array
+    state: Flags
+
+    def pvalues(self, n: int, m: int, alternative: str) -> Array:
+        """Of every row that was compared; NaN elsewhere."""
+        found = np.full(self.statistic.size, math.nan)
+        fine = self.state == FINE
+        if fine.any():
+            t = self.statistic[fine] / self.standard_error[fine]
+            tails = guarded(t, self.df[fine], self.z[fine], self.skewness[fine], float(n + m))
+            found[fine] = tails.pvalue(alternative)
+        return found
+
+
+class Small(NamedTuple):
+    """Two samples without bins, and what they look like together."""
+
+    x: Side
+    y: Side
+    origin: float
+    shape: Shape
+
+
+def compare_rows(
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    scale: float | str | None = None,
+    label_free: bool = False,
+    delta: float = 0.0,
+) -> Numbers:
+    """Compare the rows of x (rows, n) with those of y (rows, m), at the scale that suits each.
+
+    With a ``delta`` it is (x − delta, y) that is tested, at the scale of x and y as they are: what
+    an interval asks of a shift.
+    """
+    kind, given = parse_scale(scale)
+    rows = x.shape[0]
+    out = np.full((rows, 9), math.nan)
+    state = np.zeros(rows, dtype=np.int64)
+    unit = unit_form()
+    starts = range(0, rows, ROWS_AT_ONCE)
+
+    def part(start: int) -> None:
+        these = slice(start, min(start + ROWS_AT_ONCE, rows))
+        left, right = (np.ascontiguousarray(a[these], dtype=np.float64) for a in (x, y))
+        _compare_rows(left, right, kind, given, label_free, delta, unit, out[these], state[these])
+
+    spread(part, starts, x.size + y.size)
+    columns: Any = [*out.T, state]
+    return Numbers(*columns)
+
+
+def small_sides(x: Array, y: Array, label_free: bool) -> Small:
+    """Two small samples without NaN, value by value."""
+    x, y = np.sort(x), np.sort(y)
+    origin = origin_of(x, y)
+    for end in (*x[:1], *x[-1:], *y[:1], *y[-1:]):
+        if math.isinf(float(end) - origin) and not math.isinf(end):
+            raise ColumnError(TOO_FAR_APART)
+    atoms_x, atoms_y = atoms_of(x, origin), atoms_of(y, origin)
+    shape = Shape(*shape_of(atoms_x, atoms_y, 0.0, label_free))
+    sides = side_of(atoms_x, float(x.size)), side_of(atoms_y, float(y.size))
+    return Small(*sides, origin, shape)
+
+
+@compiled
+def origin_of(x: Array, y: Array) -> float:
+    """A value near the middle of sorted samples to measure from; 0 where there is no finite one."""
+    for values in (y, x):
+        if values.size:
+            middle = values[values.size // 2]
+            if not math.isinf(middle):
+                return float(middle)
+    return 0.0
+
+
+@compiled
+def atoms_of(values: Array, origin: float) -> Atoms:
+    """Sorted values as atoms: equal ones together, ±inf among them."""
+    offset, weights = np.empty(values.size), np.empty(values.size)
+    k = 0
+    for i in range(values.size):
+        if i and values[i] == values[i - 1]:
+            weights[k - 1] += 1.0
+        else:
+            offset[k] = values[i] - origin
+            weights[k] = 1.0
+            k += 1
+    return Atoms(offset[:k], weights[:k], np.ones(k))
+
+
+@compiled
+def side_of(atoms: Atoms, size: float) -> Side:
+    """Sorted atoms as a side: ±inf are counted apart."""
+    first, last = 0, atoms.weights.size
+    minus_inf = plus_inf = 0.0
+    if first < last and atoms.offset[0] == -math.inf:
+        minus_inf = atoms.weights[0]
+        first += 1
+    if first < last and atoms.offset[last - 1] == math.inf:
+        plus_inf = atoms.weights[last - 1]
+        last -= 1
+    kept = atoms.offset[first:last]
+    return Side(kept, np.zeros(kept.size), atoms.weights[first:last], minus_inf, plus_inf, size)
+
+
+@compiled
+def _compare_rows(
+    xs: Array, ys: Array, kind: int, given: float, label_free: bool, delta: float, unit: Form,
+    out: Array, state: Flags,
+) -> None:  # fmt: skip
+    """One row after the other: sort, look at the shape, choose a width, solve, studentise."""
+    n, m = float(xs.shape[1]), float(ys.shape[1])
+    clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m)
+    nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+    for row in range(xs.shape[0]):
+        if np.isnan(xs[row]).any() or np.isnan(ys[row]).any():
+            state[row] = NO_NUMBERS
+            continue
+        x, y = np.sort(xs[row]), np.sort(ys[row])
+        origin = origin_of(x, y)
+        atoms_x, atoms_y = atoms_of(x, origin), atoms_of(y, origin)
+        side_x, side_y = side_of(atoms_x, n), side_of(atoms_y, m)
+        shape = Shape(*shape_of(atoms_x, atoms_y, 0.0, label_free))
+        width = width_for(side_x, side_y, shape, kind, given, unit)
+        if not SMALLEST < width < math.inf or shape.spread < SMALLEST:
+            state[row] = ODD
+            continue
+        form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
+        center = center_of(side_x, side_y, delta, shape.median, form, ACCURATE)
+        if math.isinf(center) or math.isnan(center):
+            state[row] = ODD
+            continue
+        excess = 0.0
+        if not label_free:
+            excess = beyond_allowance(shape.separation - delta, shape.allowance)
+        found = studentize(side_x, side_y, delta, center, excess, form, False, clusters)
+        if not found[1] > 0.0:
+            state[row] = ODD
+            continue
+        shift = center_of(side_x, nothing, 0.0, center, form, ACCURATE)
+        shift -= center_of(side_y, nothing, 0.0, center, form, ACCURATE)
+        out[row, 0], out[row, 1], out[row, 2] = found[0], found[1], found[2]
+        out[row, 3], out[row, 4], out[row, 5] = origin + center, found[3], found[4]
+        out[row, 6], out[row, 7], out[row, 8] = width, shape.spread, shift
+
+
+def studentized(numbers: Numbers, row: int, origin: float, n: int, m: int) -> Studentized:
+    """The test of one row, as ``Pair.test`` gives it."""
+    return Studentized(
+        float(numbers.statistic[row]),
+        float(numbers.standard_error[row]),
+        float(numbers.df[row]),
+        float(numbers.center[row]) - origin,
+        float(numbers.z[row]),
+        float(numbers.skewness[row]),
+        (float(n), float(m)),
+    )

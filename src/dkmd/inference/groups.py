@@ -1,0 +1,196 @@
+"""Repeated measurements: values of one user, host or process are not independent.
+
+The variance of a mean of ψ is then that of its group sums, by leaving out one group at a time. What
+it adds to the variance of independent values is a factor that the rest of the inference carries
+along, with degrees of freedom that a few large groups bring down.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.inference.tails import relabelled_skewness
+
+FEW_GROUPS = 8
+"""Fewer groups than this on a side: size may leave what docs/inference.md promises."""
+
+
+class GroupSums(NamedTuple):
+    """What the groups of one sample tell at a witness: a few sums over groups, ψ in its length.
+
+    n_g is how many values a group has and s_g = Σ(ψ − pivot) over them. ``left_out`` holds
+    Σ s²/(n − n_g)², Σ s·n_g/(n − n_g)² and Σ n_g²/(n − n_g)²: the jackknife's, about any mean of ψ.
+    """
+
+    groups: int
+    size: float  # Σ n_g
+    psi: float  # Σ s_g
+    squares: float  # Σ (ψ − pivot)² over the values
+    sizes: float  # Σ n_g²
+    left_out: tuple[float, float, float]
+    sums: tuple[float, float, float]  # Σ s², Σ s·n_g, Σ s³
+    mixed: tuple[float, float, float]  # Σ s²·n_g, Σ s·n_g², Σ n_g³
+    pivot: float = 0.0
+
+    @classmethod
+    def of(cls, count: Array, psi: Array, squares: float) -> GroupSums:
+        """From the size and Σψ of every group, and Σψ² over all values."""
+        n = float(count.sum())
+        rest = np.where(count < n, n - count, math.nan)
+        weights = 1.0 / (rest * rest)
+        return cls(
+            groups=count.size,
+            size=n,
+            psi=float(psi.sum()),
+            squares=squares,
+            sizes=float(count @ count),
+            left_out=(
+                float((psi * psi) @ weights),
+                float((psi * count) @ weights),
+                float((count * count) @ weights),
+            ),
+            sums=(float(psi @ psi), float(psi @ count), float(psi @ (psi * psi))),
+            mixed=(
+                float((psi * psi) @ count),
+                float(psi @ (count * count)),
+                float(count @ (count * count)),
+            ),
+        )
+
+    @classmethod
+    def of_values(cls, psi: Array, codes: npt.NDArray[np.int64]) -> GroupSums:
+        """From ψ of every value and the number of its group."""
+        groups = int(codes.max()) + 1 if codes.size else 0
+        count = np.bincount(codes, minlength=groups).astype(np.float64)
+        sums = np.bincount(codes, weights=psi, minlength=groups).astype(np.float64)
+        return cls.of(count, sums, float(psi @ psi))
+
+    @property
+    def df(self) -> float:
+        """1/Σ(n_g/n)² − 1: G − 1 for equal sizes, less where a few groups hold most values."""
+        return self.size**2 / self.sizes - 1.0
+
+    def variance(self) -> float:
+        """Of mean ψ: (G − 1)/G · Σ S_g²/(n − n_g)², S_g = Σ(ψ − ψ̄) over a group."""
+        mean = self.psi / self.size
+        squares, mixed, sizes = self.left_out
+        total = max(0.0, squares - 2.0 * mean * mixed + mean * mean * sizes)
+        return (self.groups - 1) / self.groups * total
+
+    def inflation(self) -> float:
+        """That variance over the one of independent values; NaN for a single group."""
+        if self.groups < 2:
+            return math.nan
+        mean = self.psi / self.size
+        within = self.squares - self.size * mean * mean
+        independent = within / (self.size - 1.0) / self.size
+        # the same scale as ψ² itself: less is rounding
+        if not independent > 1e-14 * self.squares / self.size**2:
+            return 1.0
+        return self.variance() / independent
+
+    @property
+    def mean(self) -> float:
+        """Of ψ over all values."""
+        return self.pivot + self.psi / self.size
+
+    def around(self, mean: float) -> float:
+        """Σ (ψ − mean)² over the values."""
+        off = mean - self.pivot
+        return self.squares - 2.0 * off * self.psi + self.size * off * off
+
+    def moments_about(self, mean: float) -> tuple[float, float]:
+        """Σ S_g² and Σ S_g³ with S_g = Σ(ψ − mean) over a group."""
+        (ss, sn, sss), (ssn, snn, nnn) = self.sums, self.mixed
+        off = mean - self.pivot
+        second = ss - 2.0 * off * sn + off**2 * self.sizes
+        third = sss - 3.0 * off * ssn + 3.0 * off**2 * snn - off**3 * nnn
+        return max(0.0, second), third
+
+
+class Clusters(NamedTuple):
+    """What groups do to a test: factors and degrees of freedom, held while a shift is varied."""
+
+    inflation_x: float
+    inflation_y: float
+    df_x: float
+    df_y: float
+    relabelling: float  # factor of the variance of D under relabelling of whole groups
+    skewness: float  # of D under relabelling of whole groups; NaN: that of single values
+    units_x: float
+    units_y: float
+
+    @classmethod
+    def none(cls, n: float, m: float) -> Clusters:
+        """Every value by itself."""
+        return cls(1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m)
+
+    @classmethod
+    def of(cls, x: GroupSums, y: GroupSums) -> Clusters:
+        """From the sums of both sides at one witness, its centre included.
+
+        Relabelling exchanges whole groups. With u_g = Σψ over a group about the pooled mean, D is
+        (1/n + 1/m)·Σ u_g over the groups of x, drawn without replacement from those of both.
+        """
+        n, m = x.size, y.size
+        units_x, units_y = float(x.groups), float(y.groups)
+        units = units_x + units_y
+        mean = (n * x.mean + m * y.mean) / (n + m)
+        moments = [side.moments_about(mean) for side in (x, y)]
+        second, third = (a + b for a, b in zip(*moments, strict=True))
+        factor = skewness = math.nan
+        single = x.around(mean) + y.around(mean)
+        if units > 2.0 and second > 0.0 and single > 0.0:
+            drawn = (1.0 / n + 1.0 / m) ** 2 * units_x * units_y / units * second / (units - 1.0)
+            independent = single / (n + m - 1.0) * (1.0 / n + 1.0 / m)
+            factor = drawn / independent
+            skewness = relabelled_skewness(
+                third / units / (second / units) ** 1.5, units_x, units_y
+            )
+        return cls(
+            x.inflation(), y.inflation(), x.df, y.df,
+            1.0 if math.isnan(factor) else factor, 0.0 if math.isnan(skewness) else skewness,
+            units_x, units_y,
+        )  # fmt: skip
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Values, or groups, of x and of y."""
+        return self.units_x, self.units_y
+
+    def numbers(self) -> tuple[float, float, float, float, float, float, float, float]:
+        """As a plain tuple, for compiled code."""
+        return tuple(self)  # type: ignore[return-value]
+
+
+def group_codes(labels: npt.ArrayLike, size: int, name: str) -> npt.NDArray[np.int64]:
+    """Group labels of any type as 0, 1, 2, …; one label per value."""
+    given = np.asarray(labels)
+    if given.ndim != 1 or given.size != size:
+        raise ValueError(
+            f"groups: {name} has {size} values and needs as many labels, got shape {given.shape}"
+        )
+    _, codes = np.unique(given, return_inverse=True)
+    return np.asarray(codes, dtype=np.int64)
+
+
+def note_on_few(x: GroupSums, y: GroupSums) -> str:
+    """A word on a variance that a handful of groups hardly tell; empty where there are enough."""
+    if min(x.groups, y.groups) >= FEW_GROUPS:
+        return ""
+    return (
+        f"only {x.groups} and {y.groups} groups: with fewer than {FEW_GROUPS} on a side the "
+        "p-value and intervals are rough"
+    )
+
+
+def check_groups(groups: Any) -> tuple[Any, Any]:
+    """``groups`` as a pair."""
+    if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != 2:
+        raise ValueError("groups must be a pair (groups of x, groups of y)")
+    return groups[0], groups[1]

@@ -1,0 +1,66 @@
+"""Half of all values or more at one infinity: no centre, but an answer all the same.
+
+As the centre moves out to where those values are, ψ tells them from all others and nothing else:
+D becomes 2·bound·(share of x there − share of y there). So the shares are compared, by the test
+that any other data go through.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dkmd.binned.grid import robust_scale, weighted_median
+from dkmd.inference.pair import Pair
+from dkmd.inference.result import LimitOutcome
+from dkmd.inference.sides import NOTHING, Side, m_center
+from dkmd.statistic.witness import Witness
+
+
+def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:
+    """Compare how many values of x and of y are at the infinity where most are."""
+    where = -1.0 if x.lean + y.lean < 0.0 else 1.0
+    there = [side.plus_inf if where > 0.0 else side.minus_inf for side in (x, y)]
+    sides = [
+        _two_valued(count, side.size, where) for count, side in zip(there, (x, y), strict=True)
+    ]
+    witness = Witness(1.0, 1.0)
+    pair = Pair(sides[0], sides[1], witness, 0.0, False)
+    test = pair.test()
+    bound = Witness(scale := _finite_scale(x, y), scale).bound
+    shares = there[0] / x.size, there[1] / y.size
+    return LimitOutcome(
+        statistic=2.0 * bound * where * (shares[0] - shares[1]),
+        test=test,
+        shares=shares,
+        where=where * math.inf,
+        shift=m_center(x, NOTHING, witness) - m_center(y, NOTHING, witness),
+        alternative=alternative,
+        notes=(_note(shares, where),),
+    )
+
+
+def _two_valued(there: float, size: float, where: float) -> Side:
+    """So many values at ±1, the rest at 0."""
+    counts = np.array([size - there, there])
+    kept = counts > 0.0
+    return Side(np.array([0.0, where])[kept], np.zeros(2)[kept], counts[kept], 0.0, 0.0, size)
+
+
+def _finite_scale(x: Side, y: Side) -> float:
+    """1.4826·MAD of the finite values; 1 where they have none."""
+    values = np.concatenate([x.offset, y.offset])
+    weights = np.concatenate([x.counts, y.counts])
+    if not values.size:
+        return 1.0
+    spread = robust_scale(np.abs(values - weighted_median(values, weights)), weights)
+    return spread if spread > 0.0 else 1.0
+
+
+def _note(shares: tuple[float, float], where: float) -> str:
+    sign = "+" if where > 0.0 else "−"
+    return (
+        f"half of the values or more are at {sign}inf ({shares[0]:.1%} of x, {shares[1]:.1%} of "
+        "y): these shares are compared, and the shift is not defined"
+    )

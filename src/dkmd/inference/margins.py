@@ -1,0 +1,149 @@
+"""From an interval to a decision: a margin, and where the shift's interval lies against it."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from dkmd.inference.result import NO_SHIFT, DkmdResult, ExactOutcome, LimitOutcome, RiemannOutcome
+
+Margin = float | str
+
+
+class Region(NamedTuple):
+    """The shifts that do not matter, and the result whose shift they are measured against."""
+
+    low: float
+    high: float
+    result: DkmdResult
+
+
+def verdict(result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float = 0.95) -> str:
+    """What the shift's interval says against ±margin.
+
+    Parameters
+    ----------
+    result : DkmdResult
+        One comparison by the exact estimator.
+    margin : float or str
+        Shifts that do not matter: a number in data units, "0.1sd" (of the robust scale of the
+        pooled data) or "3%" (positive data; worked out on logarithms, as a change by a factor; from
+        "100%" on any decrease is within the margin).
+    confidence_level : float
+        Of the interval.
+
+    Returns
+    -------
+    str
+        "increase" (x is larger by more than the margin), "decrease", "equivalent" (the interval
+        lies within the margin) or "inconclusive". A percentage decides nothing where the
+        logarithms moved one way and the values themselves the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dkmd import dkmd_2samp
+    >>> rng = np.random.default_rng(1)
+    >>> x, y = rng.normal(103, 10, 2000), rng.normal(100, 10, 2000)
+    >>> result = dkmd_2samp(x, y)
+    >>> verdict(result), verdict(result, 5), verdict(result, "3%"), verdict(result, "0.1sd")
+    ('increase', 'equivalent', 'inconclusive', 'increase')
+    """
+    region = region_of(result, margin)
+    low, high = region.result.shift_interval(confidence_level)
+    if math.isnan(low) or math.isnan(high):
+        return "inconclusive"
+    if low > region.high or high < region.low:
+        if opposed(result, region.result, confidence_level):
+            return "inconclusive"
+        return "increase" if low > region.high else "decrease"
+    if region.low < region.high and region.low <= low and high <= region.high:
+        return "equivalent"
+    return "inconclusive"
+
+
+def opposed(result: DkmdResult, on_logs: DkmdResult, confidence_level: float) -> bool:
+    """Whether values and logarithms moved in opposite directions, at least one of them clearly.
+
+    Shapes that differ do that: more small values and more very large ones.
+    """
+    if not result.shift * on_logs.shift < 0.0:
+        return False
+    ends = (each.shift_interval(confidence_level) for each in (result, on_logs))
+    return any(low > 0.0 or high < 0.0 for low, high in ends)
+
+
+def beyond_margin(result: DkmdResult, margin: Margin | None) -> float:
+    """The p-value of the null that the shift lies within ±margin: twice the smaller tail.
+
+    Without a margin it is the p-value of the test. NaN where there is none.
+    """
+    if margin is None or parse_margin(margin)[0] == 0.0:
+        return float(result.pvalue)
+    region = region_of(result, margin)
+    outcome = region.result.outcome()
+    if not isinstance(outcome, ExactOutcome | LimitOutcome):
+        return math.nan
+    above = outcome.pvalue_beyond(region.high, "greater")
+    below = 1.0 if math.isinf(region.low) else outcome.pvalue_beyond(region.low, "less")
+    return min(1.0, 2.0 * min(above, below))
+
+
+def equivalence(result: DkmdResult, margin: Margin) -> float:
+    """The p-value of the null that |shift| is at least the margin: two one-sided tests.
+
+    A small value is evidence that the samples are equivalent up to ``margin`` (as in ``verdict``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dkmd import dkmd_2samp
+    >>> rng = np.random.default_rng(2)
+    >>> result = dkmd_2samp(rng.normal(size=500), rng.normal(size=500))
+    >>> equivalence(result, 0.3) < 0.01 < equivalence(result, 0.05)
+    True
+    """
+    region = region_of(result, margin)
+    if not region.low < region.high:
+        raise ValueError(f"margin must be positive, got {margin!r}")
+    outcome = region.result.outcome()
+    if not isinstance(outcome, ExactOutcome):
+        return math.nan
+    if math.isinf(region.low):  # any decrease is within the margin: one test is left
+        return outcome.pvalue_beyond(region.high, "less")
+    return outcome.equivalence(region.low, region.high)
+
+
+def region_of(result: DkmdResult, margin: Margin) -> Region:
+    """The margin as a region of shifts; for a percentage, of the result on logarithms."""
+    if isinstance(result.outcome(), RiemannOutcome):
+        raise ValueError(NO_SHIFT)
+    amount, kind = parse_margin(margin)
+    if kind == "%":
+        share = amount / 100.0
+        # positive data cannot fall by 100 % or more, but they can double
+        low = math.log1p(-share) if share < 1.0 else -math.inf
+        return Region(low, math.log1p(share), result.on_logs())
+    if kind == "sd":
+        outcome = result.outcome()
+        amount *= outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan
+    return Region(-amount, amount, result)
+
+
+def parse_margin(margin: Margin) -> tuple[float, str]:
+    """A margin as an amount and what it is counted in: "" (data units), "%" or "sd"."""
+    text = margin.strip() if isinstance(margin, str) else margin
+    kind = ""
+    if isinstance(text, str):
+        kind = next((ending for ending in ("%", "sd") if text.endswith(ending)), "")
+        text = text.removesuffix(kind)
+    try:
+        amount = float(text)
+    except (TypeError, ValueError):
+        amount = math.nan
+    if not (amount >= 0.0 and math.isfinite(amount)):
+        raise ValueError(
+            "margin must be a number in data units, '0.1sd', or '3%', and not negative; got "
+            f"{margin!r}"
+        )
+    return amount, kind

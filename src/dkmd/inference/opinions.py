@@ -1,0 +1,101 @@
+"""What other statistics would say of a comparison, side by side in one table."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.base.wording import plain, short_p, text_table
+from dkmd.statistic import peers
+
+UP, DOWN, NONE = "current is larger", "current is smaller", "no direction"
+
+
+class Opinion(NamedTuple):
+    """One statistic: its value, its p-value (NaN where it has none) and which way it points."""
+
+    name: str
+    value: float
+    pvalue: float
+    direction: str
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """A table of opinions; prints as one."""
+
+    rows: tuple[Opinion, ...]
+
+    def __str__(self) -> str:
+        head = ("", "value", "p", "direction")
+        return text_table(
+            [head, *((o.name, plain(o.value), short_p(o.pvalue), o.direction) for o in self.rows)]
+        )
+
+
+def direction_of(signed: float) -> str:
+    """A sign as words about *current*."""
+    if signed > 0.0:
+        return UP
+    return DOWN if signed < 0.0 else NONE
+
+
+def opinions(own: Opinion, reference: Array, current: Array, scale: float) -> Opinions:
+    """dkmd's own answer first, then the others; ``scale`` is the width of MMD's kernel."""
+    others = (
+        _mean_difference(reference, current),
+        _mann_whitney(reference, current),
+        _kolmogorov_smirnov(reference, current),
+        _mmd2(reference, current, scale),
+    )
+    return Opinions((own, *(o for several in others for o in several)))
+
+
+def _mean_difference(reference: Array, current: Array) -> tuple[Opinion, ...]:
+    if not (np.isfinite(reference).all() and np.isfinite(current).all()):
+        note = "infinite values"
+        names = ("mean difference", "Welch's t")
+        return tuple(Opinion(name, math.nan, math.nan, note) for name in names)
+    from scipy.stats import ttest_ind
+
+    difference = peers.mean_difference(current, reference)
+    welch = _quietly(lambda: ttest_ind(current, reference, equal_var=False))
+    direction = direction_of(difference)
+    return (
+        Opinion("mean difference", difference, math.nan, direction),
+        Opinion("Welch's t", float(welch.statistic), float(welch.pvalue), direction),
+    )
+
+
+def _mann_whitney(reference: Array, current: Array) -> tuple[Opinion, ...]:
+    from scipy.stats import mannwhitneyu
+
+    test = _quietly(lambda: mannwhitneyu(current, reference))
+    share = float(test.statistic) / (reference.size * current.size)
+    name = "Mann-Whitney, P(c > r)"
+    return (Opinion(name, share, float(test.pvalue), direction_of(share - 0.5)),)
+
+
+def _kolmogorov_smirnov(reference: Array, current: Array) -> tuple[Opinion, ...]:
+    test = _quietly(lambda: peers.ks(current, reference))
+    signed = test.x_larger - test.y_larger
+    return (Opinion("Kolmogorov-Smirnov", test.statistic, test.pvalue, direction_of(signed)),)
+
+
+def _mmd2(reference: Array, current: Array, scale: float) -> tuple[Opinion, ...]:
+    finite = np.isfinite(reference).all() and np.isfinite(current).all()
+    value = peers.mmd2(current, reference, scale) if finite and scale > 0.0 else math.nan
+    return (Opinion("MMD², Laplacian", value, math.nan, "has no sign"),)
+
+
+def _quietly(test: Callable[[], Any]) -> Any:
+    """SciPy warns of samples that hardly vary; the answer says as much."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return test()

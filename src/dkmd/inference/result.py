@@ -1,0 +1,415 @@
+"""What a test says: numbers under SciPy's names, a direction in words, intervals and a verdict.
+
+An ``Outcome`` is one comparison; ``DkmdResult`` holds one, or an array of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.inference.direct import FINE, Numbers
+from dkmd.inference.pair import Pair, Studentized, shift_interval, statistic_interval
+from dkmd.inference.resampling import Bootstrap
+from dkmd.inference.tails import tail_share
+from dkmd.statistic.peers import direction_in_words
+from dkmd.statistic.witness import Witness
+
+
+class ConfidenceInterval(NamedTuple):
+    """The ends of an interval, as SciPy names them."""
+
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class ExactOutcome:
+    """A test by the exact estimator; intervals are worked out when asked for."""
+
+    pair: Pair
+    test: Studentized
+    pvalue: float
+    shift: float
+    witness: Witness
+    alternative: str
+    robust_scale: float
+    bootstrap: Bootstrap | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def statistic(self) -> float:
+        """mean ψ(x) − mean ψ(y)."""
+        return self.test.statistic
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return self.test.df
+
+    @property
+    def standard_error(self) -> float:
+        """Of the statistic."""
+        return self.test.standard_error
+
+    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
+        """By Student's t, or by the bootstrap that was asked for."""
+        if self.bootstrap:
+            share = tail_share(confidence_level, self.alternative)
+            return self.bootstrap.interval("statistic", share, self.alternative)
+        return statistic_interval(self.test, confidence_level, self.alternative)
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        """By inverting the test, or by the bootstrap that was asked for."""
+        if self.bootstrap:
+            share = tail_share(confidence_level, self.alternative)
+            return self.bootstrap.interval("shift", share, self.alternative)
+        return shift_interval(self.pair, self.test, self.shift, confidence_level, self.alternative)
+
+    def pvalue_beyond(self, delta: float, alternative: str) -> float:
+        """The p-value of the test of (x − delta, y): "greater" asks if the shift is above delta."""
+        return self.pair.coarsened().test(delta, self.test.center).pvalue(alternative)
+
+    def equivalence(self, low: float, high: float) -> float:
+        """The p-value of the null that the shift lies outside (low, high): two one-sided tests."""
+        return max(self.pvalue_beyond(low, "greater"), self.pvalue_beyond(high, "less"))
+
+
+@dataclass(frozen=True)
+class RiemannOutcome:
+    """A test by the paper's estimator against its permutation distribution. It has no shift."""
+
+    statistic: float
+    pvalue: float
+    standard_error: float
+    witness: Witness
+    alternative: str
+    df: float = math.inf
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shift(self) -> float:
+        """Not defined: the Riemann estimator is no sum of a fixed ψ over the data."""
+        raise AttributeError(NO_SHIFT)
+
+    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Not defined."""
+        raise ValueError(NO_INTERVAL)
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Not defined."""
+        raise ValueError(NO_SHIFT)
+
+
+NO_SHIFT = "the Riemann estimator has no shift: use estimator='exact' for an amount in data units"
+NO_INTERVAL = (
+    "the Riemann estimator's distribution is known under the null only, so it has no interval: "
+    "use estimator='exact'"
+)
+
+
+@dataclass(frozen=True)
+class LimitOutcome:
+    """A test where half of all values or more are at one infinity: their shares are compared.
+
+    The shift is ±inf where the centre of one side alone is infinite, else it is not defined.
+    """
+
+    statistic: float
+    test: Studentized  # of the shares
+    shares: tuple[float, float]  # of x and of y at that infinity
+    where: float  # inf or −inf
+    shift: float
+    alternative: str
+    notes: tuple[str, ...] = ()
+    witness: Witness | None = None
+
+    @property
+    def pvalue(self) -> float:
+        """Of the alternative that was asked for."""
+        return self.test.pvalue(self.alternative)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return self.test.df
+
+    @property
+    def standard_error(self) -> float:
+        """Of the statistic."""
+        t = self.test.t
+        return self.statistic / t if t else math.nan
+
+    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Not known: the statistic is a limit."""
+        tail_share(confidence_level, self.alternative)
+        return math.nan, math.nan
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Everything where the shares may be equal, else the infinity that x moved to."""
+        tail_share(confidence_level, self.alternative)
+        if self.pvalue >= 1.0 - confidence_level:
+            return -math.inf, math.inf
+        end = math.copysign(math.inf, self.statistic)
+        return end, end
+
+    def pvalue_beyond(self, delta: float, alternative: str) -> float:
+        """The p-value of "more of x is there": a shift to infinity is beyond any finite one."""
+        return self.test.pvalue(alternative)
+
+
+@dataclass(frozen=True)
+class NoOutcome:
+    """What cannot be compared: every number is NaN."""
+
+    alternative: str
+    statistic: float = math.nan
+    pvalue: float = math.nan
+    df: float = math.nan
+    standard_error: float = math.nan
+    shift: float = math.nan
+    witness: Witness | None = None
+    notes: tuple[str, ...] = ()
+
+    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
+        """NaN, after the level is checked."""
+        tail_share(confidence_level, self.alternative)
+        return math.nan, math.nan
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        """NaN, after the level is checked."""
+        return self.statistic_interval(confidence_level)
+
+
+Outcome = ExactOutcome | RiemannOutcome | LimitOutcome | NoOutcome
+"""One comparison of two samples."""
+
+
+class Rows:
+    """Outcomes in the shape of an array: all made, or made when one is asked for."""
+
+    def __init__(self, numbers: Numbers, pvalues: npt.NDArray[Any], make: Make) -> None:
+        fine = numbers.state == FINE
+        self._made: list[Outcome | None] = [
+            None if known else make(i) for i, known in enumerate(fine)
+        ]
+        self._make = make
+        self._known = {
+            "statistic": numbers.statistic, "pvalue": pvalues, "df": numbers.df,
+            "standard_error": numbers.standard_error, "shift": numbers.shift,
+        }  # fmt: skip
+        self._widths, self._centers = numbers.width, numbers.center
+        self.shape: tuple[int, ...] = (fine.size,)
+
+    @classmethod
+    def of(cls, outcomes: list[Outcome]) -> Rows:
+        """Outcomes that were made already."""
+        rows = cls.__new__(cls)
+        rows._made = list(outcomes)
+        rows._make = outcomes.__getitem__
+        rows._known = {}
+        rows.shape = (len(outcomes),)
+        return rows
+
+    def shaped(self, shape: tuple[int, ...]) -> Rows:
+        """The same in another shape."""
+        self.shape = shape
+        return self
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (self._at(i) for i in range(len(self._made)))
+
+    def _at(self, i: int) -> Outcome:
+        made = self._made[i]
+        if made is None:
+            made = self._made[i] = self._make(i)
+        return made
+
+    def each(self, name: str) -> Any:
+        """One number of every outcome, in the shape of the array; a float for a single one."""
+        known = self._known.get(name)
+        values = np.array(
+            [
+                getattr(outcome, name) if outcome is not None or known is None else known[i]
+                for i, outcome in enumerate(self._made if known is not None else self)
+            ],
+            dtype=np.float64,
+        ).reshape(self.shape)
+        return float(values[()]) if values.ndim == 0 else values
+
+    def witnesses(self) -> Any:
+        """The ψ of every outcome; None where nothing could be compared."""
+        shaped = np.empty(self.shape, dtype=object)
+        flat = shaped.reshape(-1)
+        for i, made in enumerate(self._made):
+            if made is not None or not self._known:
+                flat[i] = self._at(i).witness
+            else:
+                width, center = float(self._widths[i]), float(self._centers[i])
+                flat[i] = Witness(width, width, center)
+        return shaped[()]
+
+    def notes(self) -> list[str]:
+        """What to watch out for, each note once; rows that compiled code compared have none."""
+        made = (o for o in self._made if o is not None)
+        return list(dict.fromkeys(note for outcome in made for note in outcome.notes))
+
+    def only(self) -> Outcome:
+        """The one outcome there is."""
+        if self.shape:
+            raise ValueError(
+                f"this result holds {len(self._made)} comparisons (shape {self.shape}), one is "
+                "needed"
+            )
+        return self._at(0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"outcomes": list(self), "shape": self.shape}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(Rows.of(state["outcomes"]).shaped(state["shape"]).__dict__)
+
+
+Make = Callable[[int], Outcome]
+
+
+class DkmdResult:
+    """The result of ``dkmd_2samp``; unpacks as (statistic, pvalue).
+
+    Attributes
+    ----------
+    statistic : float or array
+        mean ψ(x) − mean ψ(y): positive when x tends to be larger.
+    pvalue : float or array
+    df : float or array
+        Degrees of freedom of Student's t (inf for the Riemann estimator's normal limit).
+    standard_error : float or array
+        Of the statistic.
+    shift : float or array
+        M-centre of x − M-centre of y, in data units.
+    direction : str or array
+        "x is larger", "y is larger" or "no direction": the sign of the statistic in words.
+    witness : Witness or array
+        The ψ that was used, centre included; None where nothing could be compared.
+    """
+
+    def __init__(self, rows: Rows, on_logs: Callable[[], DkmdResult] | None = None) -> None:
+        self._rows = rows
+        self._on_logs = on_logs
+        self._logs: DkmdResult | None = None
+
+    @property
+    def statistic(self) -> Any:
+        """mean ψ(x) − mean ψ(y)."""
+        return self._rows.each("statistic")
+
+    @property
+    def pvalue(self) -> Any:
+        """The p-value of the alternative that was asked for."""
+        return self._rows.each("pvalue")
+
+    @property
+    def df(self) -> Any:
+        """Degrees of freedom."""
+        return self._rows.each("df")
+
+    @property
+    def standard_error(self) -> Any:
+        """Of the statistic."""
+        return self._rows.each("standard_error")
+
+    @property
+    def shift(self) -> Any:
+        """M-centre of x − M-centre of y, in data units."""
+        return self._rows.each("shift")
+
+    @property
+    def direction(self) -> Any:
+        """The sign of the statistic in words."""
+        statistics = np.asarray(self.statistic)
+        words = [direction_in_words(float(value)) for value in statistics.reshape(-1)]
+        return np.array(words, dtype=object).reshape(statistics.shape)[()]
+
+    @property
+    def witness(self) -> Any:
+        """The ψ that was used."""
+        return self._rows.witnesses()
+
+    @property
+    def notes(self) -> list[str]:
+        """What to watch out for: what ``dkmd_2samp`` warns of."""
+        return self._rows.notes()
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """An interval of the statistic: D ± t·se, or the bootstrap's; one-sided like the test."""
+        return self._interval(lambda o: o.statistic_interval(confidence_level))
+
+    def shift_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """An interval of the shift: every δ for which the test does not reject (x − δ, y).
+
+        Without a ``method``, 0 is inside exactly when pvalue ≥ 1 − confidence_level.
+        """
+        return self._interval(lambda o: o.shift_interval(confidence_level))
+
+    def on_logs(self) -> DkmdResult:
+        """The same comparison of the logarithms: its shift is a change by a factor e^shift."""
+        if self._logs is None:
+            if self._on_logs is None:
+                raise ValueError(
+                    "percentages are worked out on the logarithms of the data, and a summary does "
+                    "not hold the data: compare summaries of logarithms instead"
+                )
+            self._logs = self._on_logs()
+        return self._logs
+
+    def with_logs(self, on_logs: Callable[[], DkmdResult] | None) -> DkmdResult:
+        """The same result with a way to compare the logarithms, or with none."""
+        return DkmdResult(self._rows, on_logs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A way to compare the logarithms cannot be pickled: what it finds is."""
+        logs = None
+        if self._logs is not None or self._on_logs is not None:
+            with suppress(ValueError):
+                logs = self.on_logs()
+        return {"rows": self._rows, "logs": logs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._rows, self._logs = state["rows"], state["logs"]
+        self._on_logs = None
+
+    def outcome(self) -> Any:
+        """The one comparison this result holds."""
+        return self._rows.only()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.statistic, self.pvalue))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.statistic, self.pvalue)[index]
+
+    def __repr__(self) -> str:
+        shown = [f"statistic={self.statistic!r}", f"pvalue={self.pvalue!r}"]
+        with suppress(AttributeError):  # the Riemann estimator has no shift
+            shown.append(f"shift={self.shift!r}")
+        shown.append(f"direction={self.direction!r}")
+        return f"DkmdResult({', '.join(shown)})"
+
+    def _interval(self, ends: Callable[[Any], tuple[float, float]]) -> ConfidenceInterval:
+        pairs = [ends(o) for o in self._rows]
+        low, high = (
+            np.array([p[i] for p in pairs], dtype=np.float64).reshape(self._rows.shape)
+            for i in (0, 1)
+        )
+        if low.ndim == 0:
+            return ConfidenceInterval(float(low), float(high))
+        return ConfidenceInterval(low, high)

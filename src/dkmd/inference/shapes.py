@@ -1,0 +1,85 @@
+"""What one number cannot tell: distributions that cross, and a centre that lies in a valley."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dkmd.inference.pair import Pair
+from dkmd.inference.sides import Side
+
+CLEAR = 2.58
+"""Standard errors beyond which a difference of shares is no chance: p below 1 %."""
+
+STEEP = 4.0
+"""Standard errors by which a hill must stand out from a valley: many places are looked at."""
+
+
+class Crossing(NamedTuple):
+    """Differences at two quantiles that have opposite signs: x − y at 25 % and at 75 %."""
+
+    low: float
+    high: float
+
+
+def crossing(pair: Pair) -> Crossing | None:
+    """Whether x is clearly lower at one quartile and clearly higher at the other."""
+    values = [_points(side) for side in (pair.x, pair.y)]
+    found = []
+    for q in (0.25, 0.75):
+        at = _quantile([np.concatenate(part) for part in zip(*values, strict=True)], q)
+        shares = [_share_below(*each, at) for each in values]
+        pooled = (pair.x.size * shares[0] + pair.y.size * shares[1]) / (pair.x.size + pair.y.size)
+        factors = (1.0, 1.0)
+        if pair.clusters is not None:
+            factors = pair.clusters.inflation_x, pair.clusters.inflation_y
+        spread = factors[0] / pair.x.size + factors[1] / pair.y.size
+        error = math.sqrt(pooled * (1.0 - pooled) * spread)
+        # fewer values of x below means that x is larger there
+        score = (shares[1] - shares[0]) / error if error > 0.0 else 0.0
+        found.append((score, _quantile(values[0], q) - _quantile(values[1], q)))
+    (low, at_low), (high, at_high) = found
+    if min(abs(low), abs(high)) < CLEAR or low * high > 0.0 or not at_low * at_high < 0.0:
+        return None
+    return Crossing(at_low, at_high)
+
+
+def in_a_valley(pair: Pair, center: float, spread: float) -> bool:
+    """Whether the centre lies where values are rare, between two hills of the pooled sample."""
+    offset = np.concatenate([pair.x.offset, pair.y.offset])
+    counts = np.concatenate([pair.x.counts, pair.y.counts])
+    if not spread > 0.0:
+        return False
+    # windows a quarter of the spread wide, the centre in the middle of one of them
+    near = np.abs(offset - center) < (REACH + 0.5) * 0.25 * spread
+    window = np.floor((offset[near] - center) / (0.25 * spread) + 0.5)
+    filled = np.bincount((window + REACH).astype(np.int64), counts[near], minlength=2 * REACH + 1)
+    valley = filled[REACH]
+    hill = min(filled[:REACH].max(), filled[REACH + 1 :].max())
+    return bool(hill > 2.0 * valley and hill - valley > STEEP * math.sqrt(hill + valley))
+
+
+REACH = 10
+"""Windows on either side of the centre: hills as far as two and a half spreads away count."""
+
+
+def _points(side: Side) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and weights in order, ±inf among them."""
+    offset = np.concatenate([[-math.inf], side.offset, [math.inf]])
+    weights = np.concatenate([[side.minus_inf], side.counts, [side.plus_inf]])
+    order = np.argsort(offset, kind="stable")
+    return offset[order], weights[order]
+
+
+def _quantile(points: tuple[np.ndarray, np.ndarray] | list[np.ndarray], q: float) -> float:
+    values, weights = points
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(passed, q * passed[-1] * (1.0 - 1e-12))])
+
+
+def _share_below(values: np.ndarray, weights: np.ndarray, at: float) -> float:
+    """The share below a point, and half of what is at it."""
+    return float((weights[values < at].sum() + 0.5 * weights[values == at].sum()) / weights.sum())

@@ -1,0 +1,242 @@
+"""One sample as inference sees it, and the compiled sums of ψ over one or two of them.
+
+A ``Side`` is a list of atoms: bins of a Summary with their mean and variance, or single values.
+Numbers in data units are offsets from an origin near the data, so that data around 1e9 lose no
+digits. Nothing here knows of tests or p-values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled
+from dkmd.binned.summary import Summary
+from dkmd.statistic.table import Jet, jet_at
+from dkmd.statistic.witness import Witness
+
+
+class Side(NamedTuple):
+    """One sample, ready for sums: its atoms and what lies at ±inf."""
+
+    offset: Array  # (atoms,) mean of an atom's values, from the origin, in data units
+    variance: Array  # (atoms,) of the values of an atom; 0 for single values and ties
+    counts: Array  # (atoms,)
+    minus_inf: float
+    plus_inf: float
+    size: float
+
+    @classmethod
+    def of(cls, summary: Summary) -> Side:
+        """The bins of a summary; the origin is the centre of its grid."""
+        moments = summary.moments()
+        return cls(*moments, float(summary.minus_inf), float(summary.plus_inf), float(summary.size))
+
+    def joined(self, other: Side) -> Side:
+        """Both sides as one sample."""
+        return Side(
+            np.concatenate([self.offset, other.offset]),
+            np.concatenate([self.variance, other.variance]),
+            np.concatenate([self.counts, other.counts]),
+            self.minus_inf + other.minus_inf,
+            self.plus_inf + other.plus_inf,
+            self.size + other.size,
+        )
+
+    def scaled_to(self, size: float) -> Side:
+        """The same distribution as so many values (fractions of a value are allowed)."""
+        share = size / self.size
+        counts = self.counts * share
+        return Side(
+            self.offset, self.variance, counts, self.minus_inf * share, self.plus_inf * share, size
+        )
+
+    @property
+    def finite(self) -> float:
+        """How many values are finite."""
+        return self.size - self.plus_inf - self.minus_inf
+
+    @property
+    def lean(self) -> float:
+        """How many more values are at +inf than at −inf."""
+        return self.plus_inf - self.minus_inf
+
+
+@compiled
+def coarsened(side: Side, width: float) -> Side:
+    """The same with neighbouring bins united in cells of a width; means and variances stay exact.
+
+    Sums of a ψ that is 128 times as wide change by parts in 1e11. Single values are left as they
+    are. Cells lie alike on both sides of the origin, so that a mirrored sample gives a mirror.
+    """
+    size = side.offset.size
+    if not np.any(side.variance > 0.0):
+        return side
+    offset, variance, counts = np.empty(size), np.empty(size), np.empty(size)
+    k = -1
+    last = math.nan
+    for i in range(size):
+        at, count = side.offset[i], side.counts[i]
+        cell = math.copysign(math.floor(abs(at) / width) + 1.0, at)
+        if k >= 0 and cell == last:
+            total = counts[k] + count
+            apart = at - offset[k]
+            share = count / total
+            variance[k] += (side.variance[i] - variance[k]) * share
+            variance[k] += apart * apart * share * (1.0 - share)
+            offset[k] += apart * share
+            counts[k] = total
+        else:
+            k += 1
+            last = cell
+            offset[k], variance[k], counts[k] = at, side.variance[i], count
+    k += 1
+    return Side(offset[:k], variance[:k], counts[:k], side.minus_inf, side.plus_inf, side.size)
+
+
+NOTHING = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+
+
+class Form(NamedTuple):
+    """A bounded ψ without its centre, as compiled loops take it."""
+
+    length: float  # the width in which the table is measured
+    per_unit: float  # table units per data unit
+    limit: float  # ψ(∞) in lengths
+    jet: Jet
+
+    @classmethod
+    def of(cls, witness: Witness) -> Form:
+        """The table of a witness."""
+        length = witness.length
+        return cls(length, witness.per_unit, witness.bound / length, witness.jet())
+
+
+class Sums(NamedTuple):
+    """Means over one side at a centre: of ψ, of ψ', and the unbiased variance of ψ."""
+
+    mean: float
+    slope: float
+    variance: float
+
+
+NO_VARIANCE = 1e-14
+"""A variance of ψ, in squares of its limit, that is only the rounding of sums."""
+
+
+def side_sums(side: Side, witness: Witness, center: float) -> Sums:
+    """Means over one side, with ``center`` an offset like ``side.offset``."""
+    if math.isinf(witness.bound):
+        return _linear_sums(side, witness, center)
+    form = Form.of(witness)
+    mean, variance, slope, _, _ = means_of(side, center, form)
+    return Sums(form.length * mean, slope, form.length**2 * variance)
+
+
+def _linear_sums(side: Side, witness: Witness, center: float) -> Sums:
+    """For ψ = slope · u: the mean and variance of the data."""
+    n = side.size
+    slope = witness.derivative(0.0)
+    mean = math.fsum(side.counts * side.offset) / n
+    around = side.counts * ((side.offset - mean) ** 2 + side.variance)
+    variance = math.fsum(around) / (n - 1.0) if n > 1.0 else math.nan
+    return Sums(slope * (mean - center), slope, slope**2 * variance)
+
+
+@compiled
+def means_of(side: Side, center: float, form: Form) -> tuple[float, float, float, float, float]:
+    """Mean, variance and mean slope of ψ over a side, then Σψ² and Σψ³; ψ in lengths."""
+    per_length = 1.0 / form.length
+    psi = squares = cubes = slope = 0.0
+    for i in range(side.offset.size):
+        f, f1, f2, f3 = jet_at((side.offset[i] - center) * form.per_unit, form.jet)
+        v = side.variance[i] * per_length * per_length
+        count = side.counts[i]
+        # with f the function and v the variance of a bin: f + ½ f''·v, to fourth order in its width
+        psi += count * (f + 0.5 * f2 * v)
+        squares += count * (f * f + (f1 * f1 + f * f2) * v)
+        cubes += count * (f * f * f + 3.0 * f * (f1 * f1 + 0.5 * f * f2) * v)
+        slope += count * (f1 + 0.5 * f3 * v)
+    lean = side.plus_inf - side.minus_inf
+    limit = form.limit
+    psi += lean * limit
+    squares += (side.plus_inf + side.minus_inf) * limit * limit
+    cubes += lean * limit * limit * limit
+    n = side.size
+    mean = psi / n
+    variance = math.nan
+    if n > 1.0:
+        variance = (squares - n * mean * mean) / (n - 1.0)
+        if variance < NO_VARIANCE * limit * limit:
+            variance = 0.0
+    return mean, variance, slope / n, squares, cubes
+
+
+@compiled
+def _psi_and_slope(side: Side, center: float, form: Form) -> tuple[float, float]:
+    """Σψ (in lengths) and Σψ' over the finite values of a side."""
+    per_length = 1.0 / form.length
+    psi = slope = 0.0
+    for i in range(side.offset.size):
+        f, f1, f2, f3 = jet_at((side.offset[i] - center) * form.per_unit, form.jet)
+        v = 0.5 * side.variance[i] * per_length * per_length
+        psi += side.counts[i] * (f + f2 * v)
+        slope += side.counts[i] * (f1 + f3 * v)
+    return psi, slope
+
+
+def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float = 0.0) -> float:
+    """The c with Σ ψ(z − c) = 0 over x − delta and y together; an offset like ``near``, a guess.
+
+    It exists and is unique unless half of the values or more are at one infinity: then it is there.
+    """
+    if math.isinf(witness.bound):
+        finite, lean = x.finite + y.finite, x.lean + y.lean
+        if finite <= abs(lean):
+            return math.copysign(math.inf, lean) if lean else math.nan
+        return (math.fsum(x.counts * (x.offset - delta)) + math.fsum(y.counts * y.offset)) / finite
+    return float(center_of(x, y, delta, near, Form.of(witness), ACCURATE))
+
+
+ACCURATE, ROUGH = 1e-7, 1e-5
+"""Newton steps, in lengths, after which a centre is known: its error is their square."""
+
+
+@compiled
+def center_of(x: Side, y: Side, delta: float, near: float, form: Form, enough: float) -> float:
+    """``m_center`` for a bounded ψ: Newton's method, and bisection where it strays."""
+    lean = x.plus_inf - x.minus_inf + y.plus_inf - y.minus_inf
+    finite = x.size - x.plus_inf - x.minus_inf + y.size - y.plus_inf - y.minus_inf
+    if finite <= abs(lean):
+        return math.copysign(math.inf, lean) if lean != 0.0 else math.nan
+    low, high = -math.inf, math.inf
+    length = form.length
+    c = near
+    reach = length  # how far to step while one side of the root is not known yet
+    for _ in range(2000):
+        psi, slope = _psi_and_slope(y, c, form)
+        if x.offset.size:
+            psi_x, slope_x = _psi_and_slope(x, c + delta, form)
+            psi, slope = psi + psi_x, slope + slope_x
+        psi += lean * form.limit
+        if psi == 0.0:
+            return c
+        low, high = (c, high) if psi > 0.0 else (low, c)  # Σψ falls with c
+        following = c + length * psi / slope if slope > 0.0 else math.nan
+        step = abs(following - c)
+        if step <= enough * length:
+            return following
+        # a step that is no number, leaves the bracket or is longer than ψ is wide is not taken
+        if not (low < following < high) or step > 4.0 * reach:
+            if math.isinf(low) or math.isinf(high):
+                following = c + (reach if psi > 0.0 else -reach)
+                reach *= 2.0
+            else:
+                following = 0.5 * (low + high)
+                if not low < following < high:
+                    return following
+        c = following
+    return c

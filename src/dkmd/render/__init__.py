@@ -1,0 +1,1 @@
+"""Figures, plots and the page. Nothing here knows how an answer was found."""

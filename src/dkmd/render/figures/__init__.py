@@ -1,0 +1,1 @@
+"""The points of every curve, and their drawings."""

@@ -1,0 +1,347 @@
+"""The points of every curve: density, cdf, μ̂ difference and ψ, from bins alone, so for any N.
+
+Everything is an offset from the grid's centre (``origin``), as in ``inference``: data at 1e9 draw
+as well as data at 0. What lies outside the window is counted, not drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.inference.result import ExactOutcome
+from dkmd.inference.sides import Side
+
+POINTS = 97
+"""Of a smooth curve: closer than four pixels in every figure."""
+
+OUTER_SHARE = 0.005
+"""What the window should leave out at most at each end of a sample, if that is not far away."""
+
+REACH = 8.0
+"""The window ends this many robust scales from the centre: heavy tails do not flatten the rest."""
+
+INNER_SHARE = 0.05
+"""What it may leave out at each end of a sample, however far away, or one value of few."""
+
+MOST_STEPS = 60
+"""Up to so many values a cdf is drawn step by step."""
+
+FEW_VALUES = 40
+"""Up to so many different values, ties are drawn as bars, one a value."""
+
+TIED = 0.8
+"""The share of tied values from which a sample counts as discrete."""
+
+ATOM = 0.05
+"""The share from which one value that towers over its neighbours is drawn as a bar of its own."""
+
+LOOKED_AT = 2048
+"""Values of a sample among which those that occur often are looked for."""
+
+MODAL = 100
+"""From so many values on, the densest quarter of a sample tells how narrow its peaks are."""
+
+LOCAL = 0.5
+"""In robust scales: the widest kernel that still tells where samples differ."""
+
+
+class Atoms(NamedTuple):
+    """Values that occur many times, each with its share of a sample."""
+
+    at: Array
+    share: Array
+
+
+class Shape(NamedTuple):
+    """One sample as curves; shares are of all its values, infinite ones included."""
+
+    density: Array  # (points,) share per data unit, of what is in no atom
+    atoms: Atoms
+    steps: tuple[Array, Array]  # cdf as a line through (offset, share of values up to there)
+    center: float
+    below: int
+    above: int
+    minus_inf: int
+    plus_inf: int
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Two samples in one window, and what tells them apart there."""
+
+    origin: float
+    x: Array  # (points,) offsets, evenly spaced over the window
+    reference: Shape
+    current: Shape
+    shift: float
+    kernel: float  # the width of the Laplacian kernel of ``difference``
+    difference: Array  # (points,) μ̂ of current − μ̂ of reference
+    psi: Array  # (points,) ψ in units of its largest value in the window
+
+    @property
+    def low(self) -> float:
+        """The left end of the window."""
+        return float(self.x[0])
+
+    @property
+    def high(self) -> float:
+        """The right end of the window."""
+        return float(self.x[-1])
+
+    @property
+    def discrete(self) -> bool:
+        """Whether there is nothing but atoms."""
+        return not (self.reference.density.any() or self.current.density.any())
+
+
+def curves_of(outcome: ExactOutcome, values: tuple[Array, Array] | None = None) -> Curves:
+    """The curves of a comparison, with x = current and y = reference as in ``Comparison``.
+
+    ``values`` are reference and current, where they are held: bins alone cannot tell how often a
+    value occurs that shares its bin with others.
+    """
+    pair, witness = outcome.pair, outcome.witness
+    middle = witness.center - pair.origin
+    low, high = _window(pair.y, pair.x, middle, outcome)
+    x = np.linspace(low, high, POINTS)
+    after, before = pair.centers()
+    given = (pair.y, pair.x) if values is None else _told_apart(pair.y, pair.x, values, pair.origin)
+    sides = (_snapped(given[0], high - low), _snapped(given[1], high - low))
+    atoms, everything = _atoms(*sides, low, high)
+    shapes = [
+        _shape(side, center, x, atoms, everything)
+        for side, center in zip(sides, (before, after), strict=True)
+    ]
+    kernel = min(witness.sigma, LOCAL * outcome.robust_scale)
+    difference = _embedding(pair.x, x, kernel) - _embedding(pair.y, x, kernel)
+    psi = np.asarray(witness(x + pair.origin))
+    return Curves(
+        origin=pair.origin,
+        x=x,
+        reference=shapes[0],
+        current=shapes[1],
+        shift=outcome.shift,
+        kernel=kernel,
+        difference=difference,
+        psi=psi / float(np.abs(psi).max()),
+    )
+
+
+def _snapped(side: Side, width: float) -> Side:
+    """Equal values of two samples as equal numbers: the means of their bins differ by rounding."""
+    grain = 1e-9 * width
+    return side._replace(offset=np.round(side.offset / grain) * grain)
+
+
+def quantiles(side: Side, levels: tuple[float, ...]) -> Array:
+    """Quantiles of the finite values, to the width of a bin."""
+    order = np.argsort(side.offset)
+    passed = np.cumsum(side.counts[order])
+    at = np.searchsorted(passed, np.array(levels) * passed[-1] * (1.0 - 1e-15))
+    return np.asarray(side.offset[order][np.minimum(at, order.size - 1)])
+
+
+def _told_apart(y: Side, x: Side, values: tuple[Array, Array], origin: float) -> tuple[Side, Side]:
+    """Sides in which values that occur often are bins of their own."""
+    finite = [np.asarray(v, dtype=np.float64) for v in values]
+    finite = [v[np.isfinite(v)] for v in finite]
+    often = np.unique(np.concatenate([_often(v) for v in finite])).tolist()
+
+    def apart(side: Side, held: Array) -> Side:
+        for value in often:
+            times = float(np.count_nonzero(held == value))
+            if times:
+                side = _without(side, value - origin, times)
+        return side
+
+    return apart(y, finite[0]), apart(x, finite[1])
+
+
+def _often(values: Array) -> Array:
+    """Values that occur again and again among some that are picked by chance."""
+    some = values
+    if values.size > LOOKED_AT:
+        some = values[np.random.default_rng(0).integers(0, values.size, LOOKED_AT)]
+    different, times = np.unique(some, return_counts=True)
+    return np.asarray(different[times >= max(2.0, 0.5 * ATOM * some.size)])
+
+
+def _without(side: Side, at: float, times: float) -> Side:
+    """A side with one value, of which it has so many, moved from its bin into one of its own."""
+    n, mean, variance = side.counts, side.offset, side.variance
+    # so far from their mean can k of n values lie that have this variance
+    reach = np.sqrt(variance * np.maximum(n - times, 0.0) / times) + 1e-9 * (1.0 + abs(at))
+    possible = np.flatnonzero((n > times) & (variance > 0.0) & (np.abs(at - mean) <= reach))
+    if not possible.size:  # alone in its bin already
+        return side
+    bin_ = possible[np.argmin(np.abs(at - mean[possible]))]
+    left = n[bin_] - times
+    rest = (n[bin_] * mean[bin_] - times * at) / left
+    squares = n[bin_] * (variance[bin_] + (mean[bin_] - rest) ** 2) - times * (at - rest) ** 2
+    n, mean, variance = n.copy(), mean.copy(), variance.copy()
+    n[bin_], mean[bin_], variance[bin_] = left, rest, max(0.0, squares / left)
+    return side._replace(
+        counts=np.append(n, times),
+        offset=np.append(mean, at),
+        variance=np.append(variance, 0.0),
+    )
+
+
+def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[float, float]:
+    """Nearly all of both samples, but tails no further than a few scales from the middle."""
+    ends = np.array([_ends(side) for side in (y, x) if side.finite])  # (samples, 4)
+    scale = outcome.robust_scale
+    moved = abs(outcome.shift) if math.isfinite(outcome.shift) else 0.0
+    reach = REACH * scale + moved
+    lowest, inner_low = ends[:, :2].min(axis=0).tolist()
+    inner_high, highest = ends[:, 2:].max(axis=0).tolist()
+    low = min(inner_low, max(lowest, middle - reach))
+    high = max(inner_high, min(highest, middle + reach))
+    if not high - low > 0.5 * scale:
+        low, high = low - scale, high + scale
+    # a density of few values is wide, and should end inside
+    blur = max(_silverman(side, scale) for side in (y, x) if side.finite)
+    room = min(max(0.06 * (high - low), 2.5 * blur), high - low)
+    return low - room, high + room
+
+
+def _ends(side: Side) -> Array:
+    """Where a sample begins and ends: with nearly all of it, and with what must be seen of it."""
+    inner = max(INNER_SHARE, 1.2 / side.finite)  # one value may always be left out
+    return quantiles(side, (OUTER_SHARE, inner, 1.0 - inner, 1.0 - OUTER_SHARE))
+
+
+def _silverman(side: Side, otherwise: float) -> float:
+    """The width of a Gaussian kernel by Silverman's rule, on the middle half of a sample.
+
+    Where its densest quarter is far narrower than that (two peaks, say), on the densest quarter.
+    """
+    size = float(side.counts.sum())
+    half = np.sqrt(3.0 * side.variance)
+    thin = max(1e-12 * (float(np.ptp(side.offset)) + float(half.max())), 1e-290)
+    corners, passed = _spread_out(side.offset, np.maximum(half, thin), side.counts)
+    levels = np.linspace(0.0, 1.0, 101)
+    at = np.interp(levels * passed[-1], passed, corners)
+    spread = float(at[75] - at[25]) / 1.349
+    densest = float((at[25:] - at[:-25]).min()) / 0.637  # of a normal: 0.637 deviations
+    if size >= MODAL and thin < densest < 0.5 * spread:
+        spread = densest
+    return 0.9 * (spread if spread > 1e3 * thin else otherwise) / math.pow(size, 0.2)
+
+
+def _atoms(y: Side, x: Side, low: float, high: float) -> tuple[Array, bool]:
+    """The values that are drawn as bars, and whether that is all there is."""
+    both = y.joined(x)
+    inside = (both.offset >= low) & (both.offset <= high)
+    tied = (both.variance == 0.0) & (both.counts > 1.0)
+    finite = max(both.finite, 1.0)
+    different = np.unique(both.offset[inside])
+    whole = not both.variance[inside].any() and both.counts[tied].sum() >= TIED * finite
+    if whole and different.size <= FEW_VALUES:
+        return different, True
+    values, which = np.unique(both.offset[inside & tied], return_inverse=True)
+    share = np.bincount(which, both.counts[inside & tied], values.size) / finite
+    beside = np.maximum(np.append(share[1:], 0.0), np.insert(share[:-1], 0, 0.0))
+    towers = (share >= ATOM) & (share > 3.0 * beside) & (share * finite >= 10.0)
+    found = values[towers]
+    hidden = np.array([any(_may_hide(side, at) for side in (y, x)) for at in found], dtype=bool)
+    return found[~hidden], False
+
+
+def _may_hide(side: Side, at: float) -> bool:
+    """Whether a value that is a bin of its own elsewhere may be part of a wider one here."""
+    if np.any((side.offset == at) & (side.variance == 0.0)):
+        return False
+    return bool(np.any(np.abs(side.offset - at) <= 2.0 * np.sqrt(side.variance)))
+
+
+def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) -> Shape:
+    """One sample: its atoms apart, the rest as a smooth density."""
+    low, high = x[0], x[-1]
+    is_atom = np.isin(side.offset, atoms) & (side.variance == 0.0)
+    share = np.array([side.counts[is_atom & (side.offset == at)].sum() for at in atoms])
+    density = np.zeros(x.size)
+    if not everything:
+        density = _density(side, ~is_atom, x)
+    return Shape(
+        density=density,
+        atoms=Atoms(atoms, share / side.size if atoms.size else share),
+        steps=_steps(side, x, atoms),
+        center=center,
+        below=round(float(side.counts[side.offset < low].sum())),
+        above=round(float(side.counts[side.offset > high].sum())),
+        minus_inf=round(side.minus_inf),
+        plus_inf=round(side.plus_inf),
+    )
+
+
+def _density(side: Side, kept: Array, x: Array) -> Array:
+    """A Gaussian kernel on each bin, as wide as the rule of Silverman and the bin itself say."""
+    rest = side._replace(
+        offset=side.offset[kept], variance=side.variance[kept], counts=side.counts[kept]
+    )
+    if not rest.counts.size:
+        return np.zeros(x.size)
+    h = _bandwidth(rest, x)
+    near = (rest.offset > x[0] - 5.0 * h) & (rest.offset < x[-1] + 5.0 * h)
+    width = np.hypot(h, np.sqrt(rest.variance[near]))  # (bins,)
+    away = (x[:, None] - rest.offset[near]) / width  # (points, bins)
+    heights = rest.counts[near] / (side.size * math.sqrt(2.0 * math.pi) * width)
+    return np.asarray(np.exp(-0.5 * away * away) @ heights)
+
+
+def _bandwidth(side: Side, x: Array) -> float:
+    """Silverman's rule on the middle half; never finer than the points, nor than a lattice."""
+    size = float(side.counts.sum())
+    step = float(x[1] - x[0])
+    inside = (side.offset >= x[0]) & (side.offset <= x[-1])
+    different = np.unique(side.offset[inside]).size
+    tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)].sum()
+    gap = (x[-1] - x[0]) / max(different, 1) if tied > 0.5 * size else 0.0
+    return max(_silverman(side, (x[-1] - x[0]) / 8.0), 0.8 * step, 0.9 * float(gap))
+
+
+def _steps(side: Side, x: Array, atoms: Array) -> tuple[Array, Array]:
+    """The cdf as a line: step by step for few values, else through the points and the atoms."""
+    order = np.argsort(side.offset)
+    at, counts = side.offset[order], side.counts[order]
+    passed = np.concatenate([[0.0], np.cumsum(counts)]) + side.minus_inf
+    inside = (at >= x[0]) & (at <= x[-1])
+    if inside.sum() <= MOST_STEPS:
+        corners = np.repeat(at[inside], 2)
+        first = int(np.argmax(inside)) if inside.any() else int(np.searchsorted(at, x[0]))
+        levels = passed[first : first + int(inside.sum()) + 1]
+        line = np.concatenate([x[:1], corners, x[-1:]])
+        return line, np.repeat(levels, 2) / side.size
+    # a bin's values are spread evenly over its mean ± √3 standard deviations
+    half = np.sqrt(3.0 * side.variance[order])
+    ties = at[(half == 0.0) & np.isin(at, atoms)]
+    line = np.sort(np.concatenate([x, ties, np.nextafter(ties, -math.inf)]))
+    wide = half > 0.0
+    below = np.interp(line, *_spread_out(at[wide], half[wide], counts[wide]))
+    below += np.concatenate([[0.0], np.cumsum(counts[~wide])])[
+        np.searchsorted(at[~wide], line, side="right")
+    ]
+    return line, (below + side.minus_inf) / side.size
+
+
+def _spread_out(at: Array, half: Array, counts: Array) -> tuple[Array, Array]:
+    """Corners of Σ counts·clip((x − left)/width), which is a line between the ends of bins."""
+    if not at.size:
+        return np.zeros(1), np.zeros(1)
+    corners = np.concatenate([at - half, at + half])
+    slopes = np.concatenate([counts / (2.0 * half), -counts / (2.0 * half)])
+    order = np.argsort(corners)
+    corners, slope = corners[order], np.cumsum(slopes[order])
+    rises = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(corners))])
+    return corners, rises
+
+
+def _embedding(side: Side, z: Array, sigma: float) -> Array:
+    """μ̂(z) of a sample from its bins; infinite values are far from everything."""
+    return np.asarray(np.exp(-np.abs(z[:, None] - side.offset) / sigma) @ (side.counts / side.size))

@@ -1,0 +1,358 @@
+"""The figures as SVG: distributions, quantile shifts, where samples differ, bars and sparklines.
+
+Each takes numbers and a ``Paint`` and gives an element; nothing here knows of pages or notebooks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.base.wording import MINUS, amount, signed, signed_number
+from dkmd.render.figures.colours import Paint
+from dkmd.render.figures.curves import Curves, Shape
+from dkmd.render.figures.svg import (
+    Axis,
+    drawing,
+    line,
+    number,
+    path,
+    stroke,
+    tick_words,
+    ticks,
+    words,
+)
+
+WIDTH, HEIGHT = 360.0, 196.0
+LEFT, RIGHT, TOP, FLOOR = 8.0, 352.0, 34.0, 170.0
+BAR_WIDTH, BAR_HEIGHT = 150.0, 24.0
+SPARK_WIDTH, SPARK_HEIGHT = 110.0, 28.0
+
+
+def kind_of(verdict: str) -> str:
+    """The colour of current: that of its direction, or a quiet one."""
+    return {"increase": "up", "decrease": "down"}.get(verdict, "flat")
+
+
+def density(curves: Curves, paint: Paint, unit: str = "") -> str:
+    """Both densities, the M-centres, and the shift as an arrow between them."""
+    across = _across(curves)
+    parts = [*_shapes(curves, across, TOP, FLOOR, paint), *_bottom(curves, across, paint)]
+    parts += _centers(curves, across, paint, unit)
+    return drawing(WIDTH, HEIGHT, parts, f"Densities; the centre moved by {_moved(curves, unit)}")
+
+
+def cdf(curves: Curves, paint: Paint) -> str:
+    """The share of values up to each value, and the shift at the middle."""
+    across = Axis(curves.low, curves.high, LEFT + 30.0, RIGHT)
+    up = Axis(0.0, 1.0, FLOOR, TOP - 20.0)
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    levels = "".join(f"M{number(across.start)} {number(up(s))}H{number(RIGHT)}" for s in shares)
+    parts = [stroke(levels, paint("gr"))]
+    for share in shares:
+        parts.append(words(LEFT + 26.0, up(share) + 4.0, f"{share:.0%}", paint("te")))
+    for shape, role in ((curves.reference, "rl"), (curves.current, "cl")):
+        x, share_up_to = shape.steps
+        parts.append(stroke(path(across.all(x), up.all(share_up_to)), paint(role)))
+    for shape, role in ((curves.reference, "rc"), (curves.current, "cc")):
+        if shape.center in across:
+            at = across(shape.center)
+            parts.append(line(at, up.end, at, FLOOR, paint(role)))
+    parts += _bottom(curves, across, paint)
+    return drawing(WIDTH, HEIGHT, parts, "Share of values up to each value, of both samples")
+
+
+def quantile_shifts(
+    moved: Mapping[float, tuple[float, float]],
+    shift: float,
+    interval: tuple[float, float],
+    paint: Paint,
+) -> str:
+    """How far each quantile moved, from (before, after), against the shift of the centre."""
+    differences = {q: after - before for q, (before, after) in moved.items()}
+    low, high = _usual(differences.values(), (*interval, shift, 0.0))
+    room = 0.08 * (high - low) or 1.0
+    across = Axis(low - room, high + room, LEFT + 34.0, RIGHT - 58.0)
+    top, height = 14.0, (FLOOR - 14.0) / len(differences)
+    parts = []
+    if all(math.isfinite(end) for end in interval):
+        left, right = across(interval[0]), across(interval[1])
+        parts.append(
+            f'<rect x="{number(left)}" y="{number(top)}" width="{number(max(right - left, 0.5))}" '
+            f'height="{number(FLOOR - top)}" {paint("ci")}/>'
+        )
+    parts.append(line(across(0.0), top, across(0.0), FLOOR, paint("ze")))
+    if math.isfinite(shift):
+        parts.append(line(across(shift), top, across(shift), FLOOR, paint("cc")))
+    lines = dots = arrows = ""  # one element for all of them: a page has many
+    for row, (q, difference) in enumerate(differences.items()):
+        y = top + (row + 0.5) * height
+        parts.append(words(LEFT + 26.0, y + 4.0, f"{q:.0%}", paint("te")))
+        shown = signed(difference, *moved[q]) or _jump(*moved[q])
+        parts.append(words(RIGHT, y + 4.0, shown, paint("te"), difference))
+        if math.isfinite(difference):
+            lines += f"M{number(across(0.0))} {number(y)}H{number(across(difference))}"
+            if difference in across:
+                dots += f"M{number(across(difference))} {number(y)}h0"
+            else:
+                arrows += _arrow_head(across(difference), y, difference)
+    parts += [stroke(lines, paint("iv"))] if lines else []
+    parts += [stroke(dots, paint("do"))] if dots else []
+    parts += [stroke(arrows, paint("pt"))] if arrows else []
+    choices = (ticks(across.low, across.high, most) for most in (4, 5, 6, 8))
+    at = next((some for some in choices if len(some) > 2), [0.0])
+    labels = [f"+{t}" if v > 0.0 else t for v, t in zip(at, tick_words(at), strict=True)]
+    parts += _scale(across, at, labels, paint)
+    return drawing(WIDTH, HEIGHT, parts, "How far each quantile moved")
+
+
+FAR = 6.0
+"""A quantile that moved so many times as far as is usual has an arrow and no place on the axis."""
+
+
+def _usual(moved: Iterable[float], others: Iterable[float]) -> tuple[float, float]:
+    """The ends of an axis for these numbers; one far number does not flatten the others."""
+    amounts = [v for v in moved if math.isfinite(v)]
+    fixed = [v for v in others if math.isfinite(v)]
+    middle = float(np.median(np.abs(amounts))) if amounts else 0.0
+    most = FAR * max([middle, *map(abs, fixed)])
+    ends = [*fixed, *(v for v in amounts if abs(v) <= most or most == 0.0)]
+    return min(ends), max(ends)
+
+
+def differences(curves: Curves, paint: Paint) -> str:
+    """Where current has more mass than reference (μ̂ difference), and ψ, which weighs it, below."""
+    across = _across(curves)
+    most = float(np.abs(curves.difference).max()) or 1.0
+    up = Axis(-most, most, 104.0, 18.0)
+    middle = up(0.0)
+    x = across.all(curves.x)
+    parts = []
+    for sign, role in ((-1.0, "ra"), (1.0, "ca")):
+        part = sign * np.maximum(sign * curves.difference, 0.0)
+        heights = up.all(part)
+        for run in _runs(part):
+            parts.append(stroke(_area(x[run], heights[run], middle), paint(role)))
+    parts.append(line(LEFT, middle, RIGHT, middle, paint("ax")))
+    leaning = float(curves.difference @ (curves.x - curves.x.mean()))
+    sides = ((LEFT, "tx"), (RIGHT, "te"))  # each label where its own area is not
+    above, under = sides if leaning > 0.0 else sides[::-1]
+    parts.append(words(above[0], 14.0, "↑ more current", paint(above[1])))
+    parts.append(words(under[0], 110.0, "↓ more reference", paint(under[1])))
+    below = Axis(-1.0, 1.0, FLOOR - 4.0, 122.0)
+    parts.append(line(LEFT, below(0.0), RIGHT, below(0.0), paint("ax")))
+    parts.append(stroke(path(x, below.all(curves.psi)), paint("wi")))
+    parts.append(words(RIGHT, 158.0, "ψ", paint("te")))
+    parts += _bottom(curves, across, paint)
+    return drawing(WIDTH, HEIGHT, parts, "Where the samples differ, and the witness ψ below")
+
+
+def interval_bar(
+    middle: float,
+    interval: tuple[float, float],
+    band: tuple[float, float],
+    extent: float,
+    paint: Paint,
+    label: str,
+) -> str:
+    """A shift and its interval on an axis from −extent to extent; the band does not matter."""
+    across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)
+    y = BAR_HEIGHT / 2.0
+    parts = []
+    if band[0] < band[1]:
+        left, right = across(band[0]), across(band[1])
+        width = number(max(right - left, 1.0))
+        parts.append(
+            f'<rect x="{number(left)}" y="2" width="{width}" height="{number(BAR_HEIGHT - 4.0)}" '
+            f"{paint('bd')}/>"
+        )
+    parts.append(line(across(0.0), 0.0, across(0.0), BAR_HEIGHT, paint("ze")))
+    if not math.isnan(middle):
+        parts += _interval(middle, interval, across, y, paint)
+    return drawing(BAR_WIDTH, BAR_HEIGHT, parts, label)
+
+
+def common_extent(reaches: Sequence[float]) -> float:
+    """Where the axis of several interval bars ends: most fit, the others get an arrow."""
+    usual = float(np.quantile(reaches, 0.75)) if reaches else 0.0
+    return 1.05 * min(max(reaches, default=0.0), 4.0 * usual or math.inf) or 1.0
+
+
+def interval_scale(extent: float, percent: bool, paint: Paint) -> str:
+    """The axis that all interval bars of a page share."""
+    across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)
+    shown = max((t for t in ticks(0.0, 0.75 * extent, 3) if t > 0.0), default=0.5 * extent)
+    texts = tick_words([shown, 2.0 * shown])
+    sign = " %" if percent else ""
+    labels = ((-shown, MINUS + texts[0] + sign), (0.0, "0"), (shown, f"+{texts[0]}{sign}"))
+    parts = [line(across(v), 14.0, across(v), 18.0, paint("ze")) for v, _ in labels]
+    parts += [words(across(v), 11.0, text, paint("tm")) for v, text in labels]
+    unit = "percent" if percent else "robust scales"
+    return drawing(BAR_WIDTH, 18.0, parts, f"Axis from {labels[0][1]} to {labels[2][1]}, {unit}")
+
+
+def sparkline(curves: Curves, paint: Paint) -> str:
+    """Both distributions, very small."""
+    across = Axis(curves.low, curves.high, 1.0, SPARK_WIDTH - 1.0)
+    parts = _shapes(curves, across, 2.0, SPARK_HEIGHT - 1.0, paint, small=True)
+    floor = SPARK_HEIGHT - 0.5
+    parts.append(line(0.0, floor, SPARK_WIDTH, floor, paint("ax")))
+    return drawing(SPARK_WIDTH, SPARK_HEIGHT, parts, "Both distributions")
+
+
+def _across(curves: Curves) -> Axis:
+    return Axis(curves.low, curves.high, LEFT, RIGHT)
+
+
+def _shapes(
+    curves: Curves, across: Axis, top: float, floor: float, paint: Paint, small: bool = False
+) -> list[str]:
+    """Densities to one common height, and atoms as bars whose height is their share."""
+    every = 2 if small else 1
+    x = across.all(curves.x[::every])
+    sides = ((curves.reference, "r", -1.0), (curves.current, "c", 1.0))
+    peak = max(float(shape.density.max()) for shape, *_ in sides)
+    most = max((float(s.atoms.share.max()) for s, *_ in sides if s.atoms.at.size), default=0.0)
+    # beside a tall bar a density keeps to the lower half, so that neither hides the other
+    up = Axis(0.0, peak * (1.8 if most else 1.0) or 1.0, floor, top)
+    parts = []
+    for shape, who, side in sides:
+        if peak > 0.0:
+            heights = up.all(shape.density[::every])
+            parts.append(stroke(_area(x, heights, floor), paint(f"{who}a")))
+        bars = _bars(shape, across, Axis(0.0, most or 1.0, floor, top), side * (1 if small else 2))
+        if bars:
+            parts.append(stroke(bars, paint(f"{who}s" if small else f"{who}b")))
+    return parts
+
+
+def _area(x: Array, y: Array, ground: float) -> str:
+    """A curve from the ground and back to it, at the ends of the window too."""
+    return path(np.pad(x, 1, mode="edge"), np.pad(y, 1, constant_values=ground))
+
+
+def _bars(shape: Shape, across: Axis, up: Axis, aside: float) -> str:
+    """Atoms as upright strokes, reference to the left of the value and current to the right."""
+    return "".join(
+        f"M{number(across(at) + aside)} {number(up.start)}V{number(up(share))}"
+        for at, share in zip(*(a.tolist() for a in shape.atoms), strict=True)
+        if share > 0.0
+    )
+
+
+def _centers(curves: Curves, across: Axis, paint: Paint, unit: str) -> list[str]:
+    """Dotted lines at the centres that are in sight, and an arrow with the amount above them."""
+    before, after = curves.reference.center, curves.current.center
+    parts = []
+    for center, role in ((before, "rc"), (after, "cc")):
+        if center in across:
+            parts.append(line(across(center), 24.0, across(center), FLOOR, paint(role)))
+    if not (math.isfinite(before) and math.isfinite(after)):
+        return parts
+    start, end = across(before), across(after)
+    y = 24.0
+    if abs(end - start) > 5.0:
+        tip = math.copysign(5.0, end - start)
+        parts.append(line(start, y, end - 0.6 * tip, y, paint("iv")))
+        parts.append(stroke(f"M{number(end)} {number(y)}l{number(-tip)}-3v6z", paint("pt")))
+    else:
+        parts.append(_dot(0.5 * (start + end), y, 2.5, paint("pt")))
+    text = _moved(curves, unit)
+    half = 3.4 * len(text)
+    middle = min(max(0.5 * (start + end), LEFT + half), RIGHT - half)
+    return [*parts, words(middle, 14.0, text, paint("am"), curves.shift)]
+
+
+def _moved(curves: Curves, unit: str) -> str:
+    return amount(curves.shift, unit)
+
+
+def _bottom(curves: Curves, across: Axis, paint: Paint) -> list[str]:
+    """The axis of values below a figure."""
+    low, high = (curves.origin + v for v in (curves.low, curves.high))
+    shifted = Axis(low, high, across.start, across.end)
+    for most in (6, 4, 3):
+        at = ticks(low, high, most)
+        labels = tick_words(at)
+        if len(at) > 1 and _fits(labels, across):
+            return _scale(shifted, at, labels, paint)
+    # numbers too long to stand side by side: one of them, and the others as distances from it
+    at = ticks(low, high, 4)
+    middle = len(at) // 2
+    if at:
+        labels = [signed_number(v - at[middle]) for v in at]
+        labels[middle] = tick_words(at)[middle]
+    return _scale(shifted, at, labels, paint)
+
+
+def _fits(labels: Sequence[str], across: Axis) -> bool:
+    return sum(6.2 * len(text) + 14.0 for text in labels) < across.end - across.start
+
+
+def _scale(across: Axis, at: Sequence[float], labels: Sequence[str], paint: Paint) -> list[str]:
+    """A line with ticks and their labels; those at the ends stay inside."""
+    marks = "".join(f"M{number(across(v))} {number(FLOOR)}v4" for v in at)
+    ground = f"M{number(across.start)} {number(FLOOR)}H{number(across.end)}"
+    parts = [stroke(ground + marks, paint("ax"))]
+    for value, text in zip(at, labels, strict=True):
+        half = 3.2 * len(text)
+        place = min(max(across(value), half), WIDTH - half)
+        parts.append(words(place, FLOOR + 17.0, text, paint("tm")))
+    return parts
+
+
+def _runs(values: Array) -> list[slice]:
+    """Stretches where a curve is not zero, a point more at each end."""
+    there = np.concatenate([[False], values != 0.0, [False]])
+    turns = np.flatnonzero(there[1:] != there[:-1])
+    return [
+        slice(max(0, int(a) - 1), min(values.size, int(b) + 1))
+        for a, b in zip(turns[::2], turns[1::2], strict=True)
+    ]
+
+
+def _interval(
+    middle: float, interval: tuple[float, float], across: Axis, y: float, paint: Paint
+) -> list[str]:
+    """A bar with short strokes at its ends, arrows where it goes on outside, and its middle."""
+    low, high = (v if not math.isnan(v) else middle for v in interval)
+    left, right = across(low), max(across(high), across(low) + 1.0)
+    bar = f"M{number(left)} {number(y)}H{number(right)}"
+    arrows = ""
+    for end, x in ((low, left), (high, right)):
+        if end not in across:
+            arrows += _arrow_head(x, y, end)
+        elif right - left > CAPPED:
+            bar += f"M{number(x)} {number(y - 4.0)}v8"
+    parts = [stroke(bar, paint("iv"))]
+    if arrows:
+        parts.append(stroke(arrows, paint("pt")))
+    if middle in across:
+        parts.append(_dot(across(middle), y, 3.5 if right - left > CAPPED else 3.0, paint("pt")))
+    return parts
+
+
+CAPPED = 12.0
+"""Shorter bars have no strokes at their ends: with the dot between them they would be a blot."""
+
+
+def _arrow_head(x: float, y: float, end: float) -> str:
+    """A point outwards, at an end of an axis that a number lies beyond."""
+    out = 5.0 if end > 0.0 else -5.0
+    return f"M{number(x + out)} {number(y)}l{number(-out)}-4v8z"
+
+
+def _dot(x: float, y: float, radius: float, paint: str) -> str:
+    return f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {paint}/>'
+
+
+def _jump(before: float, after: float) -> str:
+    """A quantile that came from or went to infinity."""
+    if math.isnan(before) or math.isnan(after):
+        return "–"
+    if before == after:
+        return "both inf" if before > 0.0 else f"both {MINUS}inf"
+    return "to inf" if math.isinf(after) else "from inf"

@@ -1,0 +1,145 @@
+"""The picture of one comparison by matplotlib: the curves and colours of the page."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.base.wording import amount
+from dkmd.inference.result import DkmdResult, ExactOutcome
+from dkmd.render.figures.colours import LIGHT
+from dkmd.render.figures.curves import Curves, Shape, curves_of
+from dkmd.render.figures.drawings import kind_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+KINDS = ("density", "cdf")
+
+
+def plot_pair(
+    result: DkmdResult,
+    labels: tuple[str, str],
+    verdict: str,
+    unit: str = "",
+    ax: Axes | None = None,
+    kind: str = "density",
+    values: tuple[Array, Array] | None = None,
+) -> Axes:
+    """Both distributions, their M-centres, and the shift between them."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'dkmd[plot]'") from None
+    if kind not in KINDS:
+        raise ValueError(f"kind must be 'density' or 'cdf', got {kind!r}")
+    outcome = result.outcome()
+    if not isinstance(outcome, ExactOutcome):
+        raise ValueError("there is nothing to plot: the samples could not be compared")
+    axes: Any = ax if ax is not None else plt.subplots(figsize=(7.0, 3.8), layout="constrained")[1]
+    curves = curves_of(outcome, values)
+    colours = (LIGHT["reference"], LIGHT[kind_of(verdict)])
+    draw = _densities if kind == "density" else _shares
+    draw(axes, curves, colours, labels)
+    top = 1.04 if kind == "density" else 1.0
+    for shape, colour in zip((curves.reference, curves.current), colours, strict=True):
+        if math.isfinite(shape.center):
+            at = curves.origin + shape.center
+            axes.plot([at, at], [0.0, top], color=colour, linestyle=":", linewidth=1.25)
+    if kind == "density":
+        _arrow(axes, curves, colours[1], unit)
+    _dress(axes, curves)
+    return axes  # type: ignore[no-any-return]
+
+
+def _densities(
+    axes: Any, curves: Curves, colours: tuple[str, str], labels: tuple[str, str]
+) -> None:
+    """Densities to one height; atoms as bars whose height is their share."""
+    sides = (curves.reference, curves.current)
+    peak = max(float(shape.density.max()) for shape in sides)
+    most = max((float(s.atoms.share.max()) for s in sides if s.atoms.at.size), default=0.0)
+    height = 1.0 / (peak * (1.8 if most else 1.0)) if peak > 0.0 else 0.0
+    x = curves.origin + curves.x
+    for shape, colour, label, aside in zip(sides, colours, labels, (-1.0, 1.0), strict=True):
+        if peak > 0.0:
+            axes.fill_between(x, height * shape.density, color=colour, alpha=0.18, linewidth=0)
+            axes.plot(x, height * shape.density, color=colour, linewidth=1.6, label=label)
+        if shape.atoms.at.size:
+            _bars(axes, curves, shape, most, colour, aside, None if peak > 0.0 else label)
+    axes.set(ylim=(0.0, 1.18), yticks=())
+    axes.spines["left"].set_visible(False)
+
+
+def _bars(
+    axes: Any,
+    curves: Curves,
+    shape: Shape,
+    most: float,
+    colour: str,
+    aside: float,
+    label: str | None,
+) -> None:
+    step = 0.006 * (curves.high - curves.low) * aside
+    axes.vlines(
+        curves.origin + shape.atoms.at + step,
+        0.0,
+        shape.atoms.share / most,
+        color=colour,
+        linewidth=4.0,
+        label=label,
+    )
+
+
+def _shares(axes: Any, curves: Curves, colours: tuple[str, str], labels: tuple[str, str]) -> None:
+    """The share of values up to each value."""
+    sides = (curves.reference, curves.current)
+    for shape, colour, label in zip(sides, colours, labels, strict=True):
+        x, share = shape.steps
+        axes.plot(curves.origin + x, share, color=colour, linewidth=1.6, label=label)
+    axes.set(ylabel="share of values up to here", ylim=(0.0, 1.0))
+    axes.grid(axis="y", color=LIGHT["line"])
+    axes.set_axisbelow(True)
+
+
+def _arrow(axes: Any, curves: Curves, colour: str, unit: str) -> None:
+    """From centre to centre, with the amount above."""
+    ends = np.array([curves.reference.center, curves.current.center])
+    if not np.isfinite(ends).all():
+        return
+    start, end = curves.origin + ends
+    looks = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", xy=(end, 1.04), xytext=(start, 1.04), arrowprops=looks)
+    axes.annotate(
+        amount(curves.shift, unit),
+        xy=(0.5 * (start + end), 1.08),
+        color=colour,
+        fontweight="bold",
+        ha="center",
+    )
+
+
+def entitle(axes: Any, text: str) -> None:
+    """A title of as many lines as it takes: matplotlib's own wrapping looks at the figure only."""
+    width = axes.get_position().width * axes.figure.get_figwidth()  # inches
+    lines = textwrap.wrap(text, max(20, round(LETTERS_PER_INCH * width)))
+    axes.set_title("\n".join(lines), fontsize="small", loc="left")
+
+
+LETTERS_PER_INCH = 15.0
+"""Of a small title."""
+
+
+def _dress(axes: Any, curves: Curves) -> None:
+    """Quiet axes, and a legend that stays out of the way."""
+    axes.set_xlim(curves.origin + curves.low, curves.origin + curves.high)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(color=LIGHT["line"], labelcolor=LIGHT["muted"])
+    for spine in axes.spines.values():
+        spine.set_color(LIGHT["line"])
+    axes.legend(frameon=False, loc="best")

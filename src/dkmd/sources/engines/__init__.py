@@ -1,0 +1,1 @@
+"""Tables that stay in a database or on a cluster."""

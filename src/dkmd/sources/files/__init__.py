@@ -1,0 +1,1 @@
+"""Files: what a path names, and how each format is read."""

@@ -1,0 +1,48 @@
+"""DuckDB as the engine of files that are too large to hold: a query is about all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dkmd.base.messages import EngineError
+from dkmd.sources.engines.aggregate import Columns
+from dkmd.sources.engines.tables import RelationEngine
+from dkmd.sources.files.duck import connection, relation, renew_connection
+
+
+class FilesEngine(RelationEngine):
+    """Selections of files, one below the other.
+
+    Parameters
+    ----------
+    whole : sequence of str
+        SQL of what each file has to give.
+    part : sequence of str
+        SQL of some rows from all over the files, which are quicker to read than a sample is to
+        draw; empty if there is none.
+    name : str
+        What errors call the files.
+    """
+
+    def __init__(self, whole: Sequence[str], part: Sequence[str], name: str) -> None:
+        super().__init__(None)
+        self._selections = whole, part
+        self._name = name
+        self._connect()
+
+    def _connect(self) -> None:
+        self._home = connection()
+        whole, part = self._selections
+        self._relation = relation(whole)
+        self._part = relation(part) if part else None
+
+    def _fetch(self, sql: str, relation: Any = None) -> Columns:
+        """What a query finds; another file may have ended the database since this was opened."""
+        if self._home is not connection():
+            self._connect()
+        try:
+            return super()._fetch(sql, None if relation is None else self._part)
+        except EngineError as error:
+            renew_connection()
+            raise EngineError(f"{self._name}: {error}") from None

@@ -1,0 +1,197 @@
+"""What is to be compared, loaded: a frame, a file, an engine's table, values or a summary.
+
+Each becomes a table, or a Sample with the names that go with it; which columns belong together is
+settled before any of them is read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dkmd.binned.grid import Grid
+from dkmd.binned.summary import Summary
+from dkmd.sources.memory.columns import (
+    TooLittleError,
+    as_labels,
+    as_numbers,
+    is_engine_table,
+    is_frame,
+    kind_of,
+    the_numeric_column,
+)
+from dkmd.sources.memory.dask_blocks import DaskTable, dask_side, is_dask, is_dask_frame
+from dkmd.sources.samples import FrameTable, Held, Sample, Stored, Table, sample_of
+
+SUMMARY_SUFFIX = ".dkmd"
+
+
+def open_table(source: Any, name: str, where: Any = None) -> Table:
+    """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
+    if is_engine_table(source):
+        from dkmd.sources.engines.connections import open_engine_table
+
+        return open_engine_table(source, name, where)
+    if where is not None:
+        raise TypeError("where= is an expression of Ibis and goes with tables of an engine")
+    if isinstance(source, str | os.PathLike):
+        from dkmd.sources.files.paths import open_files
+
+        return open_files(os.fspath(source))
+    if is_dask_frame(source):
+        return DaskTable(source, name)
+    if not is_frame(source):
+        raise TypeError(f"{name} must be a data frame or a path, got {type(source).__name__}")
+    return FrameTable(source, name)
+
+
+def load_pair(
+    reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
+) -> tuple[Sample, Sample]:
+    """Both sides, loaded and labelled."""
+    tables = [_is_table(source) for source in (reference, current)]
+    if isinstance(groups, str):
+        if not all(tables):
+            raise ValueError("groups by name need tables on both sides")
+        labels: tuple[Any, Any] = (groups, groups)
+    else:
+        labels = _group_pair(groups)
+    sides = Opened(reference, "reference", where), Opened(current, "current", where)
+    names = _columns_of_pair(sides, column, labels)
+    before, after = (
+        _loaded(side, name, groups) for side, name, groups in zip(sides, names, labels, strict=True)
+    )
+    return labelled(before, after)
+
+
+class Opened:
+    """One side before its values are read: a table, a summary, or values as they are."""
+
+    def __init__(self, source: Any, label: str, where: Any = None) -> None:
+        self.source, self.label = source, label
+        self.table = open_table(source, label, where) if _is_table(source) else None
+        self.summary = source if isinstance(source, Summary) else None
+        if self.table is not None:
+            self.label = self.table.name
+        elif _is_summary_file(source):
+            self.summary, self.label = Summary.load(source), Path(source).name
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What the columns hold; nothing is known of what has none."""
+        return {} if self.table is None else self.table.kinds()
+
+    def numeric_column(self, groups: Any) -> str:
+        """The only numeric column of a table, or the one that a summary was made of."""
+        if self.summary is not None:
+            return self.summary.column
+        return the_numeric_column(self.kinds, self.label, (groups,)) if self.kinds else ""
+
+
+def _columns_of_pair(
+    sides: tuple[Opened, Opened], column: str | None, groups: tuple[Any, Any]
+) -> tuple[str | None, str | None]:
+    """The column of each side: asked for, what a summary was made of, or the only numeric one."""
+    if column is not None:
+        return column, column
+    stored = next((s.summary.column for s in sides if s.summary and s.summary.column), None)
+    names: list[str] = []
+    nothing: TooLittleError | None = None
+    for side, labels in zip(sides, groups, strict=True):
+        try:
+            name = stored if stored in side.kinds else side.numeric_column(labels)
+        except TooLittleError as error:
+            name, nothing = None, error
+        names.append(name or "")
+    known = next(filter(None, names), "")
+    if nothing is not None:  # of an empty table, the column is that of the other side
+        if not all(known in side.kinds for side in sides if side.kinds):
+            raise nothing
+        names = [known if side.kinds else name for side, name in zip(sides, names, strict=True)]
+    before, after = names
+    if before != after and not (_is_generic(before) or _is_generic(after)):
+        raise ValueError(
+            f"the only numeric column of {sides[0].label} is {before!r} and that of "
+            f"{sides[1].label} is {after!r}: say which to compare, or give both one name"
+        )
+    return before or None, after or None
+
+
+def _is_generic(name: str) -> bool:
+    """Whether a name says nothing: of plain values, and of columns without a header."""
+    return re.fullmatch(r"|value|json|column\d+", name) is not None
+
+
+def load(
+    source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
+) -> Sample:
+    """One side, from whatever holds it."""
+    return _loaded(Opened(source, label, where), column, groups)
+
+
+def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
+    """One side with its values, or a way to sum them up."""
+    source, label = side.source, side.label
+    if side.summary is not None:
+        _no_groups(groups)
+        known = side.summary.column
+        if column and column != known and not _is_generic(known):
+            raise ValueError(f"{label} is a summary of column {known!r}, not of {column!r}")
+        name = column or known or "value"
+        return Sample(Stored(side.summary), name, label, side.summary.column_unit)
+    if side.table is not None:
+        name = column or side.numeric_column(groups)
+        return sample_of(side.table.read(name, groups), name, label, side.kinds.get(name, ""))
+    name = str(getattr(source, "name", None) or "value")
+    if is_dask(source):
+        _no_groups(groups)
+        data, kind = dask_side(source, label)
+        name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
+        return sample_of(data, name, label, kind)
+    values = as_numbers(source, label)
+    labels = None if groups is None else as_labels(groups, f"groups of {label}")
+    return sample_of(Held(values, labels), name, label, kind_of(source) if values.size else "")
+
+
+def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
+    """A sample as a summary, on this grid or on one that fits it."""
+    data = sample.data
+    if isinstance(data, Stored):
+        return data.summary(grid or data.stored.grid)
+    return data.summary(grid or Grid.fit(data.preview))
+
+
+def labelled(reference: Sample, current: Sample) -> tuple[Sample, Sample]:
+    """Two sides must not carry one label."""
+    if reference.label != current.label:
+        return reference, current
+    return replace(reference, label="reference"), replace(current, label="current")
+
+
+def _is_summary_file(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike) and os.fspath(source).endswith(SUMMARY_SUFFIX)
+
+
+def _is_table(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike):
+        return not _is_summary_file(source)
+    if is_dask(source):
+        return is_dask_frame(source)
+    return is_engine_table(source) or is_frame(source)
+
+
+def _group_pair(groups: Any) -> tuple[Any, Any]:
+    if groups is None:
+        return None, None
+    if not hasattr(groups, "__len__") or len(groups) != 2:
+        raise ValueError("groups must be a pair (groups of reference, groups of current)")
+    return groups[0], groups[1]
+
+
+def _no_groups(groups: Any) -> None:
+    if groups is not None:
+        raise ValueError("groups need the single values, and a summary does not hold them")

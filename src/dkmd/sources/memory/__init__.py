@@ -1,0 +1,1 @@
+"""Lists, arrays, columns, frames and dask collections."""

@@ -1,0 +1,325 @@
+"""dask arrays and dataframes: a Summary per block, made where the block is, merged by a tree.
+
+Values never come here, only a few of each block to fit a grid to, and then sums per bin (and per
+group of repeated measurements). Which scheduler runs the graph is for dask to say.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.binned.grid import FIT_SIZE, Grid
+from dkmd.binned.logarithms import logs_below
+from dkmd.binned.summary import Summary
+from dkmd.inference.groups import GroupSums
+from dkmd.sources.memory.columns import Frame, as_numbers, kind_of, level_order, no_such_column
+from dkmd.sources.samples import Data, Streamed
+from dkmd.statistic.witness import Witness
+
+SPLIT_EVERY = 8
+"""Results that are merged at a time, as in dask's own reductions."""
+
+SAMPLED = 1 << 22
+"""Values that come here to fit grids to, whatever the number of columns: 32 MB."""
+
+Labels = npt.NDArray[Any]
+
+
+class Part(NamedTuple):
+    """What a block has of one sample: its values, and the groups they were measured on."""
+
+    values: Array
+    groups: Labels | None = None
+
+
+Reader = Callable[[Any], list[Part]]
+"""From a block to its part of each sample."""
+
+
+def is_dask(source: Any) -> bool:
+    """Whether this is a collection of dask; does not import dask."""
+    return type(source).__module__.partition(".")[0] == "dask" and hasattr(source, "to_delayed")
+
+
+def is_dask_frame(source: Any) -> bool:
+    """Whether this is a dataframe of dask."""
+    return is_dask(source) and hasattr(type(source), "columns") and source.ndim == 2
+
+
+def dask_side(collection: Any, name: str) -> tuple[Data, str]:
+    """A dask array or series as one side, and what it holds."""
+    if getattr(collection, "ndim", 1) != 1:
+        raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
+    scan = BlockScan(collection, partial(_read_one, name=name), [name])
+    return scan.samples()[name], kind_of(collection._meta)
+
+
+class DaskTable:
+    """A dask dataframe as a Table."""
+
+    def __init__(self, frame: Any, name: str) -> None:
+        self._frame = frame
+        self.name = name
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds; where types do not tell, the first rows do."""
+        if not any(dtype.kind == "O" for dtype in self._frame.dtypes):
+            return Frame(self._frame._meta, self.name).kinds()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a first block that has fewer rows
+            return Frame(self._frame.head(1000, npartitions=1), self.name).kinds()
+
+    def levels(self, by: str) -> list[str]:
+        """The values of a column, as text."""
+        self._require(by)
+        found = self._frame[by].dropna().unique().compute()
+        return sorted({str(level) for level in found}, key=level_order)
+
+    def read(
+        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
+    ) -> Data:
+        """A column, or its part at one level of another one."""
+        if where is not None:
+            level = str(where[1])
+            return self.read_levels(column, where[0], [level], groups)[level]
+        return self.read_columns([column], groups)[column]
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at each of several levels, in one pass."""
+        read = partial(
+            _read_levels,
+            name=self.name, column=column, by=by, levels=tuple(levels), groups=groups,
+        )  # fmt: skip
+        return self._scan([column, by], read, levels, groups)
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns, in one pass if their grids are planned together."""
+        read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
+        return self._scan(list(columns), read, columns, groups)
+
+    def require_readable(self) -> None:
+        """Dask tells what it lost by errors of its own."""
+
+    def _scan(
+        self, columns: list[str], read: Reader, names: Sequence[str], groups: str | None
+    ) -> Mapping[str, Data]:
+        wanted = columns if groups is None else [*columns, groups]
+        self._require(*wanted)
+        blocks = self._frame[list(dict.fromkeys(wanted))]
+        return BlockScan(blocks, read, names, grouped=groups is not None).samples()
+
+    def _require(self, *columns: str) -> None:
+        for name in columns:
+            if name not in self._frame.columns:
+                raise no_such_column(self.name, name, self._frame.columns)
+
+
+class BlockScan:
+    """Samples that lie in the same blocks: what one pass finds of all of them is kept.
+
+    Parameters
+    ----------
+    collection : dask collection
+        What to pass over.
+    read : callable
+        From a block to its part of each sample.
+    names : sequence of str
+        Of the samples, in that order.
+    grouped : bool
+        Whether parts have groups.
+    """
+
+    def __init__(
+        self, collection: Any, read: Reader, names: Sequence[str], grouped: bool = False
+    ) -> None:
+        self._blocks = list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
+        self._read = read
+        self._names = list(names)
+        self._grouped = grouped
+        self._planned: dict[str, Grid] = {}
+        self._found: dict[tuple[str, Grid, float | None], Summary] = {}
+        self._by_group: dict[tuple[Witness, bool], list[LabelledSums]] = {}
+
+    def samples(self) -> dict[str, Data]:
+        """Each sample as data to compare; some values of each are looked at now."""
+        share = min(FIT_SIZE, SAMPLED // max(1, len(self._names)))
+        share = max(16, share // max(1, len(self._blocks)))
+        parts = self._compute(
+            [partial(_some, read=self._read, share=share, seed=i) for i in range(len(self._blocks))]
+        )
+        previews = [np.concatenate(several) for several in zip(*parts, strict=True)]
+        return {
+            name: Streamed(
+                preview,
+                partial(self.summary, name),
+                None,
+                partial(self.grouped, name) if self._grouped else None,
+                self,
+            )
+            for name, preview in zip(self._names, previews, strict=True)
+        }
+
+    def plan(self, grids: Mapping[str, Grid]) -> None:
+        """Say beforehand on which grids samples will be asked for: then one pass finds all."""
+        self._planned.update(grids)
+
+    def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:
+        """Sums per bin of a sample, or of the logarithms of its values below an edge."""
+        if (name, grid, logs) not in self._found:
+            grids: list[Grid | None] = [None] * len(self._names)
+            if logs is None and self._planned.get(name) == grid:
+                grids = [self._planned.get(each) for each in self._names]
+            elif not self._planned:  # levels, which share a grid
+                grids = [grid] * len(self._names)
+            grids[self._names.index(name)] = grid
+            task = partial(_summaries, read=self._read, grids=tuple(grids), logs=logs)
+            for each, on, summary in zip(self._names, grids, self._reduced(task), strict=True):
+                if on is not None:
+                    self._found[each, on, logs] = summary
+        return self._found[name, grid, logs]
+
+    def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
+        """The sums over a sample's groups."""
+        if (witness, logs) not in self._by_group:
+            task = partial(_group_sums, read=self._read, witness=witness, logs=logs)
+            self._by_group[witness, logs] = self._reduced(task)
+        return self._by_group[witness, logs][self._names.index(name)].over_groups()
+
+    def _compute(self, tasks: Sequence[Callable[[Any], Any]]) -> tuple[Any, ...]:
+        """One task a block."""
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        pairs = zip(tasks, self._blocks, strict=True)
+        return tuple(compute(*(delayed(task)(block) for task, block in pairs)))
+
+    def _reduced(self, task: Callable[[Any], Any]) -> list[Any]:
+        """A task on every block, its results merged eight at a time."""
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        level = [delayed(task)(block) for block in self._blocks]
+        while len(level) > 1:
+            several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
+            level = [delayed(_merged)(few) for few in several]
+        (found,) = compute(level[0])
+        return list(found)
+
+
+@dataclass(frozen=True)
+class LabelledSums:
+    """Per group of repeated measurements: how many values, Σψ and Σψ²."""
+
+    labels: Labels
+    count: Array
+    sums: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, part: Part, witness: Witness, logs: bool) -> LabelledSums:
+        """The sums of one block."""
+        assert part.groups is not None
+        known = ~np.isnan(part.values)
+        values = part.values[known]
+        psi = witness(np.log(values) if logs else values) / witness.length
+        labels, cell = np.unique(part.groups[known].astype(str), return_inverse=True)
+        sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
+        return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
+
+    def add(self, other: LabelledSums) -> LabelledSums:
+        """The sums of two blocks."""
+        labels, cell = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
+        both = zip(self._sums, other._sums, strict=True)
+        sums = (np.bincount(cell, np.concatenate(pair), labels.size) for pair in both)
+        return LabelledSums(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
+
+    @property
+    def _sums(self) -> tuple[Array, Array, Array]:
+        return self.count, self.sums, self.squares
+
+    def over_groups(self) -> GroupSums:
+        """The same without labels: what a test needs."""
+        return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
+
+
+def _read_one(block: Any, *, name: str) -> list[Part]:
+    """The values of a block that is one column."""
+    return [Part(as_numbers(block, name))]
+
+
+def _read_columns(
+    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None
+) -> list[Part]:
+    """Each of several columns of a block."""
+    frame = Frame(block, name)
+    labels = None if groups is None else frame.labels(groups)
+    return [Part(frame.values(column), labels) for column in columns]
+
+
+def _read_levels(
+    block: Any, *, name: str, column: str, by: str, levels: tuple[str, ...], groups: str | None
+) -> list[Part]:
+    """The values of a block at each of several levels."""
+    frame = Frame(block, name)
+    return [
+        Part(
+            frame.values(column, (by, level)),
+            None if groups is None else frame.labels(groups, (by, level)),
+        )
+        for level in levels
+    ]
+
+
+def _some(block: Any, *, read: Reader, share: int, seed: int) -> list[Array]:
+    """Up to ``share`` values of a block for each sample, by chance."""
+    rng = np.random.default_rng(seed)
+    found = [part.values for part in read(block)]
+    return [v if v.size <= share else v[rng.integers(0, v.size, share)] for v in found]
+
+
+def _summaries(
+    block: Any, *, read: Reader, grids: tuple[Grid | None, ...], logs: float | None
+) -> list[Summary | None]:
+    """A summary of each sample that has a grid."""
+    return [
+        None if grid is None else Summary.of(_chosen(part.values, logs), grid)
+        for part, grid in zip(read(block), grids, strict=True)
+    ]
+
+
+def _chosen(values: Array, logs: float | None) -> Array:
+    return values if logs is None else logs_below(values, logs)
+
+
+def _group_sums(block: Any, *, read: Reader, witness: Witness, logs: bool) -> list[LabelledSums]:
+    """The sums per group of each sample of a block."""
+    return [LabelledSums.of(part, witness, logs) for part in read(block)]
+
+
+def _merged(several: Sequence[Sequence[Any]]) -> list[Any]:
+    """What some blocks gave as one, for each sample."""
+    return [_added(parts) for parts in zip(*several, strict=True)]
+
+
+def _added(parts: Sequence[Any]) -> Any:
+    first = parts[0]
+    if first is None:
+        return None
+    if isinstance(first, LabelledSums):
+        for part in parts[1:]:
+            first = first.add(part)
+        return first
+    total = Summary(first.grid)
+    for part in parts:
+        total.merge(part)
+    return total

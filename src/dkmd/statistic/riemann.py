@@ -1,0 +1,406 @@
+"""The paper's own estimator: Algorithm 1 (prefix–suffix scanning), and the same sum in one pass.
+
+``riemann`` walks the merged samples once, in blocks that combine associatively; ``riemann_witness``
+keeps the arrays L, R and ψ̂ of the paper and is written to be read beside Algorithm 1.
+
+| paper           | here                                                       |
+|-----------------|------------------------------------------------------------|
+| z_k, Δz_k       | ``z``, ``step``: sorted pooled points and their gaps       |
+| Δz_k · w(z_k)   | ``c``                                                      |
+| 1/n or −1/m     | ``s``: what a point counts in the statistic                |
+| L_i, R_i, ψ̂_i   | ``prefix``, ``suffix``, ``psi``                            |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array, Sample, as_sample, nan_error, piece
+from dkmd.base.compiled import compiled, spread
+from dkmd.statistic.table import Table, evaluate_sorted
+from dkmd.statistic.witness import Witness
+
+BLOCK = 1 << 15
+"""Merged points in a block: enough of them to keep threads equally busy."""
+
+
+def riemann(x: Any, y: Any, witness: Witness, *, column: str | None = None) -> float:
+    """DKMD of two samples by the paper's Riemann estimator (equation of section 3.3, Algorithm 1).
+
+    Parameters
+    ----------
+    x, y : array_like, Ibis table or Spark dataframe
+        One-dimensional finite real numbers; tables with a ``column``, of one connection.
+    witness : Witness
+        Its kernel must be "laplace": the scan rests on e^(−a−b) = e^(−a)·e^(−b).
+    column : str, optional
+        Of the tables; may be left out when they have only one.
+
+    Returns
+    -------
+    float
+        (1/n) Σ ψ̂(xᵢ) − (1/m) Σ ψ̂(yⱼ): positive when x tends to be larger.
+
+    Notes
+    -----
+    This is the paper's estimator as defined there, kept for comparison. It is biased toward 0,
+    because the sum stops at the range of the data, and it is not robust: a lone outlier brings the
+    gap before it as its own weight, so ψ̂ is not bounded by 2·sigma. ``exact`` has neither fault.
+
+    O(N log N) time, in threads from 200,000 values on. Memory beyond the inputs: their sorted
+    copies and less than 1 MiB. Tables are sorted by their engine, which gives ten numbers for each
+    range of values; those of DuckDB, and any with the weight "erf" or a callable, stream here.
+
+    Examples
+    --------
+    One outlier decides the sign of the Riemann estimator, and not that of the exact one:
+
+    >>> x, y = [0.1, -0.4, 0.2, 1000.0], [0.9, 1.4, 0.6, 1.1]
+    >>> round(riemann(x, y, Witness()), 3)
+    249.273
+    >>> from dkmd import exact
+    >>> round(exact(x, y, Witness()), 3)
+    -0.526
+    """
+    if is_remote(x) or is_remote(y):
+        from dkmd.sources.engines.riemann import riemann_of_tables
+
+        return riemann_of_tables(x, y, witness, column)
+    if column is not None:
+        raise ValueError("column= is for tables; x and y are arrays")
+    require_laplace(witness)
+    samples = (as_sample(x, "x"), as_sample(y, "y"))
+    size = samples[0].size + samples[1].size
+    sorted_x, sorted_y = (sample.copy() for sample in samples)
+    spread(np.ndarray.sort, (sorted_x, sorted_y), size)  # in place
+    require_finite_range(sorted_x, sorted_y)
+    # where each block starts in the two sorted samples
+    cuts = [_merge_cut(sorted_x, sorted_y, k) for k in (*range(0, size, BLOCK), size)]
+
+    def block(between: tuple[tuple[int, int], tuple[int, int]]) -> RiemannBlock:
+        (from_x, from_y), (to_x, to_y) = between
+        x_part, y_part = piece(sorted_x, from_x, to_x), piece(sorted_y, from_y, to_y)
+        return RiemannBlock.of(x_part, y_part, samples[0].size, samples[1].size, witness)
+
+    blocks = spread(block, pairwise(cuts), size)
+    return reduce(RiemannBlock.combine, blocks).total
+
+
+@dataclass(frozen=True, slots=True)
+class RiemannBlock:
+    """A run of consecutive sorted points, summarised: what the rest of the walk must know of it.
+
+    The estimator is Σ_k c_k s_k + Σ_{i<k} (c_k s_i + c_i s_k)·e^{−(z_k − z_i)/σ}. A block keeps
+    its own part of that sum and four exponential sums through which it meets its neighbours, so
+    blocks combine associatively: threads, files or machines each summarise a range of values, and
+    the summaries are combined in order.
+
+    Attributes
+    ----------
+    first, last : float
+        Its outermost points.
+    first_weight : float
+        w at ``first``. The step to ``first`` is known only when a left neighbour is combined.
+    total : float
+        The block's part of the statistic.
+    signs_at_last, steps_at_last : float
+        Σ s_i e^{−(last − z_i)/σ} and Σ c_i e^{−(last − z_i)/σ}: what it hands to its right.
+    signs_at_first, steps_at_first : float
+        Σ s_i e^{−(z_i − first)/σ} and Σ c_i e^{−(z_i − first)/σ}: its response to its left.
+    sigma : float
+        The kernel's width.
+    """
+
+    first: float
+    last: float
+    first_weight: float
+    total: float
+    signs_at_last: float
+    steps_at_last: float
+    signs_at_first: float
+    steps_at_first: float
+    sigma: float
+
+    @classmethod
+    def of(cls, x: Array, y: Array, n: int, m: int, witness: Witness) -> RiemannBlock:
+        """Summarise sorted runs ``x`` and ``y`` of two samples that have n and m values in all.
+
+        Either run may be empty, not both. No value of another block may lie between their ends.
+        """
+        require_laplace(witness)
+        if x.size + y.size == 0:
+            raise ValueError("a block needs at least one point")
+        first = min(float(part[0]) for part in (x, y) if part.size)
+        last = max(float(part[-1]) for part in (x, y) if part.size)
+        state = np.zeros(7)
+        state[_HERE], state[_ACROSS] = first, 1.0
+        if witness.weight_table is not None:
+            center, per_unit = witness.center, witness.per_unit
+            weight = witness.weight_table
+            _fused_pass(x, y, 1.0 / n, -1.0 / m, witness.sigma, weight, center, per_unit, state)
+        else:
+            z, s = np.empty(x.size + y.size), np.empty(x.size + y.size)
+            _merge(x, y, 0, 0, 1.0 / n, -1.0 / m, z, s)
+            _walk(z, witness.weigh(z), s, witness.sigma, np.empty_like(z), state)
+        return cls._after(first, last, state, witness)
+
+    @classmethod
+    def of_runs(cls, z: Array, s: Array, witness: Witness) -> RiemannBlock:
+        """Summarise points ``z`` in order, each of which counts ``s`` in the statistic.
+
+        Points that tie may be given as one: only the sum of what they count matters.
+        """
+        require_laplace(witness)
+        if z.size == 0:
+            raise ValueError("a block needs at least one point")
+        state = np.zeros(7)
+        state[_HERE], state[_ACROSS] = z[0], 1.0
+        _walk(z, witness.weigh(z), s, witness.sigma, np.empty_like(z), state)
+        return cls._after(float(z[0]), float(z[-1]), state, witness)
+
+    @classmethod
+    def _after(cls, first: float, last: float, state: Array, witness: Witness) -> RiemannBlock:
+        """The block that a walk from ``first`` to ``last`` has left in ``state``."""
+        total, signs_last, steps_last, signs_first, steps_first = state[_TOTAL:].tolist()
+        return cls(
+            first=first,
+            last=last,
+            first_weight=float(witness.weigh(first)),
+            total=total,
+            signs_at_last=signs_last,
+            steps_at_last=steps_last,
+            signs_at_first=signs_first,
+            steps_at_first=steps_first,
+            sigma=witness.sigma,
+        )
+
+    def combine(self, right: RiemannBlock) -> RiemannBlock:
+        """This block followed by ``right``. Associative; not commutative."""
+        if right.first < self.last or right.sigma != self.sigma:
+            raise ValueError("blocks combine in order of their points and with one sigma")
+        gap = right.first - self.last
+        step = gap * right.first_weight  # c of right's first point, unknown to it until now
+        bridge = math.exp(-gap / self.sigma)
+        across_self = math.exp(-(self.last - self.first) / self.sigma) * bridge
+        across_right = math.exp(-(right.last - right.first) / self.sigma)
+        signs_in = self.signs_at_last * bridge
+        steps_in = self.steps_at_last * bridge + step
+        steps_of_right = right.steps_at_first + step
+        return RiemannBlock(
+            first=self.first,
+            last=right.last,
+            first_weight=self.first_weight,
+            total=self.total
+            + right.total
+            + signs_in * steps_of_right
+            + steps_in * right.signs_at_first,
+            signs_at_last=right.signs_at_last + signs_in * across_right,
+            steps_at_last=right.steps_at_last + steps_in * across_right,
+            signs_at_first=self.signs_at_first + across_self * right.signs_at_first,
+            steps_at_first=self.steps_at_first + across_self * steps_of_right,
+            sigma=self.sigma,
+        )
+
+
+class RiemannWitness(NamedTuple):
+    """The paper's discrete witness on the pooled sample."""
+
+    z: Array
+    """The pooled points in order."""
+    psi: Array
+    """ψ̂ at each of them."""
+    from_x: npt.NDArray[np.bool_]
+    """Whether a point came from x."""
+
+
+def riemann_witness(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> RiemannWitness:
+    """The discrete witness ψ̂ at every pooled point, by the scans of Algorithm 1.
+
+    ψ̂ depends on the pooled sample alone, not on which point came from where. The mean of ``psi``
+    over x minus that over y is the statistic.
+
+    Examples
+    --------
+    >>> z, psi, from_x = riemann_witness([0.3, -1.2, 2.5], [0.1, 0.1, 4.0, -7.5], Witness())
+    >>> statistic = psi[from_x].mean() - psi[~from_x].mean()
+    >>> round(float(statistic), 12)  # riemann of the same samples
+    -1.133285184728
+    """
+    require_laplace(witness)
+    sample_x, sample_y = as_sample(x, "x"), as_sample(y, "y")
+    pooled = np.concatenate([sample_x, sample_y]).astype(np.float64, copy=False)
+    order = np.argsort(pooled, kind="stable")
+    z = pooled[order]  # line 1
+    require_finite_range(z)
+    return RiemannWitness(z, _scan(z, witness.weigh(z), witness.sigma), order < sample_x.size)
+
+
+@compiled
+def _scan(z: Array, w: Array, sigma: float) -> Array:
+    """Lines 3 to 12 of Algorithm 1; ``w`` is line 2. Indices start at 0 here, at 1 there."""
+    size = z.size
+    c = np.empty(size)  # Δz_i · w_i
+    c[0] = 0.0  # line 3: Δz_1 = 0
+    for i in range(1, size):
+        c[i] = (z[i] - z[i - 1]) * w[i]
+
+    prefix = np.empty(size)
+    prefix[0] = c[0]  # line 4
+    for i in range(1, size):  # lines 5 to 7
+        prefix[i] = math.exp((z[i - 1] - z[i]) / sigma) * prefix[i - 1] + c[i]
+
+    suffix = np.empty(size)
+    suffix[size - 1] = c[size - 1]  # line 8
+    for i in range(size - 2, -1, -1):  # lines 9 to 11
+        suffix[i] = math.exp((z[i] - z[i + 1]) / sigma) * suffix[i + 1] + c[i]
+
+    return prefix + suffix - c  # line 12
+
+
+RUN = 512
+"""Points merged, weighed and walked at a time: the buffers of a run stay in the first cache."""
+
+_HERE, _ACROSS, _TOTAL = 0, 1, 2  # the walk's state; the four sums of a RiemannBlock follow
+_SIGNS_LAST, _STEPS_LAST, _SIGNS_FIRST, _STEPS_FIRST = 3, 4, 5, 6
+
+
+@compiled
+def _fused_pass(
+    x: Array,
+    y: Array,
+    s_x: float,
+    s_y: float,
+    sigma: float,
+    weight: Table,
+    center: float,
+    per_unit: float,
+    state: Array,
+) -> None:
+    """Merge, weigh and walk two sorted arrays, a run at a time."""
+    z, s, w = np.empty(RUN), np.empty(RUN), np.empty(RUN)
+    decay = np.empty(RUN)
+    i = j = 0
+    while i < x.size or j < y.size:
+        i, j, count = _merge(x, y, i, j, s_x, s_y, z, s)
+        evaluate_sorted(z[:count], center, per_unit, weight, 1.0, w[:count])
+        _walk(z[:count], w, s, sigma, decay, state)
+
+
+@compiled
+def _merge(
+    x: Array, y: Array, i: int, j: int, s_x: float, s_y: float, z: Array, s: Array
+) -> tuple[int, int, int]:
+    """Fill ``z`` with the next merged points, x first on ties; ``s`` tells where each came from."""
+    k = 0
+    while k < z.size and i < x.size and j < y.size:
+        # so many points can be taken before any of the three arrays can end
+        for _ in range(min(z.size - k, x.size - i, y.size - j)):
+            # an unsigned index spares Numba the test for negative ones
+            from_x, from_y = x[np.uint64(i)], y[np.uint64(j)]
+            take_y = from_y < from_x
+            z[k] = from_y if take_y else from_x
+            s[k] = s_y if take_y else s_x
+            j += 1 if take_y else 0
+            i += 0 if take_y else 1
+            k += 1
+    while k < z.size and i < x.size:
+        z[k] = x[i]
+        s[k] = s_x
+        i += 1
+        k += 1
+    while k < z.size and j < y.size:
+        z[k] = y[j]
+        s[k] = s_y
+        j += 1
+        k += 1
+    return i, j, k
+
+
+@compiled
+def _walk(z: Array, w: Array, s: Array, sigma: float, decay: Array, state: Array) -> None:
+    """Carry the sums of a block over its next points (``z`` says how many)."""
+    _decays(z, state[_HERE], sigma, decay)
+    here, across, total = state[_HERE], state[_ACROSS], state[_TOTAL]
+    signs_last, steps_last = state[_SIGNS_LAST], state[_STEPS_LAST]
+    signs_first, steps_first = state[_SIGNS_FIRST], state[_STEPS_FIRST]
+    for k in range(z.size):
+        c = (z[k] - here) * w[k]
+        here = z[k]
+        signs_before = decay[k] * signs_last
+        steps_before = decay[k] * steps_last
+        total += c * (signs_before + s[k]) + s[k] * steps_before
+        signs_last = signs_before + s[k]
+        steps_last = steps_before + c
+        across *= decay[k]  # e^{−(z_k − first)/σ}
+        signs_first += across * s[k]
+        steps_first += across * c
+    state[_HERE], state[_ACROSS], state[_TOTAL] = here, across, total
+    state[_SIGNS_LAST], state[_STEPS_LAST] = signs_last, steps_last
+    state[_SIGNS_FIRST], state[_STEPS_FIRST] = signs_first, steps_first
+
+
+@compiled
+def _decays(z: Array, before: float, sigma: float, decay: Array) -> None:
+    """e^{−gap/σ} before every point. Where points are dense, six terms of the series suffice."""
+    per_sigma = 1.0 / sigma
+    decay[0] = math.exp((before - z[0]) * per_sigma)
+    if (z[-1] - z[0]) * per_sigma < 1.0 / 64.0:
+        for k in range(1, z.size):
+            d = (z[k - 1] - z[k]) * per_sigma
+            series = 1.0 / 6.0 + d * (1.0 / 24.0 + d * (1.0 / 120.0 + d * (1.0 / 720.0)))
+            decay[k] = 1.0 + d * (1.0 + d * (0.5 + d * series))
+    else:
+        for k in range(1, z.size):
+            decay[k] = math.exp((z[k - 1] - z[k]) * per_sigma)
+
+
+def _merge_cut(x: Sample, y: Sample, count: int) -> tuple[int, int]:
+    """How many of the first ``count`` merged points come from x and from y (x first on ties)."""
+    low, high = max(0, count - y.size), min(count, x.size)
+    while low < high:
+        middle = (low + high) // 2
+        if x[middle] <= y[count - middle - 1]:
+            low = middle + 1
+        else:
+            high = middle
+    return low, count - low
+
+
+def require_laplace(witness: Witness) -> None:
+    """Refuse kernels for which the scan has no recurrence."""
+    if witness.kernel != "laplace":
+        raise ValueError(
+            "the Riemann estimator is defined here for kernel='laplace' only (its scan needs "
+            f"an exponential), got kernel={witness.kernel!r}; exact() takes any kernel"
+        )
+
+
+def require_finite_range(*sorted_samples: Sample) -> None:
+    """Refuse NaN, ±inf and ranges that overflow: sorted, they all show at the ends."""
+    for name, sample in zip(("x", "y"), sorted_samples, strict=False):
+        if np.isnan(sample[-1]):
+            raise nan_error(name if len(sorted_samples) > 1 else "the pooled sample", sample)
+    low = min(float(sample[0]) for sample in sorted_samples)
+    high = max(float(sample[-1]) for sample in sorted_samples)
+    if not math.isfinite(high - low):
+        raise infinite_range(low, high)
+
+
+def infinite_range(low: float, high: float) -> ValueError:
+    """The error for values without a finite range."""
+    return ValueError(
+        f"the Riemann estimator needs finite values and a finite range, got {low!r} to {high!r}: "
+        "the step to an infinite point has no length; exact() takes such values"
+    )
+
+
+def is_remote(source: Any) -> bool:
+    """Whether this is a table of Ibis or Spark, or a relation of DuckDB; imports none of them."""
+    return type(source).__module__.partition(".")[0] in ("ibis", "pyspark", "duckdb", "_duckdb")
