@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, _holm, gate
+from dkmd.base.errors import BenchmarkFileError
 from dkmd.inference.two_sample import row_tails
 from dkmd.sources.files.benchmarks import (
     BenchmarkFile,
-    BenchmarkFileError,
     Benchmarks,
     Measurements,
     looks_like_benchmarks,

@@ -14,7 +14,8 @@ import pytest
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare
-from dkmd.base.messages import gist, without_password
+from dkmd.base.errors import TooLittleError, TooLongError
+from dkmd.base.secrets import gist, without_password
 from dkmd.render.report.rows import contents_of
 from dkmd.sources.engines.aggregate import FARTHEST_BIN, hides_sign, summary_of
 from dkmd.sources.files import characters
@@ -27,7 +28,6 @@ from dkmd.sources.memory.columns import (
     NUMBER,
     OTHER,
     TEXT,
-    TooLittleError,
     as_numbers,
     kind_of,
     level_order,
@@ -475,7 +475,7 @@ def test_a_file_is_read_whole_up_to_its_bound(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"12345")
     assert characters.whole_file(path, 5, "a test") == b"12345"
-    with pytest.raises(characters.TooLongError, match="x is too large for a test: it holds more"):
+    with pytest.raises(TooLongError, match="x is too large for a test: it holds more"):
         characters.whole_file(path, 4, "a test")
 
 

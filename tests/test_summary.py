@@ -19,7 +19,7 @@ from families import FAMILIES, Array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dkmd import Grid, Summary, SummaryFileError, Witness
+from dkmd import Grid, Summary, SummaryFileError, Witness, fit_witness
 from dkmd.binned.grid import SIDE
 from dkmd.inference.sides import Side, side_sums
 from dkmd.sources.engines.connections import open_engine_table
@@ -414,7 +414,7 @@ def test_a_grid_and_a_witness_fit_samples_of_any_shape() -> None:
         folded = flat.reshape(shape)
         assert Grid.fit(folded, folded) == Grid.fit(flat, flat)
         assert Summary.of(folded, Grid.fit(folded)) == Summary.of(flat, Grid.fit(flat))
-        assert Witness.fit(folded, scale="robust") == Witness.fit(flat, scale="robust")
+        assert fit_witness(folded, scale="robust") == fit_witness(flat, scale="robust")
     assert Grid.fit(5.0) == Grid.fit([5.0])
 
 

@@ -3,9 +3,12 @@ from .answers.compare import drift as drift
 from .answers.comparison import Comparison as Comparison
 from .answers.comparison import Comparisons as Comparisons
 from .answers.comparison import Drift as Drift
+from .answers.riemann import riemann as riemann
+from .base.errors import DkmdError as DkmdError
+from .base.errors import SummaryFileError as SummaryFileError
 from .binned.grid import Grid as Grid
 from .binned.summary import Summary as Summary
-from .binned.summary_file import SummaryFileError as SummaryFileError
+from .inference.fitting import fit_witness as fit_witness
 from .inference.margins import equivalence as equivalence
 from .inference.margins import verdict as verdict
 from .inference.planning import detectable_shift as detectable_shift
@@ -19,7 +22,6 @@ from .statistic.exact import exact as exact
 from .statistic.population import population as population
 from .statistic.riemann import RiemannBlock as RiemannBlock
 from .statistic.riemann import RiemannWitness as RiemannWitness
-from .statistic.riemann import riemann as riemann
 from .statistic.riemann import riemann_witness as riemann_witness
 from .statistic.witness import Witness as Witness
 

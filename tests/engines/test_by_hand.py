@@ -20,7 +20,7 @@ from dkmd import Grid, compare
 from dkmd.answers.compare import How, compare_bins
 from dkmd.answers.comparison import Comparison
 from dkmd.base.calls import Call
-from dkmd.base.messages import without_password
+from dkmd.base.secrets import without_password
 from dkmd.cli.options import command_line
 from dkmd.sources.engines.by_hand import DIALECTS, read_bins, statement
 from dkmd.sources.engines.connections import shown

@@ -11,7 +11,7 @@ import pytest
 
 from dkmd import compare
 from dkmd.answers.comparison import Comparison
-from dkmd.base.messages import EngineError
+from dkmd.base.errors import EngineError
 from dkmd.sources.engines import tables as engines
 
 SIZE = 200_000

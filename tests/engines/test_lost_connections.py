@@ -14,7 +14,7 @@ import pytest
 from shell import here
 
 from dkmd import drift
-from dkmd.base.messages import EngineError
+from dkmd.base.errors import EngineError
 from dkmd.sources.engines.tables import IbisEngine
 
 

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from shell import ROOT, here
 
 from dkmd import compare
-from dkmd.base.messages import gist, without_password
+from dkmd.base.secrets import gist, without_password
 from dkmd.sources.engines.connections import connect
 
 

@@ -18,7 +18,7 @@ from dkmd.answers.comparison import Comparison, Comparisons, Drift, Infinite, Sa
 from dkmd.answers.facts import facts_of, notes_of
 from dkmd.base.arrays import Array
 from dkmd.base.calls import recorded
-from dkmd.base.messages import EngineError
+from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, TooLittleError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.margins import Margin, beyond_margin, opposed, parse_margin, verdict
@@ -34,9 +34,6 @@ from dkmd.sources.memory.columns import (
     NUMERIC,
     OTHER,
     TEXT,
-    ColumnError,
-    ColumnTypeError,
-    TooLittleError,
     is_url,
     no_such_column,
     parse_number,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
-from dkmd.base.arrays import Array
+from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
@@ -34,7 +34,6 @@ from dkmd.base.wording import (
 from dkmd.inference.opinions import Opinion, Opinions, opinions
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
 from dkmd.inference.shapes import Crossing
-from dkmd.sources.memory.columns import present
 
 FORMAT_VERSION = 1
 """Of ``to_dict`` and of the command line's JSON: src/dkmd/schema/answers.json."""

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from dkmd.answers.comparison import QUANTILES, SampleFacts
-from dkmd.base.arrays import PIECE, Array
+from dkmd.base.arrays import PIECE, Array, present
 from dkmd.base.compiled import compiled
 from dkmd.binned.summary import Summary
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.shapes import in_a_valley
 from dkmd.inference.sides import Side
-from dkmd.sources.memory.columns import present
 from dkmd.sources.samples import LARGE, Data, Held
 from dkmd.statistic.witness import Witness
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dkmd.answers.comparison import FORMAT_VERSION, plain_margin
 from dkmd.base.calls import Call, recorded
+from dkmd.base.errors import BenchmarkFileError, NotANumberError, UnknownFormatError
 from dkmd.base.wording import percent, plain_pair, short_p, signed_number, visible
 from dkmd.binned.logarithms import as_change, as_factor
 from dkmd.inference.margins import Margin, Region, opposed, parse_margin, region_of
@@ -26,10 +27,8 @@ from dkmd.sources.files.benchmarks import (
     LARGEST_FILE,
     WHAT,
     BenchmarkFile,
-    BenchmarkFileError,
     Benchmarks,
     Measurements,
-    UnknownFormatError,
     go_processors,
     looks_like_benchmarks,
     looks_like_text_of_benchmarks,
@@ -40,7 +39,7 @@ from dkmd.sources.files.benchmarks import (
 from dkmd.sources.files.characters import whole_stream
 from dkmd.sources.files.paths import STDIN, text_table
 from dkmd.sources.loading import open_table
-from dkmd.sources.memory.columns import MISSING, NUMERIC, OTHER, TEXT, NotANumberError, level_order
+from dkmd.sources.memory.columns import MISSING, NUMERIC, OTHER, TEXT, level_order
 from dkmd.sources.samples import Data, Held, Table, unit_of
 
 WORSE_WHEN = ("increase", "decrease")

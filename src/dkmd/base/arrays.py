@@ -34,6 +34,25 @@ def as_sample(values: npt.ArrayLike, name: str) -> Sample:
     return sample
 
 
+def real_numbers(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """``values`` as an array of real numbers of any shape; no copy."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array: pass {name}.compressed() or fill with NaN")
+    array = np.asarray(values)
+    if array.size == 0 and array.dtype.kind not in "fiub":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
+    return np.atleast_1d(array)
+
+
+def present(values: npt.NDArray[Any]) -> Array:
+    """The values that are not NaN, as float64."""
+    numbers = np.asarray(values, dtype=np.float64)
+    missing = np.isnan(numbers)
+    return numbers[~missing] if missing.any() else numbers
+
+
 def piece(sample: Sample, start: int, stop: int) -> Array:
     """``sample[start:stop]`` as contiguous float64: a view where it is that already."""
     return np.ascontiguousarray(sample[start:stop], dtype=np.float64)

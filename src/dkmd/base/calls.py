@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
-from dkmd.base.messages import without_password
+from dkmd.base.secrets import without_password
 
 FLAGS = ("column", "by", "reference", "current", "margin", "groups", "worse", "alpha")
 """Options that the command line has too, under the same names."""

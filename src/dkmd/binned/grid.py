@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array, Sample
-from dkmd.sources.memory.columns import TOO_FAR_APART, ColumnError
+from dkmd.base.errors import TOO_FAR_APART, ColumnError
 
 PER_E_FOLD = 128
 """Bins per factor e of 1 + |u|."""

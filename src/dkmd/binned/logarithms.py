@@ -14,9 +14,9 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
+from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import EDGES, PER_E_FOLD, SIDE, Grid
 from dkmd.binned.summary import Summary
-from dkmd.sources.memory.columns import ColumnError
 
 NARROW = 1.0 / 16.0
 """Width over distance from 0 up to which a bin's mean and variance stand for its logarithms."""

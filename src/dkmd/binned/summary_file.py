@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.errors import SummaryFileError
 from dkmd.base.whole_files import write_whole
 from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid
 
@@ -35,10 +36,6 @@ ROUNDING = 1e-6
 """By so much of 1 + |u| a mean of u may miss its bin: sums of 1e12 values are as good as that."""
 LARGEST_FILE = 16 * 2**20
 """Bytes, unpacked. The largest possible summary, 7,100 bins, takes less than 1 MiB."""
-
-
-class SummaryFileError(ValueError):
-    """A file that is no summary, or one that this version cannot read."""
 
 
 def write(summary: Summary, path: str | os.PathLike[str]) -> None:

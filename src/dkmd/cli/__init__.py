@@ -169,7 +169,7 @@ def _fault(error: BaseException) -> str:
 
 def fail(message: str, code: int) -> int:
     """Say in one line what is wrong, without passwords and without what steers a terminal."""
-    from dkmd.base.messages import without_password
+    from dkmd.base.secrets import without_password
     from dkmd.base.wording import visible
 
     line = visible(without_password(" ".join(message.split())))

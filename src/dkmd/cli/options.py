@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dkmd.base.messages import without_password
+from dkmd.base.secrets import without_password
 
 Column = Annotated[
     str | None,

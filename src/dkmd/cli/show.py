@@ -87,7 +87,7 @@ def telling_too_little(command: Callable[P, int]) -> Callable[P, int]:
 
     @wraps(command)
     def run(*words: P.args, **options: P.kwargs) -> int:
-        from dkmd.sources.memory.columns import TooLittleError
+        from dkmd.base.errors import TooLittleError
 
         try:
             return command(*words, **options)

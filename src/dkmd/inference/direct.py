@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled, spread
+from dkmd.base.errors import TOO_FAR_APART, ColumnError
 from dkmd.binned.summary import Atoms
 from dkmd.inference.pair import Studentized, beyond_allowance, studentize
 from dkmd.inference.scale import SMALLEST, Shape, parse_scale, shape_of, unit_form, width_for
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of
 from dkmd.inference.tails import guarded
-from dkmd.sources.memory.columns import TOO_FAR_APART, ColumnError
 
 MOST_VALUES = 2048
 """Values of both samples together up to which they are compared one by one, without bins."""

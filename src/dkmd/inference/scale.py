@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.compiled import compiled
+from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import PER_E_FOLD
 from dkmd.binned.summary import Atoms, Summary
 from dkmd.inference.pair import beyond_allowance
 from dkmd.inference.sides import ROUGH, Form, Side, center_of, coarsened
-from dkmd.sources.memory.columns import ColumnError
 from dkmd.statistic.table import jet_at
 from dkmd.statistic.witness import Witness, positive_width
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dkmd.base.arrays import present, real_numbers
 from dkmd.base.compiled import WORTH_THREADS, spread
+from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import UNITS_PER_SCALE, Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.direct import (
@@ -40,9 +42,8 @@ from dkmd.inference.result import (
 )
 from dkmd.inference.riemann_test import riemann_outcome
 from dkmd.inference.scale import Scale, Shape, fitted_scale, require_squares, scale_of
-from dkmd.inference.sides import Side, m_center
+from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails
-from dkmd.sources.memory.columns import ColumnError
 from dkmd.statistic.witness import Witness
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -158,7 +159,7 @@ def run(
     """``dkmd_2samp`` without its warnings: they are in ``notes`` of the result."""
     if isinstance(x, Summary) or isinstance(y, Summary):
         return _of_summaries(x, y, options, groups)
-    first, second = _numbers(x, "x"), _numbers(y, "y")
+    first, second = real_numbers(x, "x"), real_numbers(y, "y")
     if groups is not None:
         if first.ndim != 1 or second.ndim != 1:
             raise ValueError("groups need one-dimensional samples")
@@ -182,7 +183,7 @@ def _compare_all(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> 
     def outcome(row: int) -> Outcome:
         if numbers.state[row] != FINE:
             return _compare(x[row], y[row], options)
-        small = small_sides(_clean(x[row]), _clean(y[row]), options.label_free)
+        small = small_sides(present(x[row]), present(y[row]), options.label_free)
         width = float(numbers.width[row])
         pair = _pair(*small, Witness(width, width), options)
         test = studentized(numbers, row, pair.origin, x.shape[1], y.shape[1])
@@ -226,29 +227,6 @@ def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = N
     fitted = fitted_scale(x, y, _scale_asked(options), options.label_free)
     sides = Side.of(x), Side.of(y)
     return _compare_sides(*sides, x.grid.center, fitted, options, grouped)
-
-
-def fitted_witness(samples: Sequence[npt.ArrayLike], scale: float | str | None) -> Witness:
-    """ψ with its scale and its M-centre: as the test of two samples has it, or for one sample."""
-    first, *others = (_clean(np.ravel(_numbers(sample, "sample"))) for sample in samples)
-    second = others[0] if len(others) == 1 else np.empty(0)
-    if len(others) > 1:  # several of equal standing: as one
-        first = np.concatenate([first, *others])
-    if _is_small(first.size, second.size):
-        x, y, origin, shape = small_sides(first, second, label_free=False)
-        width = scale_of(x, y, shape, scale).width
-    else:
-        grid = Grid.fit(first, second)
-        summaries = Summary.of(first, grid), Summary.of(second, grid)
-        width, shape = fitted_scale(*summaries, scale, label_free=False)
-        x, y, origin = Side.of(summaries[0]), Side.of(summaries[1]), grid.center
-    if not width > 0.0:
-        raise ValueError("the values are missing, all equal or mostly infinite: they have no scale")
-    witness = Witness(width, width)
-    center = m_center(x, y, witness, near=shape.median)
-    if not math.isfinite(center):
-        raise ValueError("half of the values or more are at one infinity: they have no centre")
-    return Witness(width, width, origin + center)
 
 
 def _scale_asked(options: Options) -> float | str | None:
@@ -361,18 +339,6 @@ def check_options(
     return Options(witness, scale, estimator, alternative, method, nan_policy)
 
 
-def _numbers(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """An array of real numbers, not copied."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array: pass {name}.compressed() or fill with NaN")
-    array = np.asarray(values)
-    if array.size == 0 and array.dtype.kind not in "fiub":
-        array = array.astype(np.float64)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
-    return np.atleast_1d(array)
-
-
 def _slices(
     x: npt.NDArray[Any], y: npt.NDArray[Any], axis: int | None, keepdims: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], tuple[int, ...]]:
@@ -421,7 +387,7 @@ def _compare_small(
     x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options, grouped: Any = None
 ) -> Outcome:
     """One comparison of few values, without bins."""
-    kept = _clean(x), _clean(y)
+    kept = present(x), present(y)
     if _stopped_by_nan(x.size + y.size - kept[0].size - kept[1].size, options):
         return NoOutcome(options.alternative)
     if min(kept[0].size, kept[1].size) < 2:
@@ -429,12 +395,6 @@ def _compare_small(
     small = small_sides(*kept, options.label_free)
     fitted = scale_of(small.x, small.y, small.shape, options.scale)
     return _compare_sides(small.x, small.y, small.origin, fitted, options, grouped)
-
-
-def _clean(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """As float64, without NaN."""
-    numbers = np.asarray(values, dtype=np.float64)
-    return numbers[~np.isnan(numbers)]
 
 
 def _compare_grouped(

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dkmd.base.errors import TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.sources.memory.columns import (
-    TooLittleError,
     as_labels,
     as_numbers,
     is_engine_table,

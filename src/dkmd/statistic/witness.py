@@ -107,22 +107,6 @@ class Witness:
                 f"tau={self.tau!r}; at this ratio weight={limit} is the same thing"
             )
 
-    @classmethod
-    def fit(cls, *samples: npt.ArrayLike, scale: float | str | None = None) -> Witness:
-        """The ψ that ``dkmd_2samp`` would use on these samples of equal standing.
-
-        σ = τ from ``scale`` (a number, "robust" or "adaptive", the default) and the M-centre of
-        the samples taken together. NaN is passed over.
-
-        Examples
-        --------
-        >>> Witness.fit([98.0, 101.0, 103.0], [99.0, 104.0], scale="robust")
-        Witness(sigma=2.9652, tau=2.9652, center=101.0, kernel='laplace', weight='tanh')
-        """
-        from dkmd.inference.two_sample import fitted_witness
-
-        return fitted_witness(samples, scale)
-
     @overload
     def __call__(self, x: float) -> float: ...
     @overload

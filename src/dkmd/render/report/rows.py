@@ -17,8 +17,9 @@ import numpy as np
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, SampleFacts, plain_margin
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
-from dkmd.base.arrays import Array
+from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
+from dkmd.base.errors import ColumnError
 from dkmd.base.wording import amount, count, level_of, percent, plain, short_p
 from dkmd.binned.logarithms import as_change
 from dkmd.inference.margins import Margin, parse_margin
@@ -26,7 +27,6 @@ from dkmd.inference.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.inference.result import ExactOutcome
 from dkmd.render.figures.curves import Curves, curves_of
 from dkmd.render.figures.drawings import common_extent, kind_of
-from dkmd.sources.memory.columns import ColumnError, present
 from dkmd.sources.samples import LARGE, Held
 
 Interval = tuple[float, float]

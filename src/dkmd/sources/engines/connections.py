@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from dkmd.base.messages import EngineError, gist, needs_packages, without_password
+from dkmd.base.errors import EngineError, needs_packages
+from dkmd.base.secrets import gist, without_password
 from dkmd.sources.engines.tables import EngineTable, IbisEngine, RelationEngine, SparkEngine
 from dkmd.sources.memory.columns import URL
 from dkmd.sources.samples import FrameTable, Table

@@ -19,7 +19,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.messages import EngineError, gist, needs_packages
+from dkmd.base.errors import (
+    TOO_FAR_APART,
+    ColumnError,
+    ColumnTypeError,
+    EngineError,
+    needs_packages,
+)
+from dkmd.base.secrets import gist
 from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_near_zero, near_edge
 from dkmd.binned.summary import Summary
@@ -50,9 +57,6 @@ from dkmd.sources.memory.columns import (
     OTHER,
     TEXT,
     TIME,
-    TOO_FAR_APART,
-    ColumnError,
-    ColumnTypeError,
     level_order,
     no_such_column,
     parse_number,

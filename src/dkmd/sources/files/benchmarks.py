@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from dkmd.base.errors import BenchmarkFileError, UnknownFormatError
 from dkmd.sources.files.characters import decoded, whole_file, whole_stream
 
 LARGEST_FILE = 512 * 2**20
@@ -29,14 +30,6 @@ NANOSECONDS = {
     "h": 3600 * 10**9,
 }  # fmt: skip
 """Units of time that can be turned into one another."""
-
-
-class BenchmarkFileError(ValueError):
-    """A file that holds no benchmarks that can be compared."""
-
-
-class UnknownFormatError(BenchmarkFileError):
-    """A file of none of the formats known here: it may be a table."""
 
 
 @dataclass

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from dkmd.base.errors import TooLongError
+
 PEEKED = 1 << 20
 """Bytes at the start of a file that its encoding is guessed from."""
 
@@ -34,10 +36,6 @@ MARKS = {
 
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 """Errors that files give which are not whole gzip files."""
-
-
-class TooLongError(ValueError):
-    """A file that is read whole holds more than it may."""
 
 
 def marked_encoding(start: bytes) -> str | None:

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.messages import gist
+from dkmd.base.errors import ColumnError, ColumnTypeError
+from dkmd.base.secrets import gist
 from dkmd.sources.files.characters import (
     DAMAGED,
     Utf8Copy,
@@ -37,8 +38,6 @@ from dkmd.sources.memory.columns import (
     OTHER,
     TEXT,
     TIME,
-    ColumnError,
-    ColumnTypeError,
     missing_label,
     no_such_column,
     not_a_number,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dkmd.base.messages import EngineError
+from dkmd.base.errors import EngineError
 from dkmd.sources.engines.aggregate import Columns
 from dkmd.sources.engines.tables import RelationEngine
 from dkmd.sources.files.duck import connection, relation, renew_connection

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError, ColumnTypeError, NotANumberError, TooLittleError
 
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 """Words in text that stand for no value, in any case."""
@@ -29,21 +30,6 @@ NUMERIC = (NUMBER, DURATION, NOTHING)
 
 Rows = Sequence[int]
 """The numbers of rows within a table, counted from 1."""
-
-
-class TooLittleError(ValueError):
-    """There is nothing to compare: a table without rows, a column without values."""
-
-
-TOO_FAR_APART = "its values lie too far apart to be compared as doubles"
-
-
-class ColumnError(ValueError):
-    """The data of one column cannot be compared; other columns of its table can."""
-
-
-class ColumnTypeError(ColumnError, TypeError):
-    """A column holds values of a type that cannot be compared."""
 
 
 URL = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
@@ -70,12 +56,6 @@ def as_numbers(values: Any, name: str, rows: Rows | None = None) -> Array:
     # a list that mixes text with numbers must not be turned into text by NumPy first
     items = values if isinstance(values, list | tuple) else array.tolist()
     return _from_objects(items, name, rows or range(1, len(items) + 1))
-
-
-def present(values: Array) -> Array:
-    """The values that are not NaN; no copy if all are."""
-    missing = np.isnan(values)
-    return values[~missing] if missing.any() else values
 
 
 def kind_of(values: Any) -> str:
@@ -123,10 +103,6 @@ def parse_number(text: str) -> float | None:
         return float(word)
     except ValueError:
         return {"true": 1.0, "false": 0.0}.get(word.lower())
-
-
-class NotANumberError(ColumnError):
-    """A cell of a column of numbers holds a word."""
 
 
 def not_a_number(where: str, row: int, value: object) -> ValueError:

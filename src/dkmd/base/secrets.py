@@ -1,17 +1,8 @@
-"""What engines say when they do not answer, in one line and fit to be shown."""
+"""Messages of engines and URLs, in one line and with their passwords hidden."""
 
 from __future__ import annotations
 
 import re
-
-
-class EngineError(ValueError):
-    """An engine did not answer; the message is its own, in one line."""
-
-
-def needs_packages(what: str, error: ImportError, extra: str) -> ImportError:
-    """The error for a package that is missing, which says what to install."""
-    return ImportError(f"{what} needs more packages ({gist(error)}): pip install '{extra}'")
 
 
 def gist(error: BaseException) -> str:
