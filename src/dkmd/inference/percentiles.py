@@ -54,28 +54,26 @@ def percentile(
     Examples
     --------
     >>> found = percentile(lambda level: 100.0 * level, 1000, 0.5)
-    >>> round(found.low, 2), round(found.high, 2)
-    (46.85, 53.15)
+    >>> round(found.low, 1), round(found.high, 1)
+    (46.9, 53.1)
     """
-    from scipy.special import betaincinv
+    from scipy.special import bdtrik
 
     out = 0.5 * (1.0 - confidence_level)
     value = quantiles(level)
-    below, above = size * level, size * (1.0 - level)
-    low = high = math.nan
-    if size >= 1.0:
-        # with fewer values, all of them may lie on one side of the percentile
-        low = (
-            -math.inf
-            if (1.0 - level) ** size > out
-            else quantiles(float(betaincinv(below, above + 1.0, out)))
-        )
-        high = (
-            math.inf
-            if level**size > out
-            else quantiles(float(betaincinv(below + 1.0, above, 1.0 - out)))
-        )
+    if not size > 1.0:
+        return Percentile(level, value, math.nan, math.nan)
+    # with too few values, all of them may lie on one side of the percentile
+    low, high = -math.inf, math.inf
+    if (1.0 - level) ** size <= out:
+        low = quantiles(_bounded(float(bdtrik(out, size, level)) / (size - 1.0)))
+    if level**size <= out:
+        high = quantiles(_bounded(float(bdtrik(1.0 - out, size, level)) / (size - 1.0)))
     return Percentile(level, value, min(low, value), max(high, value))
+
+
+def _bounded(level: float) -> float:
+    return min(1.0, max(0.0, level))
 
 
 def values_needed(level: float, confidence_level: float = CONFIDENCE) -> int:
