@@ -559,7 +559,7 @@ def _table_of_false_alarms(trials: int = 20_000, seed: int = 20) -> None:
             delta = math.log1p(0.05)
             worse, fine = row_tails(after + delta, before, delta=delta)
             among_ten = 1.0 - (1.0 - np.mean(worse < ALPHA / TEN)) ** TEN
-            shown.append(f"{among_ten:.1%} / {np.mean(fine < ALPHA):.1%}".replace("%", " %"))
+            shown.append(f"{among_ten:.1%} / {np.mean(fine < ALPHA):.1%}")
         print(f"| {each[0]}+{each[1]} | {' | '.join(shown)} |", flush=True)
 
 
