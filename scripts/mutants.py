@@ -167,9 +167,8 @@ def _copy_project() -> None:
         shutil.copy(ROOT / name, tree)
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree / "src")
-    os.environ["PYTHONDONTWRITEBYTECODE"] = (
-        "1"  # else Python may run old bytecode after a fault of the same length
-    )
+    # else Python may run old bytecode after a fault of the same length
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def _sample(path: Path, count: int, seed: str) -> list[MutationSpec]:

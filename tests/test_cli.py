@@ -28,7 +28,7 @@ from shell import COMMAND, INTERRUPTIBLE, ROOT, Done, here, run
 import dkmd
 from dkmd import compare
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA = ROOT / "examples" / "data"
 SCHEMA = json.loads(

@@ -19,7 +19,7 @@ from dkmd.answers.comparison import to_json
 from dkmd.answers.gate import gate, load_benchmarks
 from dkmd.inference.scale import median_and_spread
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA = ROOT / "examples" / "data"
 

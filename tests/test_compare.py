@@ -29,7 +29,7 @@ from dkmd.sources.memory.columns import as_numbers
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 SCHEMA = json.loads(
     (Path(dkmd.__file__).parent / "answers" / "schema" / "answers.json").read_text()

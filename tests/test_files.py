@@ -29,7 +29,7 @@ from dkmd.sources.memory.columns import as_numbers
 from dkmd.sources.samples import Held
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 ODD = 'p "95"; DROP TABLE x -- ms'
 

@@ -25,7 +25,7 @@ from dkmd.sources.files.benchmarks import (
     read_benchmarks,
 )
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 HYPERFINE = {"results": [{"command": "sort a", "mean": 0.2, "times": [0.1, 0.2, 0.3]}]}
 PYPERF = {

@@ -21,7 +21,7 @@ import dkmd
 from dkmd.answers.gate import Gate, GateRow, load_benchmarks
 from dkmd.sources.files.duck import DuckFile
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "examples" / "bench"

@@ -37,7 +37,7 @@ from dkmd.sources.files.paths import open_files
 from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
 from dkmd.sources.samples import Held
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 
 def _values(path: Path | str, column: str) -> list[float]:

@@ -23,7 +23,7 @@ import dkmd.inference.planning
 from dkmd import Summary
 from dkmd.cli.options import require_outputs
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA, BENCH = ROOT / "examples" / "data", ROOT / "examples" / "bench"
 BEFORE, AFTER = str(DATA / "latency_before.csv"), str(DATA / "latency_after.csv")

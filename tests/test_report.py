@@ -30,7 +30,7 @@ from dkmd.render.report.reasons import reasons
 from dkmd.render.report.rows import contents_of
 from dkmd.sources.files.benchmarks import Measurements
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA, BENCH = ROOT / "examples" / "data", ROOT / "examples" / "bench"
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from shell import COMMAND, INTERRUPTIBLE, ROOT
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 BENCH = ROOT / "examples" / "bench"
 GATE = ["gate", str(BENCH / "hyperfine-main.json"), str(BENCH / "hyperfine-branch.json")]
