@@ -45,7 +45,7 @@ LIMITS = {
     "either tail at 2.5 %": 0.04,
     "size at 5 %, balanced, continuous, n ≥ 30: at least": 0.03,
     "only spreads differ, at 5 %, n and m ≥ 10": 0.065,
-    "groups, from 8 a side, at 5 %": 0.065,
+    "groups, at least 8 per side, at 5 %": 0.065,
     "coverage of 95 % intervals: at least": 0.935,
     "false discoveries at 0.05": 0.055,
     "equivalence at the margin, over its level": 1.3,
@@ -240,7 +240,7 @@ def groups(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials
             )
             labels.append(label)
         rejected += dkmd_2samp(*sides, groups=tuple(labels)).pvalue < 0.05
-    limit = LIMITS["groups, from 8 a side, at 5 %"]
+    limit = LIMITS["groups, at least 8 per side, at 5 %"]
     return {"5 %": Share(rejected / trials, trials, limit)}, {}
 
 
