@@ -74,9 +74,7 @@ def _show_gate() -> None:
     assert judged.call is not None
     judged = judged.with_call(judged.call.read_from((main_build, branch)))
     judged.report(PAGES / "gate.html", command=command)
-    print(
-        "\nThe branch does 20% more work in count-words. The time rises by less, because Python's"
-    )
+    print("\nThe branch does 20% more work in count-words. The time rises by less: part of it is")
     print("Python starting up. A CI job would stop here with exit code 1.\n")
 
 
@@ -103,10 +101,8 @@ def _show_peers() -> None:
         _rows(after, before), _rows(after, np.delete(before, hung)), strict=True
     ):
         print(f"{row[0]:30}{_cell(*row[1:]):>30}   {_cell(*without[1:]):>30}")
-    print(
-        "\nThe exact estimator moves by a hair when the outlier goes; the mean difference and the"
-    )
-    print("paper's Riemann estimator change sign. Distances have no sign to begin with.")
+    print("\nWithout the outlier the exact estimator hardly changes. The mean difference and the")
+    print("paper's Riemann estimator change sign. Distances have no sign at all.")
 
 
 def _cell(value: float, words: str) -> str:
