@@ -1,6 +1,6 @@
-"""The pages show what the commands really print: every ``$ dkmd …`` block is run again.
+"""The pages show what the commands print: every ``$ dkmd …`` block is run again.
 
-``python tests/test_docs.py`` writes what they print now into the pages.
+``python tests/test_docs.py`` writes the current output into the pages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BLOCK = re.compile(r"(?<=^```\n)\$ (dkmd .*)\n((?:.*\n)*?)(?=```$)", re.M)
 
 
 def printed(command: str) -> str:
-    """What a command prints, run beside the shipped file that it names."""
+    """What a command prints when run in the folder of the shipped file that it names."""
     words = shlex.split(command)[1:]
     folders = [ROOT / "examples" / name for name in ("data", "bench")]
     there = [f for f in folders if any((f / word).is_file() for word in words)]

@@ -1,4 +1,4 @@
-"""What the project promises about itself: a light import, and rooms of a readable size."""
+"""What the project promises: a light import, files of a readable size, a consistent version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _loaded(code: str) -> set[str]:
 
 
 def test_importing_dkmd_loads_one_module_of_its_own_and_nothing_heavy() -> None:
-    """So it costs some milliseconds, whatever the machine: no NumPy, no Numba, no SciPy."""
+    """So the import takes some milliseconds on any machine: no NumPy, no Numba, no SciPy."""
     more = _loaded("import dkmd") - _loaded("pass")
     others = {name.split(".")[0] for name in more} - sys.stdlib_module_names
     assert others == {"dkmd", "lazy_loader"}
@@ -87,7 +87,7 @@ def _is_compiled(node: ast.FunctionDef) -> bool:
 
 
 def test_a_missing_browser_is_asked_for_by_name(tmp_path: Path) -> None:
-    """Without root nothing is installed: the script says what to install."""
+    """Without root nothing is installed. The script says what to install."""
     for tool in ("bash", "dirname"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
     (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
