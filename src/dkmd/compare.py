@@ -36,6 +36,7 @@ from dkmd.sources.columns import (
     TooLittleError,
     is_url,
     no_such_column,
+    no_such_level,
     parse_number,
     the_numeric_column,
 )
@@ -288,7 +289,7 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
-    base, wanted = _chosen_levels(table, by, reference, current)
+    base, wanted = _chosen_levels(table, by, kinds[by], reference, current)
     unit = unit_of(column, kinds.get(column, ""))
     read = table.read_levels(column, by, [base, *wanted], groups)
 
@@ -300,12 +301,17 @@ def compare_levels(
     for answer in found.values():
         for facts in (answer.reference, answer.current):
             if not facts.size + facts.nan and facts.label not in table.levels(by):
-                alike = [_level_like(level, by, table.levels(by)) for level in (base, *wanted)]
+                there = table.levels(by)
+                alike = [_level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
+                if alike[0] == alike[-1] and base != wanted[-1]:  # two words for one level
+                    raise no_such_level(by, wanted[-1], there)
                 return compare_levels(table, column, by, alike[0], alike[-1], groups, how)
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
 
 
-def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple[str, list[str]]:
+def _chosen_levels(
+    table: Table, by: str, kind: str, reference: Any, current: Any
+) -> tuple[str, list[str]]:
     """The reference's level and those to compare with it; looked up only where one is not given."""
     if reference is not None and current is not None:
         return str(reference), [str(current)]
@@ -313,27 +319,22 @@ def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple
     if reference is None:
         shown = ", ".join(repr(level) for level in levels[:20])
         raise ValueError(f"say which level of {by!r} is the reference: {shown}")
-    base = _level_like(str(reference), by, levels)
+    base = _level_like(str(reference), by, levels, kind)
     others = [level for level in levels if level != base]
     if not others:
         raise ValueError(f"column {by!r} has no level but {base!r}")
     return base, others
 
 
-def _level_like(level: str, by: str, levels: Sequence[str]) -> str:
-    """The level as the table has it: 1 may be written as 1.0 there."""
+def _level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
+    """The level as the table has it: of numbers, 1 may be written as 1.0 there; text is exact."""
     if level in levels:
         return level
-    number = parse_number(level)
+    number = parse_number(level) if kind == NUMBER else None
     alike = [] if number is None else [each for each in levels if parse_number(each) == number]
     if len(alike) != 1:
-        raise _no_such_level(by, level, levels)
+        raise no_such_level(by, level, levels)
     return alike[0]
-
-
-def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
-    shown = ", ".join(repr(each) for each in levels[:20])
-    return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
 
 @recorded

@@ -6,6 +6,7 @@ values become NaN, durations seconds, booleans 0 and 1. Rows are counted from 1.
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import math
 import numbers
@@ -354,3 +355,17 @@ def level_order(level: str) -> tuple[bool, float, str]:
     if number is None or math.isnan(number):
         return True, 0.0, level
     return False, number, level
+
+
+SHOWN = 20
+"""Levels that an error shows."""
+
+
+def no_such_level(by: str, level: str, levels: Iterable[str]) -> ValueError:
+    """The error for a level that is not there; of many levels it shows the nearest in order."""
+    there = sorted(levels, key=level_order)
+    start = bisect.bisect(there, level_order(level), key=level_order) - SHOWN // 2
+    start = max(0, min(start, len(there) - SHOWN))
+    shown = ", ".join(map(repr, there[start : start + SHOWN])) or "none"
+    which = "it has" if len(there) <= SHOWN else "the nearest that it has are"
+    return ValueError(f"column {by!r} has no level {level!r}: {which} {shown}")
