@@ -12,7 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, overload
+
+import numpy as np
 
 from dkmd.calls import recorded
 from dkmd.comparison import Comparison, Comparisons, Drift, Infinite, SampleFacts
@@ -33,6 +36,7 @@ from dkmd.sources.columns import (
     TEXT,
     ColumnError,
     ColumnTypeError,
+    NanError,
     TooLittleError,
     is_url,
     no_such_column,
@@ -177,7 +181,9 @@ def compare(
     scale, method
         As in ``dkmd_2samp``.
     nan_policy : {"omit", "propagate", "raise"}
-        What to do with NaN and missing values.
+        What to do with NaN and missing values: leave them out and count them, answer NaN, or raise
+        an error that names the column and the first such row (in an engine, whose rows have no
+        order, how many there are).
     where : ibis expression, optional
         The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
     table : str or (str, str), optional
@@ -294,7 +300,8 @@ def compare_levels(
     read = table.read_levels(column, by, [base, *wanted], groups)
 
     def sample(level: str) -> Sample:
-        return Sample(read[level], column, level, unit)
+        missing_at = partial(table.missing_at, column, (by, level))
+        return Sample(read[level], column, level, unit, missing_at=missing_at)
 
     first = sample(base)
     found = {level: compare_samples(first, sample(level), how) for level in wanted}
@@ -360,7 +367,8 @@ def drift(
     columns : sequence of str, optional
         All numeric columns that both have, by default.
     margin, groups, alpha, scale, nan_policy
-        As in ``compare``; a margin with the unit sd suits many columns.
+        As in ``compare``; a margin with the unit sd suits many columns. With "raise" the first
+        column that has a missing value is an error: it is not skipped.
     advance : callable, optional
         Called with (column, done, total) before each column.
 
@@ -392,6 +400,8 @@ def drift(
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
     reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
+    if nan_policy == "raise":  # what is missing in all rows is told like the rest
+        reasons = {name: why if why != ALL_MISSING else "" for name, why in reasons.items()}
     skipped = {name: why for name, why in reasons.items() if why}
     empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
@@ -403,11 +413,15 @@ def drift(
             advance(name, done, len(compared))
         try:
             pair = [
-                sample_of(read[name], name, table.name, there[name])
+                sample_of(
+                    read[name], name, table.name, there[name], partial(table.missing_at, name)
+                )
                 for read, table, there in ((old, before, kinds), (new, after, later))
             ]
             answer = compare_samples(*labelled(pair[0], pair[1]), how)
             found[name] = _without_many_values(answer, len(compared)) if from_files else answer
+        except NanError:
+            raise
         except ColumnError as error:
             skipped[name] = str(error)
             continue
@@ -475,7 +489,7 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     """The comparison of two sides."""
     _require_one_kind(reference, current)
     level = 1.0 - how.alpha
-    result, summaries = _test(reference.data, current.data, how)
+    result, summaries = _test(reference, current, how)
     says = verdict(result, how.margin or 0.0, confidence_level=level)
     interval = result.shift_interval(level)
     relative, relative_interval, disagree = _relative(result, level)
@@ -551,21 +565,28 @@ def _emptiness(side: SampleFacts, name: str) -> str:
 
 
 def _test(
-    reference: Data, current: Data, how: How
+    of_reference: Sample, of_current: Sample, how: How
 ) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
     """The test of current against reference: on values where both are held and few, else on bins.
 
     The summaries are those of reference and current, None where values were compared.
     """
+    reference, current = of_reference.data, of_current.data
     options = check_options(None, how.scale, "exact", "two-sided", how.method, how.nan_policy)
     held = _held(reference, current)
     if held is not None and not (reference.summed or current.summed):
         groups = (current.groups, reference.groups)  # type: ignore[union-attr]
         if (groups[0] is None) != (groups[1] is None):
             raise ValueError("groups are needed on both sides")
+        if how.nan_policy == "raise":
+            _require_no_nan(of_reference, int(np.isnan(held[0]).sum()), held[0].size)
+            _require_no_nan(of_current, int(np.isnan(held[1]).sum()), held[1].size)
         by_group = None if groups[0] is None else groups
         return run(held[1], held[0], options, by_group), (None, None)
     before, after = summaries_of_pair(reference, current)
+    if how.nan_policy == "raise":
+        _require_no_nan(of_reference, before.nan, before.size + before.nan)
+        _require_no_nan(of_current, after.nan, after.size + after.nan)
     result = run(after, before, options, groups_of_pair(current, reference, logs=False))
 
     def on_logs() -> DkmdResult:
@@ -576,6 +597,24 @@ def _test(
         return run(logs[0], logs[1], options.on_logs(), groups)
 
     return result.with_logs(on_logs), (before, after)
+
+
+def _require_no_nan(side: Sample, count: int, rows: int) -> None:
+    """No missing value may be there under nan_policy="raise"; the first one is named."""
+    if not count:
+        return
+    place = "" if side.missing_at is None else side.missing_at()
+    column = f", column {side.name!r}" if side.name != "value" else ""
+    if not place and isinstance(side.data, Held):
+        at = int(np.argmax(np.isnan(side.data.values))) + 1
+        word = "row" if side.missing_at is None else "value"  # of a pipe, whose lines are gone
+        place = f"{side.label}{column}, {word} {at:,}"
+    if place:
+        what = "the value is missing"
+    else:
+        place = f"{side.label}{column}"
+        what = f"{count:,} of {rows:,} values {'is' if count == 1 else 'are'} missing"
+    raise NanError(f'{place}: {what}, and nan_policy is "raise"')
 
 
 Relative = tuple[float | None, ConfidenceInterval | None, tuple[str, ...]]

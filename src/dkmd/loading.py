@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from dkmd.grid import Grid
-from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame
+from dkmd.sources.blocks import DaskTable, dask_side, is_dask, is_dask_frame, missing_in_dask
 from dkmd.sources.columns import (
     TooLittleError,
     as_labels,
@@ -145,13 +145,14 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
         return Sample(Stored(side.summary), name, label, side.summary.column_unit)
     if side.table is not None:
         name = column or side.numeric_column(groups)
-        return sample_of(side.table.read(name, groups), name, label, side.kinds.get(name, ""))
+        data, missing_at = side.table.read(name, groups), partial(side.table.missing_at, name)
+        return sample_of(data, name, label, side.kinds.get(name, ""), missing_at)
     name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)
         data, kind = dask_side(source, label)
         name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
-        return sample_of(data, name, label, kind)
+        return sample_of(data, name, label, kind, partial(missing_in_dask, source, label))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
     return sample_of(Held(values, labels), name, label, kind_of(source) if values.size else "")

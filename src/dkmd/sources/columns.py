@@ -43,6 +43,10 @@ class ColumnError(ValueError):
     """The data of one column cannot be compared; other columns of its table can."""
 
 
+class NanError(ColumnError):
+    """A column has missing values where nan_policy="raise" allows none."""
+
+
 class ColumnTypeError(ColumnError, TypeError):
     """A column holds values of a type that cannot be compared."""
 
@@ -206,6 +210,17 @@ class Frame:
         """One column as group labels."""
         native, rows = self._chosen(column, where)
         return as_labels(native, f"{self.name}, column {column!r}", rows)
+
+    def missing_row(self, column: str, where: tuple[str, object] | None = None) -> int | None:
+        """The number of the first row whose value is missing; None if there is none."""
+        native, rows = self._chosen(column, where)
+        missing = np.isnan(as_numbers(native, f"{self.name}, column {column!r}", rows))
+        return rows[int(np.argmax(missing))] if missing.any() else None
+
+    def missing_at(self, column: str, where: tuple[str, object] | None = None) -> str:
+        """Where the first missing value is: see ``Table``."""
+        row = self.missing_row(column, where)
+        return "" if row is None else f"{self.name}, column {column!r}, row {row:,}"
 
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""

@@ -241,6 +241,12 @@ class DuckFile:
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        number = self._number(column)
+        found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
+        return "" if found is None else f"{self.path}, column {column!r}, row {int(found[0]):,}"
+
     def refuse_missing_labels(self, groups: str, where: Where) -> None:
         """Name the first row that has no group."""
         found = self._first_row(groups, where, f"{self._quoted(groups)} IS NULL")

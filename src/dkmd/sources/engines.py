@@ -358,6 +358,10 @@ class EngineTable:
         """What each column holds."""
         return {str(name): _kind(kind) for name, kind in self._table.schema().items()}
 
+    def missing_at(self, column: str, where: tuple[str, object] | None = None) -> str:
+        """Rows of an engine have no order."""
+        return ""
+
     def require_readable(self) -> None:
         """An EngineError if nothing of it can be read any more, as where the connection is lost."""
         self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))

@@ -99,6 +99,9 @@ class File(Protocol):
     ) -> tuple[Array, npt.NDArray[Any] | None]:
         """Up to ``limit`` values of a column in order, with the labels of another one."""
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is; empty if it is not there, or cannot be found again."""
+
 
 class FileTable:
     """Files of one kind as one table: see ``Table``."""
@@ -149,6 +152,11 @@ class FileTable:
         for file in self.files:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """The file and the row of the first missing value."""
+        places = (file.missing_at(column, where) for file in self.files if file.rereadable)
+        return next(filter(None, places), "")
 
     def require_readable(self) -> None:
         """An OSError if one of the files is gone."""
@@ -496,6 +504,15 @@ class BatchFile:
 
         return Streamed(preview, summarize)
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is, by counting."""
+        row = 1
+        for values, _ in self._checked(column, None, where):
+            if np.isnan(values).any():
+                return f"{self.path}, row {row + int(np.argmax(np.isnan(values))):,}"
+            row += values.size
+        return ""
+
     def _checked(
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
@@ -549,6 +566,17 @@ class TextFile(BatchFile):
             raise ValueError(f"{self._name} is not text of one number a line") from None
         except DAMAGED:
             raise ValueError(f"{self._name} is not a whole gzip file") from None
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """The first line that stands for a missing value."""
+        row = 1
+        with self._open() as file:
+            for lines in self._lines(file):
+                for at, line in enumerate(lines, row):
+                    if np.isnan(_numbers([line], at, self._name)).any():
+                        return f"{self._name}, row {at:,}"
+                row += len(lines)
+        return ""
 
     def _lines(self, file: TextIO) -> Iterator[list[str]]:
         """Lines of a piece of text at a time; one that is too long for a number is an error."""
@@ -648,11 +676,19 @@ class ArrowFile(BatchFile):
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
         """Record batches, of which only the columns that are asked for are looked at."""
-        names = [n for n in (column, groups, where[0] if where else None) if n is not None]
-        first_row = 1
-        for table in self._tables(list(dict.fromkeys(names))):
-            frame = Frame(table, self.path, first_row)
+        for frame in self._frames(column, groups, where[0] if where else None):
             yield frame.values(column, where), frame.labels(groups, where) if groups else None
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        frames = self._frames(column, where[0] if where else None)
+        return next(filter(None, (frame.missing_at(column, where) for frame in frames)), "")
+
+    def _frames(self, *columns: str | None) -> Iterator[Frame]:
+        """Record batches of these columns, which know the numbers of their rows."""
+        first_row = 1
+        for table in self._tables(list(dict.fromkeys(n for n in columns if n is not None))):
+            yield Frame(table, self.path, first_row)
             first_row += table.num_rows
 
     def _frame(self, tables: Iterable[Any]) -> Frame:
