@@ -21,6 +21,8 @@ from dkmd.sources.duck import DuckFile
 from dkmd.sources.files import open_files
 from dkmd.sources.samples import Held, Streamed
 
+pytestmark = pytest.mark.slow  # files and engines: plain Python would only make them wait
+
 Action = dict[str, Any]
 
 FIELDS = {"ms": "double"}

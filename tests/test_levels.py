@@ -14,6 +14,8 @@ from keepers import CSV, KEEPERS
 from dkmd import compare
 from dkmd.sources import files
 
+pytestmark = pytest.mark.slow  # files and engines: plain Python would only make them wait
+
 VALUES = np.random.default_rng(11).normal(size=240)
 AT = np.arange(240) % 3
 

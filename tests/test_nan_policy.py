@@ -20,6 +20,8 @@ from keepers import CSV, KEEPERS
 from dkmd import Summary, compare, drift
 from dkmd.grid import Grid
 
+pytestmark = pytest.mark.slow  # files and engines: plain Python would only make them wait
+
 RNG = np.random.default_rng(8)
 WHOLE = RNG.normal(size=240)
 GAPS = np.where(np.isin(np.arange(240), (166, 170)), np.nan, WHOLE)
