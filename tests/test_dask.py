@@ -190,13 +190,40 @@ def test_parquet_read_by_dask_is_compared_without_holding_it(
     _same(compare(*lazy, column="size", scale=SCALE), expected)
 
 
+def test_words_are_named_by_partition_and_row() -> None:
+    """Rows before a partition of a dataframe are not known; blocks of an array know theirs."""
+    words = pd.DataFrame({"v": [str(i) for i in range(30)], "arm": ["a", "b"] * 15, "g": "one"})
+    words.loc[17, "v"] = "broken"
+    frame = dd.from_pandas(words, npartitions=3)
+    where = "partition 2 of 3, column 'v', row 8: 'broken' is not a number"
+    with pytest.raises(ValueError, match=f"reference, {where}"):
+        compare(frame, frame, column="v")
+    with pytest.raises(ValueError, match=f"the table, {where}"):
+        compare(frame, column="v", by="arm", reference="a", current="b")
+    with pytest.raises(ValueError, match="reference, partition 2 of 3, row 8: 'broken' is not a"):
+        compare(frame["v"], frame["v"])
+    array = da.from_array(words["v"].to_numpy(dtype=object), chunks=10)
+    with pytest.raises(ValueError, match="reference, row 18: 'broken' is not a number"):
+        compare(array, array)
+    one = dd.from_pandas(words, npartitions=1)
+    with pytest.raises(ValueError, match="reference, column 'v', row 18: 'broken' is not a number"):
+        compare(one, one, column="v")
+
+
+def test_missing_group_labels_are_named_by_partition_and_row() -> None:
+    labels = [None if i == 17 else "g" for i in range(30)]
+    frame = dd.from_pandas(pd.DataFrame({"v": np.arange(30.0), "g": labels}), npartitions=3)
+    with pytest.raises(ValueError, match="partition 2 of 3, column 'g', row 8: the group label is"):
+        compare(frame, frame, column="v", groups="g")
+
+
 def test_what_cannot_be_compared_is_named() -> None:
     frame = dd.from_pandas(_frames()[0], npartitions=2)
     with pytest.raises(ValueError, match="has no column 'nothing'"):
         compare(frame, frame, column="nothing")
     with pytest.raises(ValueError, match="has no level '44'"):
         compare(frame, column="size", by="build", reference=41, current=44)
-    with pytest.raises(ValueError, match="row 1: 'a' is not a number"):
+    with pytest.raises(ValueError, match="partition 1 of 2, column 'word', row 1: 'a' is not"):
         compare(frame, frame, column="word")
     with pytest.raises(ValueError, match="one-dimensional"):
         compare(da.zeros((3, 3)), da.zeros(3))

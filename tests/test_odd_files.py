@@ -172,42 +172,6 @@ def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(
         read["list"]
 
 
-def _delta(folder: Path, *commits: list[dict[str, Any]]) -> None:
-    (folder / "_delta_log").mkdir(parents=True)
-    for version, actions in enumerate(commits):
-        lines = "\n".join(json.dumps(action) for action in actions)
-        (folder / "_delta_log" / f"{version:020d}.json").write_text(lines)
-
-
-@pytest.mark.parametrize("below", ["", "build=41/"])
-def test_a_delta_table_is_the_files_that_its_log_has_left(below: str, tmp_path: Path) -> None:
-    folder = tmp_path / "table"
-    (folder / below).mkdir(parents=True)
-    for name, first in (("one", 1.0), ("two%20", 10.0), ("old", 1000.0)):
-        MAKERS["parquet"](folder / f"{below}{name}.parquet", [first, first + 1.0])
-    _delta(
-        folder,
-        [{"metaData": {"id": "1"}}, {"add": {"path": f"{below}old.parquet"}}],
-        [
-            {"remove": {"path": f"{below}old.parquet"}},
-            {"add": {"path": f"{below}one.parquet"}},
-            {"add": {"path": f"{below}two%2520.parquet"}},
-        ],
-    )
-    assert _values(folder, "a") == [1.0, 2.0, 10.0, 11.0]
-    log = folder / "_delta_log" / f"{0:020d}.json"
-    log.rename(log.with_suffix(".gone"))
-    with pytest.raises(ValueError, match="Delta table whose log is not whole: read it with Spark"):
-        open_files(str(folder))
-
-
-def test_a_delta_table_that_needs_more_than_its_files_is_refused(tmp_path: Path) -> None:
-    MAKERS["parquet"](tmp_path / "a.parquet", [1.0])
-    _delta(tmp_path, [{"add": {"path": "a.parquet", "deletionVector": {"storageType": "u"}}}])
-    with pytest.raises(ValueError, match="Delta table with deletion vectors"):
-        open_files(str(tmp_path))
-
-
 def test_hidden_files_and_folders_of_a_folder_are_no_data(tmp_path: Path) -> None:
     for name in ("_temporary/0", ".ipynb_checkpoints", "build=1", "build=2"):
         (tmp_path / name).mkdir(parents=True)

@@ -390,7 +390,7 @@ def test_levels_that_doubles_do_not_tell_apart(engine: Any, rng: np.random.Gener
 @pytest.mark.parametrize(
     ("by", "levels"),
     [
-        ("whole", [0.9, "main", "", "nan", "inf", 10**30, "1.0"]),
+        ("whole", [0.9, "main", "", "nan", "inf", 10**30, "1.5"]),
         ("flag", ["5", "t", "", "0.5"]),
         ("real", ["main", "", "nan"]),
     ],
@@ -411,7 +411,7 @@ def test_words_that_are_no_levels_are_named(engine: Any, by: str, levels: list[A
 
 def test_two_words_for_one_level_are_not_two_levels(table: tuple[pd.DataFrame, Any]) -> None:
     _, remote = table
-    with pytest.raises(ValueError, match="'host' has no level '01': it has '0', '1'"):
+    with pytest.raises(ValueError, match=r"'host' has no level '01': the nearest .* are '0', '1'"):
         compare(remote, column="ms", by="host", reference="1", current="01")
 
 
@@ -431,10 +431,10 @@ def test_a_level_that_is_not_there_costs_one_short_list(
         return found
 
     monkeypatch.setattr(engines.IbisEngine, "run", counted)
-    with pytest.raises(ValueError, match="has no level '777': it has '0', '1', '2'") as caught:
+    nearest = "has no level '777': the nearest that it has are '480', .*, '498', '499'$"
+    with pytest.raises(ValueError, match=nearest):
         compare(remote, column="v", by="k", reference=0, current=777)
-    assert returned == [20]
-    assert "'20'" not in str(caught.value)
+    assert returned == [21, 0]
 
 
 def test_group_labels_that_are_nan_are_missing(engine: Any, rng: np.random.Generator) -> None:
