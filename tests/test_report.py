@@ -23,11 +23,11 @@ from shell import ROOT, run
 import dkmd
 from dkmd import Comparison, Comparisons, Drift, Grid, Summary, compare, drift
 from dkmd.answers.gate import Gate, gate, load_benchmarks
+from dkmd.answers.page import contents_of
+from dkmd.answers.reasons import reasons
 from dkmd.base.calls import Call
 from dkmd.inference.opinions import DOWN, NONE, UP, Opinion, Opinions
 from dkmd.render.report.page import page
-from dkmd.render.report.reasons import reasons
-from dkmd.render.report.rows import contents_of
 from dkmd.sources.files.benchmarks import Measurements
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait

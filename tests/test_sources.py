@@ -14,9 +14,9 @@ import pytest
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare
+from dkmd.answers.page import contents_of
 from dkmd.base.errors import TooLittleError, TooLongError
 from dkmd.base.secrets import gist, without_password
-from dkmd.render.report.rows import contents_of
 from dkmd.sources.engines.aggregate import FARTHEST_BIN, hides_sign, summary_of
 from dkmd.sources.files import characters
 from dkmd.sources.files import paths as files

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from unicodedata import bidirectional
 
 from dkmd.answers.comparison import QUANTILES, SampleFacts
+from dkmd.answers.page import Contents, Row
+from dkmd.answers.reasons import reasons
 from dkmd.base.calls import Call
 from dkmd.base.wording import amount, count, level_of, plain, plain_pair, short_p, signed
 from dkmd.inference.opinions import Opinions
@@ -15,8 +17,6 @@ from dkmd.render.figures import drawings
 from dkmd.render.figures.colours import on_page
 from dkmd.render.figures.curves import Curves
 from dkmd.render.figures.svg import escape
-from dkmd.render.report.reasons import reasons
-from dkmd.render.report.rows import Contents, Row
 
 
 def detail(row: Row, contents: Contents, command: str | None) -> str:

@@ -19,13 +19,13 @@ from pathlib import Path
 from dkmd import __version__
 from dkmd.answers.comparison import Comparison, Comparisons
 from dkmd.answers.gate import Gate
+from dkmd.answers.page import Contents, Row, contents_of
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import amount, count, level_of, percent, rounded, short_p, signed_number
 from dkmd.render.figures import drawings
 from dkmd.render.figures.colours import on_page, page_css
 from dkmd.render.figures.svg import escape
 from dkmd.render.report.detail import asked, detail, exact, full, name, narrow, sentence
-from dkmd.render.report.rows import Contents, Row, contents_of
 
 PRINTED_OPEN = 40
 """Up to so many rows, a printed page has all details; beyond it, those that are open."""
