@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-LIGHT: Mapping[str, str] = {
+LIGHT: dict[str, str] = {
     "paper": "#ffffff",
     "wash": "#f5f6f8",
     "line": "#dfe3e8",
@@ -21,7 +21,7 @@ LIGHT: Mapping[str, str] = {
     "down": "#1c5fbf",
     "flat": "#3a4350",
 }
-DARK: Mapping[str, str] = {
+DARK: dict[str, str] = {
     "paper": "#11151b",
     "wash": "#191f27",
     "line": "#2c343f",
@@ -33,7 +33,21 @@ DARK: Mapping[str, str] = {
     "down": "#74abff",
     "flat": "#ccd3dd",
 }
-EITHER: Mapping[str, str] = {
+ESTIMATORS_LIGHT: dict[str, str] = {
+    "exact": "#175cd3",
+    "riemann": "#e8710a",
+    "printed": "#1d2531",  # ink to the eye, but a colour of its own
+    "other": "#0e9384",
+}
+"""The estimators in the figures of the paper: dark, light, ink and middle, so distinct in grey."""
+
+ESTIMATORS_DARK: dict[str, str] = {
+    "exact": "#6ea8fe",
+    "riemann": "#ff9f45",
+    "printed": "#e8ebf0",
+    "other": "#3fc1b0",
+}
+EITHER: dict[str, str] = {
     **LIGHT,
     # on light and on dark alike: middle tones, and words in the colour of the words around
     "line": "#9aa4b1",
@@ -88,7 +102,7 @@ Paint = Callable[[str], str]
 
 
 def on_page(role: str) -> str:
-    """A class, which ``page_css`` paints."""
+    """A class, which ``roles_css`` paints."""
     return f'class="{role}"'
 
 
@@ -103,24 +117,28 @@ def in_notebook(kind: str) -> Paint:
     return paint
 
 
-def page_css() -> str:
-    """The palettes as variables, and a rule for each role."""
-    rules = []
+def palette_css(light: Mapping[str, str] = LIGHT, dark: Mapping[str, str] = DARK) -> str:
+    """The palettes as CSS variables; print and readers without a preference get the light one."""
+    on_light, on_dark = (
+        ";".join(f"--{name}:{colour}" for name, colour in palette.items())
+        for palette in (light, dark)
+    )
+    return (
+        f":root{{{on_light};--now:var(--flat)}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{on_dark}}}}}"
+    )
+
+
+def roles_css() -> str:
+    """A rule for each role, and one for each colour of current."""
+    rules = [f".{kind}{{--now:var(--{kind})}}" for kind in ("up", "down", "flat")]
     for role, looks in ROLES.items():
         painted = (
             f"{name}:{f'var(--{value})' if _is_colour(name, value) else value}{_css_unit(name)}"
             for name, value in looks.items()
         )
         rules.append(f".{role}{{{';'.join(painted)}}}")
-    light, dark = (
-        ";".join(f"--{name}:{colour}" for name, colour in palette.items())
-        for palette in (LIGHT, DARK)
-    )
-    kinds = "".join(f".{kind}{{--now:var(--{kind})}}" for kind in ("up", "down", "flat"))
-    return (
-        f":root{{{light};--now:var(--flat)}}"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{kinds}{''.join(rules)}"
-    )
+    return "".join(rules)
 
 
 def _colour(name: str, value: str, kind: str) -> str:
