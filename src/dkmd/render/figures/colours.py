@@ -1,8 +1,8 @@
-"""The one palette of page, notebook and plot: a grey reference, one accent up and one down.
+"""The one palette of pages, notebooks and plots: a grey reference, one accent up and one down.
 
-Orange and blue keep apart for every kind of colour vision and in grey; no meaning hangs on them
-alone. ``ROLES`` says how each part of a figure is painted: as CSS classes on the page, which
-follow light and dark, and as attributes in a notebook, which keeps no styles.
+Orange and blue are distinguishable with any type of colour blindness and in grey, and colour is
+never the only sign of a meaning. ``ROLES`` says how each part of a figure is painted. A page paints
+by CSS classes, which follow light and dark. A notebook keeps no styles, so it gets attributes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DARK: dict[str, str] = {
 ESTIMATORS_LIGHT: dict[str, str] = {
     "exact": "#175cd3",
     "riemann": "#e8710a",
-    "printed": "#1d2531",  # ink to the eye, but a colour of its own
+    "printed": "#1d2531",  # looks like ink, but must differ from it to get its own variable
     "other": "#0e9384",
 }
 """The estimators in the figures of the paper: dark, light, ink and middle, so distinct in grey."""
@@ -49,7 +49,7 @@ ESTIMATORS_DARK: dict[str, str] = {
 }
 EITHER: dict[str, str] = {
     **LIGHT,
-    # on light and on dark alike: middle tones, and words in the colour of the words around
+    # for light and dark backgrounds: middle tones, and text in the colour of the text around it
     "line": "#9aa4b1",
     "ink": "currentColor",
     "muted": "currentColor",
@@ -78,7 +78,7 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "cc": {"stroke": "now", "stroke-width": "1.25", "stroke-dasharray": "2 3"},
     "cb": {"stroke": "now", "stroke-width": "4"},
     "cs": {"stroke": "now", "stroke-width": "2"},
-    "ax": {"fill": "none", "stroke": "line"},  # axes, zero, a band that does not matter
+    "ax": {"fill": "none", "stroke": "line"},  # axes, zero, the margin
     "gr": {"stroke": "line", "stroke-opacity": ".6"},
     "ze": {"stroke": "muted", "stroke-opacity": ".7"},
     "bd": {"fill": "band"},
@@ -87,27 +87,27 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "pt": {"fill": "now"},
     "do": {"stroke": "now", "stroke-width": "7", "stroke-linecap": "round"},
     "wi": {"fill": "none", "stroke": "muted", "stroke-width": "1.5"},
-    # words: small, at the end and in the middle, and the amount
+    # text: small, right-aligned, centred, and the amount of the shift
     "tx": {"fill": "muted", "font-size": "11"},
     "te": {"fill": "muted", "font-size": "11", "text-anchor": "end"},
     "tm": {"fill": "muted", "font-size": "11", "text-anchor": "middle"},
     "am": {"fill": "now", "font-size": "12", "font-weight": "600", "text-anchor": "middle"},
 }
-"""What is painted how; ``now`` is the colour of current: up, down or flat."""
+"""How each part is painted; ``now`` is the colour of current: up, down or flat."""
 
 _COLOURED = ("fill", "stroke")
 
 Paint = Callable[[str], str]
-"""From a role to the attributes of an element."""
+"""Turns a role into the attributes of an element."""
 
 
 def on_page(role: str) -> str:
-    """A class, which ``roles_css`` paints."""
+    """A class that ``roles_css`` styles."""
     return f'class="{role}"'
 
 
 def in_notebook(kind: str) -> Paint:
-    """Attributes in colours for light and dark; ``kind`` is that of current."""
+    """Attributes in colours for any background; ``kind`` is the colour of current."""
 
     def paint(role: str) -> str:
         return " ".join(
@@ -148,7 +148,7 @@ def _colour(name: str, value: str, kind: str) -> str:
 
 
 def _css_unit(name: str) -> str:
-    """Attributes of SVG may do without a unit, CSS may not."""
+    """CSS needs a unit where an SVG attribute does not."""
     return "px" if name == "font-size" else ""
 
 
