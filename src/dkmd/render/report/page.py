@@ -1,7 +1,6 @@
-"""The page as one HTML document: templates, one style, one script, and a policy for no more.
+"""The page as one HTML document: templates, one style, one script, and a security policy.
 
-The page asks for nothing: its policy names the hashes of its own style and script and refuses the
-rest.
+The page loads nothing. Its policy allows only its own style and script, by their hashes.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ def interval_bar(row: PageRow, extent: float, label: str) -> Markup:
 
 
 def sparkline(curves: Curves) -> Markup:
-    """Both distributions, very small."""
+    """Both distributions as a small picture."""
     return ours(drawings.sparkline(curves, on_page))
 
 

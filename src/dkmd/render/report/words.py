@@ -1,4 +1,4 @@
-"""Texts of the page that are worked out from its model: parts of sentences, cells, headings.
+"""Texts of the page that are computed from its model: parts of sentences, cells, headings.
 
 Nothing here is HTML. The templates use these functions as filters.
 """
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 def parts(sentence: str, rows: Iterable[PageRow]) -> Iterator[Part]:
-    """A sentence in pieces, so that a name written from right to left turns nothing else."""
+    """A sentence in pieces, so that a name written right to left does not reorder the rest."""
     names = {n for row in rows for n in (row.name, row.reference.label, row.current.label)}
     turning = sorted((name for name in names if _turns(name)), key=len, reverse=True)
     pieces = [sentence]
@@ -47,14 +47,14 @@ def parts(sentence: str, rows: Iterable[PageRow]) -> Iterator[Part]:
 
 
 def _numbers_apart(text: str) -> Iterator[Part]:
-    """Numbers with an exponent, such as 2e-7, apart from the rest: no line may end within one."""
+    """Text and numbers such as 2e-7 in turn: no line may break within a number."""
     for i, piece in enumerate(re.split(r"(\b[\d.]+e[-+]\d+)", text)):
         if piece:
             yield Part(piece, "number" if i % 2 else "text")
 
 
 def _turns(text: str) -> bool:
-    """Whether a character is written, or makes others be written, from right to left."""
+    """Whether text is written right to left, or changes the direction of the text around it."""
     return any(bidirectional(c) in ("R", "AL", "RLE", "RLO", "RLI", "LRO", "FSI") for c in text)
 
 
@@ -96,7 +96,7 @@ def interval_head(page: Page) -> tuple[str, str]:
 def bar_words(row: PageRow, page: Page) -> str:
     """An interval bar in words."""
     if math.isnan(row.bar.middle):
-        return "No shift could be worked out"
+        return "The shift is unknown"
     low, high = (signed_number(end) for end in row.bar.interval)
     unit = "percent" if page.in_percent else "scales"
     return f"{signed_number(row.bar.middle)} {unit}, {low} to {high}"
