@@ -280,7 +280,7 @@ def test_the_command_writes_what_was_asked_for_and_nothing_else(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("reproduce", "--only", "table9"), "--only knows no 'table9': choose from table1"),
+        (("reproduce", "--only", "table9"), "--only: unknown name 'table9'; choose from table1"),
         (("reproduce", "--out", "full"), "full has files that `dkmd reproduce` did not write"),
         (("reproduce", "--out", "full/a.txt"), "is a file: --out needs a folder"),
         (("reproduce", "--markdown", "full/a.txt"), "was not written by `dkmd reproduce`"),

@@ -124,7 +124,7 @@ def parse_names(only: str) -> tuple[str, ...]:
     asked = [name.strip() for name in only.split(",") if name.strip()]
     for name in asked:
         if name not in NAMES:
-            raise ValueError(f"--only knows no {name!r}: choose from {', '.join(NAMES)}")
+            raise ValueError(f"--only: unknown name {name!r}; choose from {', '.join(NAMES)}")
     return tuple(name for name in NAMES if name in asked) if asked else NAMES
 
 

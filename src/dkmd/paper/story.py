@@ -319,8 +319,8 @@ def of_scaling(rows: Sequence[scaling.ScalingRow]) -> Section:
             f"the same sum in one pass, takes {same.seconds:.2g} s at that size{memory}. The exact "
             f"estimator needs no sort and no array: {ours.largest.seconds:.2g} s for "
             f"{ours.largest.size:,} values. On log axes, the time of Algorithm 1, "
-            f"O(N log N), grows with a slope of {algorithm.slope:.2f}, and that of the quadratic "
-            f"formula, O(N²), with {by_name['quadratic formula'].slope:.2f}.",
+            f"O(N log N), grows with a slope of {text(algorithm.slope, '.2f')}, and that of the "
+            f"quadratic formula, O(N²), with {text(by_name['quadratic formula'].slope, '.2f')}.",
             "Times come from one machine and vary from run to run; slopes and order vary little. "
             "A method stops where its next size would take too long or too much memory.",
         ],

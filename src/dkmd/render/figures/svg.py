@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,16 +38,13 @@ class Axis:
         return self.low <= value <= self.high
 
 
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters other than tab and line ends, and lone surrogates."""
+
+
 def clean(text: str) -> str:
     """Text without control characters and lone surrogates, which no page can hold."""
-    return "".join("\ufffd" if _unfit(c) else c for c in text)
-
-
-def _unfit(character: str) -> bool:
-    code = ord(character)
-    return (
-        (code < 32 and character not in "\t\n\r") or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000
-    )
+    return _UNFIT.sub("\ufffd", text)
 
 
 def escape(text: str) -> str:

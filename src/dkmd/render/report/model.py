@@ -1,7 +1,7 @@
 """What a report page shows, as plain data: one ``PageRow`` per column, level or benchmark.
 
 ``dkmd.answers.page`` builds a ``Page`` from an answer. ``page.py`` beside this file draws it and
-knows nothing else.
+uses nothing else.
 """
 
 from __future__ import annotations
