@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,13 @@ from dkmd.sources.memory.columns import (
     kind_of,
     the_numeric_column,
 )
-from dkmd.sources.memory.dask_blocks import DaskTable, dask_side, is_dask, is_dask_frame
+from dkmd.sources.memory.dask_blocks import (
+    DaskTable,
+    dask_side,
+    is_dask,
+    is_dask_frame,
+    missing_in_dask,
+)
 from dkmd.sources.samples import FrameTable, Held, Sample, Stored, Table, sample_of
 
 SUMMARY_SUFFIX = ".dkmd"
@@ -145,13 +151,14 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
         return Sample(Stored(side.summary), name, label, side.summary.column_unit)
     if side.table is not None:
         name = column or side.numeric_column(groups)
-        return sample_of(side.table.read(name, groups), name, label, side.kinds.get(name, ""))
+        data, missing_at = side.table.read(name, groups), partial(side.table.missing_at, name)
+        return sample_of(data, name, label, side.kinds.get(name, ""), missing_at)
     name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)
         data, kind = dask_side(source, label)
         name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
-        return sample_of(data, name, label, kind)
+        return sample_of(data, name, label, kind, partial(missing_in_dask, source, label))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
     return sample_of(Held(values, labels), name, label, kind_of(source) if values.size else "")

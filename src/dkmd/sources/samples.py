@@ -130,6 +130,8 @@ class Sample:
     unit: str = ""
     kind: str = ""
     """Numbers or durations, as in ``columns``; empty where that is not known."""
+    missing_at: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """Where the first missing value is, as ``Table`` has it; looked for when that is an error."""
 
 
 class Table(Protocol):
@@ -155,6 +157,12 @@ class Table(Protocol):
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns, each read when it is asked for or all at once."""
+
+    def missing_at(self, column: str, where: tuple[str, object] | None = None) -> str:
+        """Where the first missing value of a column is: table, column and row.
+
+        Empty where rows have no order, or cannot be read again.
+        """
 
     def require_readable(self) -> None:
         """Raise an error if nothing can be read any more: a lost connection, a removed file."""
@@ -201,9 +209,11 @@ class FrameTable(Frame):
         """What is in memory stays there."""
 
 
-def sample_of(data: Data, name: str, label: str, kind: str) -> Sample:
+def sample_of(
+    data: Data, name: str, label: str, kind: str, missing_at: Callable[[], str] | None = None
+) -> Sample:
     """A side whose unit follows from its name and from what it holds."""
-    return Sample(data, name, label, unit_of(name, kind), kind)
+    return Sample(data, name, label, unit_of(name, kind), kind, missing_at)
 
 
 def unit_of(column: str, kind: str = "") -> str:

@@ -55,10 +55,12 @@ from dkmd.sources.memory.columns import (
     DURATION,
     NUMBER,
     OTHER,
+    SHOWN,
     TEXT,
     TIME,
     level_order,
     no_such_column,
+    no_such_level,
     parse_number,
     points_in_time,
 )
@@ -84,9 +86,6 @@ ENOUGH = 1 << 12
 
 FEW, MANY = 256, 16
 """With fewer rows of a level in a sample of all, or more other levels, some levels are chosen."""
-
-SHOWN = 20
-"""Levels that an error shows."""
 
 View = Callable[[Any], Any]
 """What is wanted of a table."""
@@ -363,6 +362,10 @@ class EngineTable:
         """What each column holds."""
         return {str(name): _kind(kind) for name, kind in self._table.schema().items()}
 
+    def missing_at(self, column: str, where: tuple[str, object] | None = None) -> str:
+        """Rows of an engine have no order."""
+        return ""
+
     def require_readable(self) -> None:
         """An EngineError if nothing of it can be read any more, as where the connection is lost."""
         self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))
@@ -400,7 +403,7 @@ class EngineTable:
         kind = self._level(source, by).type()
         texts: dict[str, str] = {}
         for level in levels:
-            text = _level_text(kind, level)
+            text = self._decimal_text(source, by, level) or _level_text(kind, level)
             # "1" and "01" are one level, which goes by one name
             if text is None or (text in texts.values() and level not in texts):
                 raise self._no_such_level(by, level)
@@ -429,15 +432,34 @@ class EngineTable:
         scan.absent = partial(self._no_such_level, by)
         return scan.samples()
 
+    def _decimal_text(self, table: Any, by: str, level: str) -> str | None:
+        """How the engine writes the one decimal that a level is equal to; decimals go as text."""
+        column = self._column(table, by)
+        number = parse_number(level)
+        if not column.type().is_decimal() or number is None or math.isnan(number):
+            return None
+        equal = table.filter(column.cast("float64") == number)
+        found = self._engine.run(
+            equal.select(self._level(equal, by).name(SAMPLE)).distinct().limit(2)
+        )
+        return str(found[SAMPLE][0]) if len(found[SAMPLE]) == 1 else None
+
     def _no_such_level(self, by: str, level: str) -> ValueError:
-        """The error for a level that is not there, which shows some that are."""
+        """The error for a level that is not there, which shows the nearest in order."""
+        import ibis
+
         table = self._of(by)
         key = self._level(table, by).name(SAMPLE)
         some = table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
-        found = self._engine.run(some.order_by(SAMPLE).limit(SHOWN))
-        there = [str(value) for value in found[SAMPLE] if not _is_null(value)]
-        shown = ", ".join(map(repr, sorted(there, key=level_order)))
-        return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
+        value = _level_value(key.type(), level)
+        below, above = some, None
+        if value is not None:
+            asked = _literal(key.type(), level)
+            below, above = some.filter(some[SAMPLE] < asked), some.filter(some[SAMPLE] >= asked)
+        found = list(self._engine.run(below.order_by(ibis.desc(SAMPLE)).limit(SHOWN + 1))[SAMPLE])
+        if above is not None:
+            found += list(self._engine.run(above.order_by(SAMPLE).limit(SHOWN + 1))[SAMPLE])
+        return no_such_level(by, level, [str(each) for each in found if not _is_null(each)])
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns: one sample of all, and their aggregates in batches.
@@ -913,13 +935,20 @@ def _level_value(kind: Any, level: str) -> Any:
     if kind.is_string():
         return level
     word = level.strip()
-    if kind.is_boolean():
-        return {"true": True, "1": True, "false": False, "0": False}.get(word.lower())
-    if kind.is_integer():  # exactly: doubles do not tell 2^53 from 2^53 + 1
-        whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else None
-        return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
     number = parse_number(word)
+    if kind.is_boolean():
+        return None if number not in (0.0, 1.0) else number == 1.0
+    if kind.is_integer():  # exactly: doubles do not tell 2^53 from 2^53 + 1
+        whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else _whole(number)
+        return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
     return None if number is None or math.isnan(number) else number
+
+
+def _whole(number: float | None) -> int | None:
+    """A double as the one whole number that it stands for; None where it stands for none."""
+    if number is None or not number.is_integer() or abs(number) > 2.0**53:
+        return None
+    return int(number)
 
 
 def _literal(kind: Any, text: str) -> Any:

@@ -12,7 +12,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,6 +55,9 @@ READ_AHEAD = 4_000_000
 """Values that are read at a time when many columns of one file will be wanted: 32 MB."""
 
 
+Known = dict[str, tuple[str | None, str]]
+"""Columns that a file may lack: the value of all its rows, as text or None, and its SQL type."""
+
 MANY_RUNS = 8
 """A file is so many times longer than the runs of rows that are taken from it."""
 
@@ -68,6 +71,8 @@ class Source(NamedTuple):
     is_text: bool
     per_second: dict[str, float] = {}  # noqa: RUF012  # ticks, where durations are whole numbers
     decimal_comma: bool = False
+    numbered: str = ""
+    """The same with ``file_row_number``; Parquet only."""
 
 
 class DuckFile:
@@ -79,13 +84,17 @@ class DuckFile:
         Of the file.
     form : {"csv", "json", "parquet"}
         What it is.
+    known : mapping, optional
+        Columns that a Parquet file has where it lacks them itself; then the names of its folders
+        tell nothing.
     """
 
     rereadable = True
 
-    def __init__(self, path: str, form: str) -> None:
+    def __init__(self, path: str, form: str, known: Known | None = None) -> None:
         self.path = path
         self.form = form
+        self._known = known
         self._latin = False
         self._settled = form != "csv"
         self._copy: Utf8Copy | None = None
@@ -194,9 +203,8 @@ class DuckFile:
         if self.form != "parquet" or self._rows < MANY_RUNS * count * rows:
             return []
         starts = np.linspace(0, self._rows - rows, count).astype(np.int64)
-        numbered = f"read_parquet({_path(self.path)}, file_row_number = true)"
         return [
-            f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
+            f"{self._source.numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
             for start in starts
         ]
 
@@ -231,6 +239,12 @@ class DuckFile:
         found = self._first_row(column, where, word)
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        number = self._number(column)
+        found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
+        return "" if found is None else f"{self.path}, column {column!r}, row {int(found[0]):,}"
 
     def refuse_missing_labels(self, groups: str, where: Where) -> None:
         """Name the first row that has no group."""
@@ -306,7 +320,7 @@ class DuckFile:
             case "json":
                 return _json(path, self._start)
             case _:
-                return _parquet(path)
+                return _parquet(path, self._known)
 
     @cached_property
     def _start(self) -> bytes:
@@ -672,17 +686,45 @@ def _pointer(key: str) -> str:
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
-def _parquet(path: str) -> Source:
-    described = _fetch(f"DESCRIBE SELECT * FROM read_parquet({_path(path)})")
+def _parquet(path: str, known: Known | None = None) -> Source:
+    table = partial(_parquet_table, path, {} if known is None else _lacking(path, known))
+    options = "" if known is None else ", hive_partitioning = false"
+    described = _fetch(f"DESCRIBE SELECT * FROM {table(options)}")
     names = [row[0] for row in described]
     stored = _parquet_names(path) if any(RENAMED.search(name) for name in names) else []
-    # columns of the folders' names come after them
+    # columns of the folders' names, and those that the file lacks, come after them
     written = _distinct(names, [*stored, *names[len(stored) :]])
     kinds = {to: _kind(row[1]) for to, row in zip(written, described, strict=True)}
     ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
     kinds.update({name: DURATION for name in ticks if name in kinds})
     in_sql = dict(zip(written, names, strict=True))
-    return Source(f"read_parquet({_path(path)})", kinds, in_sql, is_text=False, per_second=ticks)
+    numbered = table(f"{options}, file_row_number = true")
+    return Source(table(options), kinds, in_sql, False, ticks, numbered=numbered)
+
+
+def _parquet_table(path: str, lacking: Known, options: str) -> str:
+    """A Parquet file in SQL, with the columns that it lacks."""
+    table = f"read_parquet({_path(path)}{options})"
+    more = "".join(
+        f", CAST({'NULL' if value is None else _text(value)} AS {kind}) AS {quoted(name)}"
+        for name, (value, kind) in lacking.items()
+    )
+    return f"(SELECT *{more} FROM {table})" if more else table
+
+
+def _lacking(path: str, known: Known) -> Known:
+    """Those of the columns that a Parquet file does not have; case does not tell them apart."""
+    there = {name.lower() for name in _parquet_names(path)}
+    return {name: each for name, each in known.items() if name.lower() not in there}
+
+
+def parquet_as_json(path: str) -> list[str]:
+    """The rows of a Parquet file, each as a JSON object."""
+    table = f"read_parquet({_path(path)}, hive_partitioning = false)"
+    try:
+        return [row[0] for row in _fetch(f"SELECT to_json(each) FROM {table} AS each")]
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _parquet_names(path: str) -> list[str]:

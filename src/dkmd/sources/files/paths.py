@@ -12,7 +12,6 @@ import glob
 import gzip
 import io
 import itertools
-import json
 import os
 import re
 import sys
@@ -34,7 +33,8 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.files.characters import DAMAGED, first_bytes, marked_encoding
-from dkmd.sources.files.duck import DuckFile, Where
+from dkmd.sources.files.delta import current_files, delta_table_of, may_be_past
+from dkmd.sources.files.duck import DuckFile, Known, Where
 from dkmd.sources.memory.columns import (
     NOTHING,
     NUMBER,
@@ -99,6 +99,9 @@ class File(Protocol):
     ) -> tuple[Array, npt.NDArray[Any] | None]:
         """Up to ``limit`` values of a column in order, with the labels of another one."""
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is; empty if it is not there, or cannot be found again."""
+
 
 class FileTable:
     """Files of one kind as one table: see ``Table``."""
@@ -149,6 +152,11 @@ class FileTable:
         for file in self.files:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """The file and the row of the first missing value."""
+        places = (file.missing_at(column, where) for file in self.files if file.rereadable)
+        return next(filter(None, places), "")
 
     def require_readable(self) -> None:
         """An OSError if one of the files is gone."""
@@ -314,9 +322,7 @@ def open_files(path: str) -> FileTable:
     """What a path, a folder, a pattern or "-" names."""
     if path == STDIN:
         return FileTable([TextFile(STDIN)], "standard input")
-    found = _paths(path)
-    name = Path(path).name or path
-    return FileTable([_open(each) for each in found], name)
+    return FileTable(_files(path), Path(path).name or path)
 
 
 def text_table(text: str, name: str) -> FileTable:
@@ -324,17 +330,17 @@ def text_table(text: str, name: str) -> FileTable:
     return FileTable([TextFile(name, text)], name)
 
 
-def _paths(path: str) -> list[str]:
+def _files(path: str) -> list[File]:
     """The files that a path stands for."""
     if os.path.isdir(path):
-        found = _in_folder(Path(path))
+        found = _in_folder(path)
         if not found:
             raise ValueError(f"the folder {path} holds no data file ({', '.join(KNOWN)})")
         return found
     if os.path.exists(path):
-        return [path]
+        return [_open(path)]
     if path.lower().startswith("file:"):
-        return _paths(_of_file_url(path))
+        return _files(_of_file_url(path))
     if REMOTE.match(path):
         raise ValueError(
             f"{path.partition(':')[0]}:// addresses are not read: download the file first, or let "
@@ -343,10 +349,10 @@ def _paths(path: str) -> list[str]:
     if is_url(path):  # its password is nobody's business
         raise ValueError("the URL of a database goes with --connect, in Python with table=…")
     if glob.has_magic(path):
-        found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
-        if not found:
+        matched = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
+        if not matched:
             raise FileNotFoundError(f"no file matches {path}")
-        return found
+        return _current(matched, path)
     raise FileNotFoundError(f"there is no file {path}")
 
 
@@ -364,14 +370,46 @@ def _of_file_url(url: str) -> str:
     return unquote(url[len("file:") :] if not url[5:].startswith("//") else split.path)
 
 
-def _in_folder(folder: Path) -> list[str]:
+def _in_folder(path: str) -> list[File]:
     """The data files of a folder: those in it, or below it as in a partitioned table (build=41/…).
 
     Files and folders whose names begin with . or _ are not data, by the custom of Spark and Hive.
+    Of a Delta table, or a folder within one, its log tells the files.
     """
-    if (folder / DELTA_LOG).is_dir():
-        return _in_delta(folder)
-    return _data_files(folder, folder.iterdir()) or _data_files(folder, folder.rglob("*"))
+    folder = Path(path)
+    table = delta_table_of(path)
+    if table is None:
+        there = _data_files(folder, folder.iterdir()) or _data_files(folder, folder.rglob("*"))
+        return [_open(each) for each in there]
+    within = Path(os.path.abspath(path))
+    files = {
+        each: known
+        for each, known in current_files(table).items()
+        if Path(os.path.abspath(each)).is_relative_to(within)
+    }
+    if not files:
+        raise ValueError(f"the folder {path} holds no file of the Delta table {table} as it is now")
+    return [DuckFile(each, "parquet", known) for each, known in files.items()]
+
+
+def _current(paths: Iterable[str], pattern: str) -> list[File]:
+    """Files that match a pattern, without the past versions of Delta tables and their logs."""
+    tables: dict[Path, dict[str, Known]] = {}
+    found: list[File] = []
+    for path in paths:
+        table = delta_table_of(path)
+        if table is None or not may_be_past(path):
+            found.append(_open(path))
+            continue
+        if table not in tables:
+            files = current_files(table)
+            tables[table] = {os.path.abspath(each): known for each, known in files.items()}
+        known = tables[table].get(os.path.abspath(path))
+        if known is not None:
+            found.append(DuckFile(path, "parquet", known))
+    if not found:
+        raise ValueError(f"only past versions of a Delta table match {pattern}")
+    return found
 
 
 def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
@@ -383,34 +421,6 @@ def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
         and not any(part[0] in "._" for part in path.relative_to(folder).parts)
         and not path.is_dir()
     )
-
-
-DELTA_LOG = "_delta_log"
-
-
-def _in_delta(folder: Path) -> list[str]:
-    """The files that a Delta table consists of now; others in its folder are past versions.
-
-    https://github.com/delta-io/delta/blob/master/PROTOCOL.md: each commit adds and removes files.
-    """
-    commits = sorted((folder / DELTA_LOG).glob("[0-9]*.json"))
-    if not commits or int(commits[0].stem) != 0:
-        raise ValueError(f"{folder} is a Delta table whose log is not whole: {BY_DELTA}")
-    there: dict[str, None] = {}
-    for line in (line for commit in commits for line in commit.read_text("utf-8").splitlines()):
-        action = json.loads(line) if line.strip() else {}
-        if "add" in action:
-            if action["add"].get("deletionVector"):
-                raise ValueError(f"{folder} is a Delta table with deletion vectors: {BY_DELTA}")
-            there[unquote(action["add"]["path"])] = None
-        elif "remove" in action:
-            there.pop(unquote(action["remove"]["path"]), None)
-    if not there:
-        raise ValueError(f"the Delta table {folder} holds no rows")
-    return sorted(str(folder / path) for path in there)
-
-
-BY_DELTA = "read it with Spark or deltalake, and compare the table that this gives"
 
 
 def _suffix(path: str) -> str:
@@ -494,6 +504,15 @@ class BatchFile:
 
         return Streamed(preview, summarize)
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is, by counting."""
+        row = 1
+        for values, _ in self._checked(column, None, where):
+            if np.isnan(values).any():
+                return f"{self.path}, row {row + int(np.argmax(np.isnan(values))):,}"
+            row += values.size
+        return ""
+
     def _checked(
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
@@ -547,6 +566,17 @@ class TextFile(BatchFile):
             raise ValueError(f"{self._name} is not text of one number a line") from None
         except DAMAGED:
             raise ValueError(f"{self._name} is not a whole gzip file") from None
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """The first line that stands for a missing value."""
+        row = 1
+        with self._open() as file:
+            for lines in self._lines(file):
+                for at, line in enumerate(lines, row):
+                    if np.isnan(_numbers([line], at, self._name)).any():
+                        return f"{self._name}, row {at:,}"
+                row += len(lines)
+        return ""
 
     def _lines(self, file: TextIO) -> Iterator[list[str]]:
         """Lines of a piece of text at a time; one that is too long for a number is an error."""
@@ -646,11 +676,19 @@ class ArrowFile(BatchFile):
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
         """Record batches, of which only the columns that are asked for are looked at."""
-        names = [n for n in (column, groups, where[0] if where else None) if n is not None]
-        first_row = 1
-        for table in self._tables(list(dict.fromkeys(names))):
-            frame = Frame(table, self.path, first_row)
+        for frame in self._frames(column, groups, where[0] if where else None):
             yield frame.values(column, where), frame.labels(groups, where) if groups else None
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        frames = self._frames(column, where[0] if where else None)
+        return next(filter(None, (frame.missing_at(column, where) for frame in frames)), "")
+
+    def _frames(self, *columns: str | None) -> Iterator[Frame]:
+        """Record batches of these columns, which know the numbers of their rows."""
+        first_row = 1
+        for table in self._tables(list(dict.fromkeys(n for n in columns if n is not None))):
+            yield Frame(table, self.path, first_row)
             first_row += table.num_rows
 
     def _frame(self, tables: Iterable[Any]) -> Frame:

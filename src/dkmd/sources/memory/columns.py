@@ -6,6 +6,7 @@ values become NaN, durations seconds, booleans 0 and 1. Rows are counted from 1.
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import math
 import numbers
@@ -182,6 +183,17 @@ class Frame:
         native, rows = self._chosen(column, where)
         return as_labels(native, f"{self.name}, column {column!r}", rows)
 
+    def missing_row(self, column: str, where: tuple[str, object] | None = None) -> int | None:
+        """The number of the first row whose value is missing; None if there is none."""
+        native, rows = self._chosen(column, where)
+        missing = np.isnan(as_numbers(native, f"{self.name}, column {column!r}", rows))
+        return rows[int(np.argmax(missing))] if missing.any() else None
+
+    def missing_at(self, column: str, where: tuple[str, object] | None = None) -> str:
+        """Where the first missing value is: see ``Table``."""
+        row = self.missing_row(column, where)
+        return "" if row is None else f"{self.name}, column {column!r}, row {row:,}"
+
     def levels(self, by: str) -> list[str]:
         """The values of a column, as text."""
         found = _series(self._native(by)).drop_nulls().unique().to_list()
@@ -330,3 +342,17 @@ def level_order(level: str) -> tuple[bool, float, str]:
     if number is None or math.isnan(number):
         return True, 0.0, level
     return False, number, level
+
+
+SHOWN = 20
+"""Levels that an error shows."""
+
+
+def no_such_level(by: str, level: str, levels: Iterable[str]) -> ValueError:
+    """The error for a level that is not there; of many levels it shows the nearest in order."""
+    there = sorted(levels, key=level_order)
+    start = bisect.bisect(there, level_order(level), key=level_order) - SHOWN // 2
+    start = max(0, min(start, len(there) - SHOWN))
+    shown = ", ".join(map(repr, there[start : start + SHOWN])) or "none"
+    which = "it has" if len(there) <= SHOWN else "the nearest that it has are"
+    return ValueError(f"column {by!r} has no level {level!r}: {which} {shown}")

@@ -40,8 +40,19 @@ class Part(NamedTuple):
     groups: Labels | None = None
 
 
-Reader = Callable[[Any], list[Part]]
-"""From a block to its part of each sample."""
+class Place(NamedTuple):
+    """Where a block lies: which partition it is, and the number of its first row.
+
+    How many rows come before a partition of a dataframe is not known without reading them, so
+    rows are counted within it; blocks of an array know their place.
+    """
+
+    partition: str = ""
+    first_row: int = 1
+
+
+Reader = Callable[..., list[Part]]
+"""From a block and its ``place`` to its part of each sample."""
 
 
 def is_dask(source: Any) -> bool:
@@ -60,6 +71,39 @@ def dask_side(collection: Any, name: str) -> tuple[Data, str]:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
     scan = BlockScan(collection, partial(_read_one, name=name), [name])
     return scan.samples()[name], kind_of(collection._meta)
+
+
+def missing_in_dask(collection: Any, name: str) -> str:
+    """Where the first missing value of a dask array or series is."""
+    return _first_found(collection, partial(_missing_in_one, name=name))
+
+
+def _first_found(collection: Any, find: Callable[..., str]) -> str:
+    """What is found in the first block that has it."""
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    pairs = zip(_blocks(collection), _places(collection), strict=True)
+    found = compute(*(delayed(partial(find, place=place))(block) for block, place in pairs))
+    return next(filter(None, found), "")
+
+
+def _blocks(collection: Any) -> list[Any]:
+    return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
+
+
+def _places(collection: Any) -> list[Place]:
+    """Where the blocks of a collection lie."""
+    if type(collection).__module__.startswith("dask.array"):
+        sizes = collection.chunks[0]
+        if not np.isnan(sizes).any():
+            return [Place("", int(start) + 1) for start in np.cumsum([0, *sizes[:-1]])]
+        count = len(sizes)
+    else:
+        count = collection.npartitions
+    if count == 1:
+        return [Place()]
+    return [Place(f", partition {i:,} of {count:,}") for i in range(1, count + 1)]
 
 
 class DaskTable:
@@ -107,6 +151,12 @@ class DaskTable:
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
         return self._scan(list(columns), read, columns, groups)
 
+    def missing_at(self, column: str, where: tuple[str, object] | None = None) -> str:
+        """The partition and the row of the first missing value, by one more pass."""
+        columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
+        find = partial(_missing_in_frame, name=self.name, column=column, where=where)
+        return _first_found(self._frame[columns], find)
+
     def require_readable(self) -> None:
         """Dask tells what it lost by errors of its own."""
 
@@ -142,8 +192,8 @@ class BlockScan:
     def __init__(
         self, collection: Any, read: Reader, names: Sequence[str], grouped: bool = False
     ) -> None:
-        self._blocks = list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
-        self._read = read
+        self._blocks = _blocks(collection)
+        self._readers = [partial(read, place=place) for place in _places(collection)]
         self._names = list(names)
         self._grouped = grouped
         self._planned: dict[str, Grid] = {}
@@ -155,7 +205,7 @@ class BlockScan:
         share = min(FIT_SIZE, SAMPLED // max(1, len(self._names)))
         share = max(16, share // max(1, len(self._blocks)))
         parts = self._compute(
-            [partial(_some, read=self._read, share=share, seed=i) for i in range(len(self._blocks))]
+            [partial(_some, share=share, seed=i) for i in range(len(self._blocks))]
         )
         previews = [np.concatenate(several) for several in zip(*parts, strict=True)]
         return {
@@ -182,7 +232,7 @@ class BlockScan:
             elif not self._planned:  # levels, which share a grid
                 grids = [grid] * len(self._names)
             grids[self._names.index(name)] = grid
-            task = partial(_summaries, read=self._read, grids=tuple(grids), logs=logs)
+            task = partial(_summaries, grids=tuple(grids), logs=logs)
             for each, on, summary in zip(self._names, grids, self._reduced(task), strict=True):
                 if on is not None:
                     self._found[each, on, logs] = summary
@@ -191,24 +241,29 @@ class BlockScan:
     def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
         """The sums over a sample's groups."""
         if (witness, logs) not in self._by_group:
-            task = partial(_group_sums, read=self._read, witness=witness, logs=logs)
+            task = partial(_group_sums, witness=witness, logs=logs)
             self._by_group[witness, logs] = self._reduced(task)
         return self._by_group[witness, logs][self._names.index(name)].over_groups()
 
-    def _compute(self, tasks: Sequence[Callable[[Any], Any]]) -> tuple[Any, ...]:
+    def _compute(self, tasks: Sequence[Callable[..., Any]]) -> tuple[Any, ...]:
         """One task a block."""
         from dask.base import compute
+
+        return tuple(compute(*self._delayed(tasks)))
+
+    def _delayed(self, tasks: Sequence[Callable[..., Any]]) -> list[Any]:
+        """Tasks that read a block each."""
         from dask.delayed import delayed
 
-        pairs = zip(tasks, self._blocks, strict=True)
-        return tuple(compute(*(delayed(task)(block) for task, block in pairs)))
+        whole = zip(tasks, self._readers, self._blocks, strict=True)
+        return [delayed(partial(task, read=read))(block) for task, read, block in whole]
 
-    def _reduced(self, task: Callable[[Any], Any]) -> list[Any]:
+    def _reduced(self, task: Callable[..., Any]) -> list[Any]:
         """A task on every block, its results merged eight at a time."""
         from dask.base import compute
         from dask.delayed import delayed
 
-        level = [delayed(task)(block) for block in self._blocks]
+        level = self._delayed([task] * len(self._blocks))
         while len(level) > 1:
             several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
             level = [delayed(_merged)(few) for few in several]
@@ -252,25 +307,48 @@ class LabelledSums:
         return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
 
 
-def _read_one(block: Any, *, name: str) -> list[Part]:
+def _read_one(block: Any, *, name: str, place: Place) -> list[Part]:
     """The values of a block that is one column."""
-    return [Part(as_numbers(block, name))]
+    rows = range(place.first_row, place.first_row + len(block))
+    return [Part(as_numbers(block, name + place.partition, rows))]
+
+
+def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
+    """Where the first missing value of such a block is."""
+    missing = np.isnan(_read_one(block, name=name, place=place)[0].values)
+    if not missing.any():
+        return ""
+    return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
+
+
+def _missing_in_frame(
+    block: Any, *, name: str, column: str, where: tuple[str, object] | None, place: Place
+) -> str:
+    """Where the first missing value of a column of a block is."""
+    return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
 
 
 def _read_columns(
-    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None
+    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None, place: Place
 ) -> list[Part]:
     """Each of several columns of a block."""
-    frame = Frame(block, name)
+    frame = Frame(block, name + place.partition, place.first_row)
     labels = None if groups is None else frame.labels(groups)
     return [Part(frame.values(column), labels) for column in columns]
 
 
 def _read_levels(
-    block: Any, *, name: str, column: str, by: str, levels: tuple[str, ...], groups: str | None
+    block: Any,
+    *,
+    name: str,
+    column: str,
+    by: str,
+    levels: tuple[str, ...],
+    groups: str | None,
+    place: Place,
 ) -> list[Part]:
     """The values of a block at each of several levels."""
-    frame = Frame(block, name)
+    frame = Frame(block, name + place.partition, place.first_row)
     return [
         Part(
             frame.values(column, (by, level)),
