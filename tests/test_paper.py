@@ -23,6 +23,7 @@ from dkmd.paper.folder import MARKER, OutputFolder, write_below
 from dkmd.paper.markdown import markdown
 from dkmd.paper.page import inlined, page
 from dkmd.paper.report import Column, Report, Section, Table
+from dkmd.paper.style import INK
 from dkmd.paper.trials import Spread, serial, simulate
 from dkmd.paper.workers import silent, workers
 
@@ -191,7 +192,7 @@ def test_a_csv_has_all_digits_and_two_columns_for_a_mean_and_its_sd() -> None:
 
 
 def test_an_inlined_figure_has_its_own_ids_and_follows_the_page() -> None:
-    svg = '<?xml?><svg><g id="a" style="fill: #1c2330"/><use xlink:href="#a"/></svg>'
+    svg = f'<?xml?><svg><g id="a" style="fill: {INK}"/><use xlink:href="#a"/></svg>'
     element = inlined(svg, "one", 'says "so"')
     assert element.startswith('<svg role="img" aria-label="says &quot;so&quot;"')
     assert 'id="one-a"' in element
@@ -279,7 +280,7 @@ def test_the_command_writes_what_was_asked_for_and_nothing_else(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("reproduce", "--only", "table9"), "--only knows no 'table9': choose from table1"),
+        (("reproduce", "--only", "table9"), "--only: unknown name 'table9'; choose from table1"),
         (("reproduce", "--out", "full"), "full has files that `dkmd reproduce` did not write"),
         (("reproduce", "--out", "full/a.txt"), "is a file: --out needs a folder"),
         (("reproduce", "--markdown", "full/a.txt"), "was not written by `dkmd reproduce`"),
@@ -318,7 +319,7 @@ def test_help_and_version_answer_without_loading_anything_heavy(tmp_path: Path) 
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert not {"matplotlib", "scipy.stats", "dkmd.paper"} & set(loaded)
+    assert not {"matplotlib", "scipy.stats", "jinja2", "dkmd.paper"} & set(loaded)
 
 
 def test_without_matplotlib_figures_are_refused_and_tables_are_not(tmp_path: Path) -> None:

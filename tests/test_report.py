@@ -18,16 +18,19 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 from shell import ROOT, run
 
 import dkmd
 from dkmd import Comparison, Comparisons, Drift, Grid, Summary, compare, drift
 from dkmd.answers.gate import Gate, gate, load_benchmarks
+from dkmd.answers.page import page_of
+from dkmd.answers.reasons import reasons
 from dkmd.base.calls import Call
 from dkmd.inference.opinions import DOWN, NONE, UP, Opinion, Opinions
-from dkmd.render.report.page import page
-from dkmd.render.report.reasons import reasons
-from dkmd.render.report.rows import contents_of
+from dkmd.render.report.html import environment, ours
+from dkmd.render.report.model import PageRow, Shown
+from dkmd.render.report.page import page_html
 from dkmd.sources.files.benchmarks import Measurements
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
@@ -78,7 +81,7 @@ class Parsed(HTMLParser):
 
 
 def _html(answer: Comparison | Comparisons | Gate, command: str | None = None) -> str:
-    return page(contents_of(answer), command)
+    return page_html(page_of(answer, command))
 
 
 def _frames(columns: int = 6, n: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -101,6 +104,10 @@ def _answers() -> dict[str, Comparison | Comparisons | Gate]:
 
 
 ANSWERS = ("comparison", "levels", "drift", "gate")
+
+
+def _settings(row: PageRow) -> dict[str, Shown]:
+    return dict(row.settings)
 
 
 @pytest.fixture(scope="module")
@@ -300,7 +307,7 @@ def test_infinite_values_are_counted_in_words() -> None:
     before[:2], after[:5] = math.inf, -math.inf
     text = Parsed(_html(compare(before, after))).text()
     assert "At +inf: 2 and 0. At −inf: 0 and 5." in text
-    assert "Infinite values leave no mean" in text
+    assert "With infinite values there is no mean" in text
 
 
 def test_most_values_at_infinity_leave_a_page_that_says_so() -> None:
@@ -326,7 +333,7 @@ def test_a_gate_lists_what_vanished_and_appeared() -> None:
         }
 
     text = Parsed(_html(gate(times("both", "old"), times("both", "new")))).text()
-    for words in ("Not in current any more", "old", "New in current, not judged", "new"):
+    for words in ("Missing from current", "old", "New in current, not judged", "new"):
         assert words in text
     one = {"both": Measurements("s", [1.0], [0])}
     assert "at least two are needed" in Parsed(_html(gate(one, one))).text()
@@ -344,10 +351,11 @@ def test_a_gate_colours_what_is_bad_and_puts_it_first() -> None:
         }
 
     judged = gate(rates(100, 100, 100), rates(100, 130, 70), worse="decrease")
-    first, *others = contents_of(judged).rows
+    first, *others = page_of(judged).rows
     assert (first.name, first.mark, first.kind) == ("worse", "▼", "up")
     assert {row.name: row.kind for row in others}["better"] == "down"
-    assert first.raw_pvalue == judged.evidence["worse"].pvalue <= first.pvalue
+    assert _settings(first)["p, uncorrected"].value == judged.evidence["worse"].pvalue
+    assert judged.evidence["worse"].pvalue <= first.pvalue
 
 
 def test_huge_whole_numbers_have_an_axis() -> None:
@@ -382,22 +390,22 @@ def test_the_interval_is_there_to_the_last_digit() -> None:
 def test_no_row_claims_what_the_headline_denies() -> None:
     rng = np.random.default_rng(1)
     old, new = (pd.DataFrame(rng.normal(size=(200, 40))).add_prefix("c") for _ in range(2))
-    contents = contents_of(drift(old, new))
-    assert contents.headline.startswith("0 of 40")
-    assert {(row.word, row.mark) for row in contents.rows} == {("inconclusive", "–")}
+    page = page_of(drift(old, new))
+    assert page.headline.startswith("0 of 40")
+    assert {(row.word, row.mark) for row in page.rows} == {("inconclusive", "–")}
 
 
 def test_a_margin_is_drawn_as_a_band_in_the_measure_of_the_bars() -> None:
     rng = np.random.default_rng(4)
     y, x = rng.gamma(9, 1, 300), rng.gamma(9, 1.1, 300)
     for margin, percent in ((None, False), ("0.3sd", False), (0.5, False), ("3%", True)):
-        contents = contents_of(compare(y, x, margin=margin))
-        (row,) = contents.rows
-        band = row.band(contents.in_percent)
-        expected = {"0.3sd": 0.3, 0.5: 0.5 / row.scale, "3%": 3.0}.get(margin, 0.0)
-        assert band == pytest.approx((-expected, expected))
-        assert contents.in_percent is percent
-        assert ("<rect" in page(contents).split('class="panel"')[0]) == (margin is not None)
+        answer = compare(y, x, margin=margin)
+        page = page_of(answer)
+        (row,) = page.rows
+        expected = {"0.3sd": 0.3, 0.5: 0.5 / answer.scale, "3%": 3.0}.get(margin, 0.0)
+        assert row.band == pytest.approx((-expected, expected))
+        assert page.in_percent is percent
+        assert ("<rect" in page_html(page).split('class="panel"')[0]) == (margin is not None)
 
 
 def test_a_page_replaces_its_file_in_one_step(
@@ -576,7 +584,7 @@ def test_a_plain_sentence_says_why_peers_differ(said: Opinions, words: str) -> N
 def test_groups_and_infinities_are_part_of_the_reason() -> None:
     told = " ".join(reasons(_said((SURE, UP)), 0.05, grouped=True, infinite=True))
     assert "dkmd counted groups" in told
-    assert "Infinite values leave no mean" in told
+    assert "With infinite values there is no mean" in told
 
 
 def test_a_name_with_half_a_character_is_written(tmp_path: Path) -> None:
@@ -642,7 +650,7 @@ def test_a_row_costs_a_bounded_number_of_elements() -> None:
         (_said((0.05, UP), welch=(0.05, UP)), ["They agree: none of them sees"]),
         (_said((0.04, UP), welch=(0.05, UP)), ["They agree on the direction"]),
         (_said((0.049, UP), welch=(0.049, UP)), ["They agree: the change is clear to all"]),
-        (_said((0.05, UP), ranks=(0.001, UP)), ["Mann–Whitney is sure where dkmd is not"]),
+        (_said((0.05, UP), ranks=(0.001, UP)), ["Mann–Whitney is significant where dkmd is not"]),
         # the mean points the other way, but nothing is significant
         (_said((UNSURE, UP), mean=(math.nan, DOWN), welch=(UNSURE, DOWN)), ["They agree: none"]),
         (_said((0.04, UP), welch=(0.06, DOWN)), ["They point different ways"]),
@@ -653,7 +661,11 @@ def test_a_row_costs_a_bounded_number_of_elements() -> None:
         ),
         (
             _said((UNSURE, UP), welch=(SURE, UP), ranks=(SURE, UP), shape=(SURE, NONE)),
-            ["Welch’s test sees a change", "Mann–Whitney is sure", "Kolmogorov–Smirnov answers"],
+            [
+                "Welch’s test sees a change",
+                "Mann–Whitney is significant",
+                "Kolmogorov–Smirnov responds",
+            ],
         ),
         # no direction contradicts "no direction"
         (_said((SURE, NONE), mean=(math.nan, DOWN), welch=(SURE, DOWN)), ["They agree: the cha"]),
@@ -687,11 +699,10 @@ def test_the_numbers_of_groups_are_those_of_reference_and_current() -> None:
     rng = np.random.default_rng(17)
     reference, current = rng.normal(size=60), rng.normal(size=80)
     groups = np.arange(60) // 5, np.arange(80) // 16
-    contents = contents_of(compare(reference, current, groups=groups))
-    settings = {name: words for name, words, _ in contents.rows[0].settings()}
-    assert settings["groups"] == "12 and 5"
-    without = contents_of(compare(reference, current)).rows[0].settings()
-    assert "groups" not in [name for name, *_ in without]
+    (row,) = page_of(compare(reference, current, groups=groups)).rows
+    assert _settings(row)["groups"].text == "12 and 5"
+    (without,) = page_of(compare(reference, current)).rows
+    assert "groups" not in _settings(without)
 
 
 def test_other_statistics_are_set_beside_the_p_value_of_any_change() -> None:
@@ -700,24 +711,24 @@ def test_other_statistics_are_set_beside_the_p_value_of_any_change() -> None:
         load_benchmarks(str(BENCH / f"hyperfine-{build}.json")) for build in ("main", "branch")
     ]
     found = gate(*builds, margin="3%")
-    for row in contents_of(found).rows:
-        said = row.opinions()
-        outcome = row.outcome
-        assert said is not None
-        assert outcome is not None
-        assert said.rows[0].pvalue == outcome.pvalue != row.pvalue
-        assert row.raw_pvalue == found.evidence[row.name].pvalue
+    for row in page_of(found).rows:
+        evidence = found.evidence[row.name]
+        assert row.peers is not None
+        assert evidence.result is not None
+        assert row.peers.rows[0].pvalue == evidence.result.outcome().pvalue != row.pvalue
+        assert _settings(row)["p, uncorrected"].value == evidence.pvalue
 
 
 def test_a_margin_in_scales_is_told_in_data_units_too() -> None:
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"lag_ms": rng.normal(500.0, 40.0, 900)})
-    row = contents_of(drift(frame, frame + 8.0, margin="0.2sd")).rows[0]
-    words = {name: words for name, words, _ in row.settings()}["margin"]
+    answer = drift(frame, frame + 8.0, margin="0.2sd")
+    words = _settings(page_of(answer).rows[0])["margin"].text
+    scale = answer["lag_ms"].scale
     told = re.fullmatch(r"0\.2sd = ([\d.]+) ms", words)
     assert told is not None, words
-    assert float(told[1]) == pytest.approx(0.2 * row.scale, rel=1e-3)
-    assert 30.0 < row.scale < 50.0
+    assert float(told[1]) == pytest.approx(0.2 * scale, rel=1e-3)
+    assert 30.0 < scale < 50.0
 
 
 def test_what_lies_outside_the_window_is_counted_on_both_ends() -> None:
@@ -725,7 +736,7 @@ def test_what_lies_outside_the_window_is_counted_on_both_ends() -> None:
     reference, current = rng.normal(size=1000), rng.normal(size=800)
     reference[:2], current[:3], current[3:4] = 1e6, 1e6, -1e6
     answer = compare(reference, current)
-    curves = contents_of(answer).rows[0].curves
+    curves = page_of(answer).rows[0].curves
     assert curves is not None
     low, high = curves.origin + curves.low, curves.origin + curves.high
     outside = [np.count_nonzero((v < low) | (v > high)) for v in (reference, current)]
@@ -740,7 +751,8 @@ def test_the_reasons_of_a_page_go_by_its_alpha() -> None:
     shown = set()
     for alpha in (0.001, 0.5):
         answer = compare(reference, current, alpha=alpha)
-        said = contents_of(answer).rows[0].opinions()
+        (row,) = page_of(answer).rows
+        said = row.peers
         assert said is not None
         expected = reasons(said, alpha, grouped=False, infinite=False)
         assert all(sentence in Parsed(_html(answer)).text() for sentence in expected)
@@ -762,10 +774,50 @@ def test_columns_sort_by_the_larger_share_of_missing_values() -> None:
 def test_up_to_40_rows_are_printed_with_all_their_details(rows: int, opened: bool) -> None:
     text = _html(drift(*_frames(rows, 20)))
     assert ('<body class="all">' in text) == opened
-    assert ("has the details that are open" in text) == (not opened)
+    assert ("only the rows you have opened" in text) == (not opened)
 
 
 def test_columns_sort_by_the_values_of_both_sides() -> None:
     rng = np.random.default_rng(10)
     answer = compare(rng.normal(size=30), rng.normal(size=70))
     assert 'data-h="values" data-v="100"' in _html(answer)
+
+
+def test_hollow_marks_are_explained_by_what_the_answer_asked() -> None:
+    """In a drift the size is unclear; in a gate a clear change may well be one that passes."""
+    rng = np.random.default_rng(12)
+    old, new = rng.normal(100.0, 1.0, 400), rng.normal(101.0, 1.0, 400)
+    moved = page_of(compare(old, new, margin=1.0))
+    assert [row.mark for row in moved.rows] == ["△"]
+    assert moved.legend[0].endswith("the size relative to the margin is not.")
+    builds = ({"b": Measurements("s", v.tolist(), list(range(400)))} for v in (old, new))
+    passed = page_of(gate(*builds, margin="5%"))
+    assert [(row.mark, row.word) for row in passed.rows] == [("△", "not worse")]
+    assert passed.legend[0].endswith("is not shown to be worse than the margin.")
+    assert len(page_of(compare(old, old[::-1].copy())).legend) == 1
+
+
+def test_a_carriage_return_in_a_command_stays_one() -> None:
+    """A browser reads a bare one as a line feed; a reference to it is kept."""
+    text = _html(compare([1.0, 2.0, 4.0], [5.0, 6.0, 9.0]), "dkmd compare 'a\rb' c")
+    assert "\r" not in text
+    assert "dkmd compare 'a\rb' c" in Parsed(text).texts["code"]
+
+
+def test_templates_escape_every_text_and_know_every_name() -> None:
+    templates = environment()
+    shown = templates.from_string("<b title='{{ text }}'>{{ text }}</b>").render(text="<'\x01\">&")
+    assert shown == "<b title='&lt;&#39;\ufffd&#34;&gt;&amp;'>&lt;&#39;\ufffd&#34;&gt;&amp;</b>"
+    assert templates.from_string("{{ ours }}").render(ours=ours("<svg>")) == "<svg>"
+    with pytest.raises(UndefinedError):
+        templates.from_string("{{ nobody }}").render()
+
+
+def test_markup_that_is_not_escaped_is_made_in_one_place() -> None:
+    package = ROOT / "src" / "dkmd"
+    code = {file: file.read_text() for file in package.rglob("*.py")}
+    assert [file.name for file, text in code.items() if "Markup(" in text] == ["html.py"]
+    assert code[package / "render" / "report" / "html.py"].count("Markup(") == 1
+    templates = [file.read_text() for file in package.rglob("templates/*.html")]
+    assert len(templates) > 4
+    assert not [text for text in templates if re.search(r"\bsafe\b|autoescape|forceescape", text)]

@@ -14,9 +14,9 @@ import pytest
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare
+from dkmd.answers.page import page_of
 from dkmd.base.errors import TooLittleError, TooLongError
 from dkmd.base.secrets import gist, without_password
-from dkmd.render.report.rows import contents_of
 from dkmd.sources.engines.aggregate import FARTHEST_BIN, hides_sign, summary_of
 from dkmd.sources.files import characters
 from dkmd.sources.files import paths as files
@@ -316,8 +316,8 @@ def test_the_report_counts_the_groups_of_reference_before_those_of_current() -> 
     rng = np.random.default_rng(4)
     groups = rng.integers(0, 7, 90), rng.integers(0, 19, 200)
     answer = compare(rng.normal(size=90), rng.normal(size=200), groups=groups)
-    facts = {name: shown for name, shown, _ in contents_of(answer).rows[0].settings()}
-    assert facts["groups"] == "7 and 19"
+    settings = dict(page_of(answer).rows[0].settings)
+    assert settings["groups"].text == "7 and 19"
 
 
 # files by DuckDB

@@ -208,7 +208,7 @@ class Comparison:
 
         ``command`` is what to type at a shell for the same, where that is known better.
         """
-        from dkmd.render.report.page import write_page
+        from dkmd.answers.page import write_page
 
         write_page(self, path, command)
 
@@ -412,7 +412,7 @@ class Comparisons(Mapping[str, Comparison]):
 
         ``command`` is what to type at a shell for the same, where that is known better.
         """
-        from dkmd.render.report.page import write_page
+        from dkmd.answers.page import write_page
 
         write_page(self, path, command)
 

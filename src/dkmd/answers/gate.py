@@ -112,7 +112,7 @@ class Gate:
 
         ``command`` is what to type at a shell for the same, where that is known better.
         """
-        from dkmd.render.report.page import write_page
+        from dkmd.answers.page import write_page
 
         write_page(self, path, command)
 

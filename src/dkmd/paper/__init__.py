@@ -1,5 +1,5 @@
-"""Every table and figure of the paper, and what the run of ``dkmd reproduce`` tells about them.
+"""Every table and figure of the paper, run again by ``dkmd reproduce`` and told in words.
 
-One module per experiment (table1, table2, table3, figure4, scaling, consistency, theorems), each a
-seeded function and the tables made from its result; printed.py has the paper's numbers.
+Each experiment has a module (table1, table2, table3, figure4, scaling, consistency, theorems) with
+a seeded function and the tables of its result; printed.py has the paper's numbers.
 """

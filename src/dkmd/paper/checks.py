@@ -1,4 +1,4 @@
-"""What a run asserts of itself: each check is a number and the limit that it must keep."""
+"""The checks of a run: each compares a number with its limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dkmd.paper.trials import Spread
 
 DEVIATIONS = 4.0
-"""Standard errors that chance may explain: 1 in 16,000 two-sided, for about 130 checks."""
+"""Limits are this many standard errors: chance exceeds them once in 16,000 checks."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,17 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """False for NaN too."""
+        """Whether the number keeps its limit; False for NaN."""
         return abs(self.value) <= self.limit
 
 
 def agrees_with_paper(what: str, paper: Spread, ours: Spread) -> Check:
-    """Our mean and the printed one differ by no more than the error of both simulations."""
+    """Our mean and the printed mean differ by no more than the error of both simulations."""
     error = ours.sd * math.sqrt(1.0 / paper.trials + 1.0 / ours.trials)
     return Check(f"{what}: ours − paper", ours.mean - paper.mean, DEVIATIONS * error)
 
 
 def agrees_with_population(what: str, exact: Spread, population: float) -> Check:
-    """The exact estimator is unbiased: its mean is the population value, up to chance."""
+    """The mean of the exact estimator differs from the population value by chance alone."""
     limit = DEVIATIONS * exact.standard_error
     return Check(f"{what}: exact − population", exact.mean - population, limit)

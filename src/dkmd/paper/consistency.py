@@ -18,12 +18,12 @@ from dkmd.statistic.witness import Witness
 
 SHIFT = 0.5
 WITNESSES = (Witness(sigma=1.0, tau=1.0), Witness(sigma=4.0, tau=1.0))
-TRIALS = {10**7: 12, 10**6: 40, 10**5: 120, 10**4: 400, 10**3: 1000, 10**2: 2000}
-"""Trials by n: the largest first, so that no core waits for one of them at the end."""
+TRIALS_BY_SIZE = {10**7: 12, 10**6: 40, 10**5: 120, 10**4: 400, 10**3: 1000, 10**2: 2000}
+"""Trials by n, the largest n first, so that no core waits for a long trial at the end."""
 
 
 @dataclass(frozen=True)
-class Row:
+class ConsistencyRow:
     """One kernel width at one sample size."""
 
     sigma: float
@@ -39,21 +39,23 @@ class Row:
 
     @property
     def exact_bias(self) -> float:
-        """Mean minus population value: chance alone."""
+        """Mean minus population value, which is chance alone."""
         return self.exact.mean - self.population
 
 
 def consistency(
     trials: dict[int, int] | None = None, seed: int = SEED, run: Run = serial
-) -> list[Row]:
+) -> list[ConsistencyRow]:
     """P = N(0, 1), Q = N(0.5, 1), σ ∈ {1, 4}, τ = 1, n = m from 1e2 to 1e7 (``trials`` by n)."""
     from scipy.stats import norm
 
-    counts = TRIALS if trials is None else trials
+    counts = TRIALS_BY_SIZE if trials is None else trials
     drawn = simulate("consistency", _trial, list(counts), list(counts.values()), seed, run, batch=4)
     values = [population(norm(), norm(SHIFT), psi) for psi in WITNESSES]
     rows = [
-        Row(psi.sigma, n, Spread.of(of_n[:, 2 * i]), Spread.of(of_n[:, 2 * i + 1]), values[i])
+        ConsistencyRow(
+            psi.sigma, n, Spread.of(of_n[:, 2 * i]), Spread.of(of_n[:, 2 * i + 1]), values[i]
+        )
         for i, psi in enumerate(WITNESSES)
         for n, of_n in zip(counts, drawn, strict=True)
     ]
@@ -66,7 +68,7 @@ def _trial(n: int, rng: np.random.Generator) -> list[float]:
     return [estimator(x, y, psi) for psi in WITNESSES for estimator in (riemann, exact)]
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[ConsistencyRow]) -> Table:
     """Bias and spread by size."""
     columns = [
         Column("σ", "g"),
@@ -104,11 +106,11 @@ def table(rows: Sequence[Row]) -> Table:
     )
 
 
-def checks(rows: Sequence[Row]) -> list[Check]:
+def checks(rows: Sequence[ConsistencyRow]) -> list[Check]:
     """The exact estimator against the population value, at every size.
 
-    Its variance is c/n with one c for all sizes, so the trials of all sizes estimate c together:
-    twelve trials alone would not tell their own standard error well.
+    Its variance is c/n with one c for all sizes, so the trials of all sizes estimate c together.
+    Twelve trials alone would give a poor standard error.
     """
     kept = []
     for sigma in sorted({row.sigma for row in rows}):

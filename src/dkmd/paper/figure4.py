@@ -16,15 +16,15 @@ from dkmd.statistic.riemann import riemann
 from dkmd.statistic.witness import Witness
 
 N = 1000
-"""As in section 5.1; section 5.3 states none."""
+"""The size of section 5.1; section 5.3 states no size."""
 
 PSI = Witness(sigma=1.0, tau=1.0)
 SHIFTS = tuple(i / 10 for i in range(-20, 21))
 
 
 @dataclass(frozen=True)
-class Row:
-    """A position of Q."""
+class Figure4Row:
+    """Both estimators and the population value at one position of Q."""
 
     shift: float
     riemann: Spread
@@ -32,13 +32,13 @@ class Row:
     population: float
 
 
-def figure4(trials: int = 200, seed: int = SEED, run: Run = serial) -> list[Row]:
+def figure4(trials: int = 200, seed: int = SEED, run: Run = serial) -> list[Figure4Row]:
     """P = N(0, 1), Q = N(μ, 1) for μ from −2 to 2."""
     from scipy.stats import norm
 
     drawn = simulate("figure4", _trial, SHIFTS, trials, seed, run)
     return [
-        Row(
+        Figure4Row(
             shift,
             riemann=Spread.of(of_cell[:, 0]),
             exact=Spread.of(of_cell[:, 1]),
@@ -53,7 +53,7 @@ def _trial(shift: float, rng: np.random.Generator) -> tuple[float, float]:
     return riemann(x, y, PSI), exact(x, y, PSI)
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[Figure4Row]) -> Table:
     """The points of the curve."""
     columns = [Column("μ", "g"), Column("riemann"), Column("exact"), Column("population")]
     values = [(row.shift, row.riemann, row.exact, row.population) for row in rows]
@@ -61,8 +61,8 @@ def table(rows: Sequence[Row]) -> Table:
     return Table("figure4", "Figure 4: the points of the curve", columns, values, note)
 
 
-def checks(rows: Sequence[Row]) -> list[Check]:
-    """The exact estimator against the population value; the population's curve is monotone."""
+def checks(rows: Sequence[Figure4Row]) -> list[Check]:
+    """The exact estimator agrees with the population value, whose curve falls at every step."""
     kept = [
         agrees_with_population(f"Figure 4, μ = {row.shift:g}", row.exact, row.population)
         for row in rows

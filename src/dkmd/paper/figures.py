@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dkmd.paper.style import (
     PRINTED_MARK,
     RIEMANN,
     RIEMANN_MARK,
+    Mark,
     panels,
     styled,
 )
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def location_and_scale(rows: Sequence[table1.Row]) -> Figure:
-    """Figure 1: DKMD answers to location and not to scale; MMD² to both."""
+def location_and_scale(rows: Sequence[table1.Table1Row]) -> Figure:
+    """Figure 1: DKMD responds to location but not to scale; MMD² responds to both."""
     with styled():
         figure, axes = panels(9.0, 6.2, 2, 2, sharey="row")
         grid = [axes[:2], axes[2:]]
@@ -66,8 +67,8 @@ def location_and_scale(rows: Sequence[table1.Row]) -> Figure:
         return figure
 
 
-def outliers(rows: Sequence[table2.Row]) -> Figure:
-    """Figure 2: standard deviation and wrong signs as outliers join, for each reading."""
+def outliers(rows: Sequence[table2.Table2Row]) -> Figure:
+    """Figure 2: standard deviation and wrong signs by the number of outliers, for each reading."""
     statistics = (
         ("exact", "exact", EXACT_MARK),
         ("riemann", "riemann", RIEMANN_MARK),
@@ -80,7 +81,7 @@ def outliers(rows: Sequence[table2.Row]) -> Figure:
             of: list[table2.Statistic] = [getattr(row, field) for row in rows]
             low, high = np.array([s.sd_of_runs for s in of]).T
             middle = np.sqrt(low * high)
-            style = {**mark, "linestyle": "none", "markersize": 4.5}
+            style: Mark = {**mark, "linestyle": "none", "markersize": 4.5}
             place = at + 0.06 * (i - 1)
             bars = [middle - low, high - middle]
             spread.errorbar(place, middle, yerr=bars, elinewidth=1.2, capsize=2, **style)
@@ -105,8 +106,8 @@ def outliers(rows: Sequence[table2.Row]) -> Figure:
         return figure
 
 
-def _positions(rows: Sequence[table2.Row]) -> tuple[Array, dict[float, str]]:
-    """Where each row stands: groups by k, in a group a place for each reading; and their names."""
+def _positions(rows: Sequence[table2.Table2Row]) -> tuple[Array, dict[float, str]]:
+    """The position of each row (grouped by k, then by reading), and the names of readings."""
     ks = [row.k for row in printed.TABLE_2]
     readings = list(table2.READINGS)
     at, names = [], {}
@@ -118,9 +119,9 @@ def _positions(rows: Sequence[table2.Row]) -> tuple[Array, dict[float, str]]:
     return np.array(at), names
 
 
-def sensitivity(rows: Sequence[table3.Row]) -> Figure:
-    """Figure 3: what the Riemann estimator finds, what there is, and the share."""
-    shape = (len(printed.WIDTHS), len(printed.WIDTHS))  # σ down, τ across, as the rows come
+def sensitivity(rows: Sequence[table3.Table3Row]) -> Figure:
+    """Figure 3: the Riemann estimator, the population value, and their ratio."""
+    shape = (len(printed.WIDTHS), len(printed.WIDTHS))  # σ down, τ across, in the order of the rows
     riemann = np.array([row.riemann.mean for row in rows]).reshape(shape)
     truth = np.array([row.population for row in rows]).reshape(shape)
     with styled():
@@ -158,7 +159,7 @@ def _map(
     axis.spines[:].set_visible(False)
 
 
-def sliding(rows: Sequence[figure4.Row]) -> Figure:
+def sliding(rows: Sequence[figure4.Figure4Row]) -> Figure:
     """Figure 4: the whole curve from −2 to 2."""
     with styled():
         figure, (axis,) = panels(6.4, 4.2)
@@ -172,7 +173,7 @@ def sliding(rows: Sequence[figure4.Row]) -> Figure:
         ):
             of = [getattr(row, field) for row in rows]
             mean, sd = np.array([s.mean for s in of]), np.array([s.sd for s in of])
-            style = {**mark, "linestyle": "none", "markersize": 4.0}
+            style: Mark = {**mark, "linestyle": "none", "markersize": 4.0}
             axis.fill_between(
                 at, mean - sd, mean + sd, color=mark["color"], alpha=0.18, linewidth=0
             )
@@ -190,7 +191,7 @@ def sliding(rows: Sequence[figure4.Row]) -> Figure:
         return figure
 
 
-_METHOD_MARKS: dict[str, Mapping[str, Any]] = {
+_METHOD_MARKS: dict[str, Mark] = {
     "exact": {"color": EXACT, "marker": "o", "linestyle": "-"},
     "riemann": {"color": RIEMANN, "marker": "s", "linestyle": "-"},
     "Algorithm 1 as printed": {"color": RIEMANN, "marker": "D", "linestyle": "--"},
@@ -201,7 +202,7 @@ _METHOD_MARKS: dict[str, Mapping[str, Any]] = {
 }
 
 
-def growth(rows: Sequence[scaling.Row]) -> Figure:
+def growth(rows: Sequence[scaling.ScalingRow]) -> Figure:
     """Scaling: time and memory on log axes."""
     with styled():
         figure, (seconds, memory) = panels(9.6, 4.6, 2)
@@ -227,8 +228,8 @@ def growth(rows: Sequence[scaling.Row]) -> Figure:
         return figure
 
 
-def convergence(rows: Sequence[consistency.Row]) -> Figure:
-    """Consistency: bias and spread by sample size, a panel for either kernel width."""
+def convergence(rows: Sequence[consistency.ConsistencyRow]) -> Figure:
+    """Consistency: bias and spread by sample size, one panel per kernel width."""
     with styled():
         figure, axes = panels(9.0, 4.2, 2, sharey=True)
         for axis, sigma in zip(axes, sorted({row.sigma for row in rows}), strict=True):
@@ -237,10 +238,10 @@ def convergence(rows: Sequence[consistency.Row]) -> Figure:
             axis.plot(
                 n, [abs(r.riemann_bias) for r in own], **RIEMANN_MARK, label="riemann, |bias|"
             )
-            dotted = {**RIEMANN_MARK, "linestyle": ":", "markerfacecolor": "none"}
+            dotted: Mark = {**RIEMANN_MARK, "linestyle": ":", "markerfacecolor": "none"}
             axis.plot(n, [row.riemann.sd for row in own], **dotted, label="riemann, sd")
             axis.plot(n, [row.exact.sd for row in own], **EXACT_MARK, label="exact, sd")
-            chance = {**EXACT_MARK, "linestyle": "none", "markerfacecolor": "none"}
+            chance: Mark = {**EXACT_MARK, "linestyle": "none", "markerfacecolor": "none"}
             axis.plot(
                 n, [abs(r.exact_bias) for r in own], **chance, label="exact, |bias| (chance alone)"
             )
@@ -257,7 +258,7 @@ def convergence(rows: Sequence[consistency.Row]) -> Figure:
 
 
 def departures(result: theorems.Theorems) -> Figure:
-    """The three reasons: the range ends, steps are one-sided, an outlier brings its own step."""
+    """The three flaws: the range ends, steps are one-sided, an outlier sets its own weight."""
     with styled():
         figure, (ends, steps, lone) = panels(11.0, 4.0, 3)
         of = result.witness
@@ -300,9 +301,7 @@ def departures(result: theorems.Theorems) -> Figure:
         return figure
 
 
-def _bars(
-    axis: Axes, at: Array, values: Sequence[Spread], label: str, mark: Mapping[str, Any]
-) -> None:
-    """Means with their standard deviations, unconnected."""
-    style = {**mark, "linestyle": "none"}
+def _bars(axis: Axes, at: Array, values: Sequence[Spread], label: str, mark: Mark) -> None:
+    """Means with their standard deviations, not joined by lines."""
+    style: Mark = {**mark, "linestyle": "none"}
     axis.errorbar(at, [v.mean for v in values], yerr=[v.sd for v in values], label=label, **style)

@@ -1,4 +1,4 @@
-"""A folder that this command made, and whose files it may replace and remove."""
+"""The output folder of ``dkmd reproduce``: it replaces and removes only its own files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from dkmd.base.whole_files import write_whole
 
 MARKER = ".dkmd-reproduce.json"
-"""Tells that a folder is ours, and which files of it we wrote."""
+"""This file marks a folder as ours and lists the files that we wrote."""
 
 
 class OutputFolder:
@@ -26,7 +26,7 @@ class OutputFolder:
         self._written: list[str] = []
 
     def open(self) -> None:
-        """Make the folder or take it over; refuse one that holds somebody else's files."""
+        """Make the folder or reuse ours; raise an error if it holds other files."""
         marker = self.path / MARKER
         if self.path.exists() and not self.path.is_dir():
             raise FileExistsError(f"{self.path} is a file: --out needs a folder")
@@ -40,13 +40,13 @@ class OutputFolder:
         self._mark(sorted(self._before))
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Write one file, in a folder below if its name says so."""
+        """Write one file; its name may include a subfolder."""
         write_below(self.path / name, content)
         self._written.append(name)
         self._mark(sorted(self._before | set(self._written)))
 
     def close(self) -> None:
-        """Remove what an earlier run left and this one did not write."""
+        """Remove files of an earlier run that this run did not write."""
         for name in sorted(self._before - set(self._written)):
             left = (self.path / name).resolve()
             if left.is_relative_to(self.path.resolve()):
@@ -59,6 +59,6 @@ class OutputFolder:
 
 
 def write_below(path: Path, content: str | bytes) -> None:
-    """Write a file whole, and the folders above it where there are none."""
+    """Write a file in one step, and make its folder if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)

@@ -1,4 +1,4 @@
-"""A report as Markdown, for docs/: the same sections as the page, figures as files beside it."""
+"""A report as Markdown, for docs/: the same sections as the page, with figures as files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def markdown(report: Report, figure_folder: str) -> str:
     parts += [
         "## Checks",
         _wrapped(
-            f"{len(report.checks) - len(broken)} of {len(report.checks)} checks hold: every cell "
-            "of Tables 1 and 3 and the row k = 0 of Table 2 against the paper; the exact estimator "
-            "against the population value in every cell, and its spread under contamination; and "
-            "the theorems."
+            f"{len(report.checks) - len(broken)} of {len(report.checks)} checks hold. They compare "
+            "every cell of Tables 1 and 3, and the row k = 0 of Table 2, with the paper, and the "
+            "exact estimator with the population value in every cell. They also bound the spread "
+            "of the exact estimator under contamination, and test the theorems."
         ),
         *(f"- DOES NOT HOLD: {c.what}, {c.value:.5f} (limit {c.limit:.5f})" for c in broken),
     ]

@@ -1,6 +1,6 @@
 """The numbers that the paper prints, as data: section 5, Tables 1 to 3, row by row.
 
-Nothing here is computed. A cell is mean ± standard deviation as printed, with its trials.
+Nothing here is computed. A cell is mean ± standard deviation as printed, with its number of trials.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from dkmd.paper.trials import Spread
 
-TRIALS = 500
-"""Stated for Table 1 (section 5.1); taken for Table 2 (section 5.2), which states none."""
+PRINTED_TRIALS = 500
+"""Trials of Table 1 (section 5.1); assumed for Table 2 (section 5.2), which states no number."""
 
 ASSUMED_TRIALS = 100
-"""Table 3 (section 5.4) states none."""
+"""Assumed for Table 3 (section 5.4), which states no number of trials."""
 
 
-class Table1Row(NamedTuple):
+class PrintedTable1Row(NamedTuple):
     """N(0, 1) against N(μ, 1) or N(0, s²); n = m = 1000, σ = τ = 1."""
 
     kind: str
@@ -28,7 +28,12 @@ class Table1Row(NamedTuple):
 
 
 TABLE_1 = tuple(
-    Table1Row(kind, parameter, Spread(dkmd, dkmd_sd, TRIALS), Spread(mmd2, mmd2_sd, TRIALS))
+    PrintedTable1Row(
+        kind,
+        parameter,
+        Spread(dkmd, dkmd_sd, PRINTED_TRIALS),
+        Spread(mmd2, mmd2_sd, PRINTED_TRIALS),
+    )
     for kind, parameter, dkmd, dkmd_sd, mmd2, mmd2_sd in (
         ("Location", 0.0, -0.0010, 0.0354, 0.0012, 0.0007),
         ("Location", 0.2, -0.1535, 0.0342, 0.0065, 0.0028),
@@ -42,17 +47,19 @@ TABLE_1 = tuple(
 """Table 1, "Quantitative comparison of DKMD and MMD² under location and scale shifts"."""
 
 
-class Table2Row(NamedTuple):
+class PrintedTable2Row(NamedTuple):
     """N(0, 1) against N(0.3, 1), n = 500, k points replaced by Cauchy(0, 5)."""
 
     k: int
     dkmd: Spread
     mean_difference: Spread
-    """Mean of Q minus mean of P, as its sign tells; the text defines it the other way round."""
+    """Mean of Q minus mean of P, by its sign; the text defines it the other way round."""
 
 
 TABLE_2 = tuple(
-    Table2Row(k, Spread(dkmd, dkmd_sd, TRIALS), Spread(mean, mean_sd, TRIALS))
+    PrintedTable2Row(
+        k, Spread(dkmd, dkmd_sd, PRINTED_TRIALS), Spread(mean, mean_sd, PRINTED_TRIALS)
+    )
     for k, dkmd, dkmd_sd, mean, mean_sd in (
         (0, -0.2268, 0.0506, 0.2894, 0.0641),
         (1, -0.5242, 3.1152, 0.2936, 0.1787),

@@ -1,6 +1,6 @@
-"""What a report is made of, whatever it is written as: sections of words, tables and figures.
+"""The parts of a report, for HTML and Markdown alike: sections of words, tables and figures.
 
-Numbers stay numbers here (a table's CSV has all their digits); ``text`` says how they are shown.
+Numbers stay numbers here, so a CSV file has all their digits; ``text`` formats them for reading.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dkmd.paper.checks import Check
 from dkmd.paper.trials import Spread
@@ -39,7 +39,7 @@ class Table:
     note: str = ""
 
     def texts(self) -> list[list[str]]:
-        """The rows as they are shown."""
+        """The rows as formatted text."""
         return [
             [text(value, column.format) for value, column in zip(row, self.columns, strict=True)]
             for row in self.rows
@@ -61,7 +61,7 @@ class Table:
 
     @property
     def width(self) -> int:
-        """How many columns are shown."""
+        """The number of columns."""
         return len(self.columns)
 
 
@@ -70,7 +70,7 @@ def _pair(value: Value) -> list[Value]:
 
 
 def text(value: Value, format_: str = ".4f") -> str:
-    """A value as it is shown: −0.7583 ± 0.0420, with a minus that is one.
+    """A value as text, with a true minus sign: −0.7583 ± 0.0420.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def text(value: Value, format_: str = ".4f") -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture that is drawn when it is wanted, and a sentence for those who cannot see it."""
+    """A figure that is drawn on demand, and a sentence for readers who cannot see it."""
 
     name: str
     title: str
@@ -103,7 +103,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, what this run shows of it, and the verdict in a word or two."""
+    """A claim of the paper, what this run shows, and a short verdict."""
 
     claim: str
     shown: str
@@ -112,7 +112,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment, told."""
+    """One experiment in words, tables and figures."""
 
     title: str
     paragraphs: Sequence[str]
@@ -130,11 +130,11 @@ class Report:
     introduction: Sequence[str]
     sections: Sequence[Section]
     facts: dict[str, str] = field(default_factory=dict)
-    """What the run was: version, seed, trials, command."""
+    """Version, seed, command and machine of the run."""
 
     @property
     def checks(self) -> list[Check]:
-        """Of all sections."""
+        """The checks of all sections."""
         return [check for section in self.sections for check in section.checks]
 
     @property
@@ -148,7 +148,7 @@ class Report:
     def checked(self) -> Table:
         """The checks of all sections as one table."""
         columns = [Column("check"), Column("value", ".5f"), Column("limit", ".5f"), Column("holds")]
-        rows: list[Sequence[Any]] = [
+        rows: list[Sequence[Value]] = [
             (check.what, check.value, check.limit, "yes" if check.holds else "NO")
             for check in self.checks
         ]
@@ -162,5 +162,5 @@ class Report:
 
     @property
     def figures(self) -> list[Figure]:
-        """Of all sections."""
+        """The figures of all sections."""
         return [figure for section in self.sections for figure in section.figures]

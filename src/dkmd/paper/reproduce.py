@@ -1,4 +1,4 @@
-"""The whole run: which experiments, how many trials, in which processes, and what is written."""
+"""The whole run: choose experiments, simulate them in processes, write the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from dkmd.paper import consistency, figure4, scaling, story, table1, table2, table3, theorems
 from dkmd.paper.folder import OutputFolder, write_below
@@ -21,8 +21,9 @@ from dkmd.paper.style import png, require_matplotlib, svg
 from dkmd.paper.trials import SEED, Run
 from dkmd.paper.workers import Advance, one_at_a_time, workers
 
+Result = TypeVar("Result")
 Follow = Callable[[str], Advance]
-"""Given the name of an experiment, what to tell of its progress."""
+"""Given the name of an experiment, a function that reports its progress."""
 
 
 @dataclass(frozen=True)
@@ -30,35 +31,41 @@ class Plan:
     """What to run."""
 
     names: tuple[str, ...]
-    """Tables, figures and studies that are wanted (of ``NAMES``)."""
+    """The tables, figures and studies to run (from ``NAMES``)."""
     quick: bool = False
     seed: int = SEED
 
     def trials(self, full: int) -> int:
-        """A tenth when quick."""
+        """The number of trials: all, or a tenth for a quick run."""
         return max(full // 10, 2) if self.quick else full
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One simulation, the outputs that come of it, and the words for them."""
+    """One simulation, its outputs, and the section that tells it."""
 
     name: str
     outputs: tuple[str, ...]
-    simulate: Callable[[Plan, Run], Any]
-    tell: Callable[[Any], Section]
+    run: Callable[[Plan, Run], Section]
     alone: bool = False
-    """Whether it measures time, and so needs the machine to itself."""
+    """Whether the experiment measures time, and so needs the machine to itself."""
 
 
-def _consistency(plan: Plan, run: Run) -> list[consistency.Row]:
+def _told(
+    simulate: Callable[[Plan, Run], Result], tell: Callable[[Result], Section]
+) -> Callable[[Plan, Run], Section]:
+    """Simulate, then put the result into words."""
+    return lambda plan, run: tell(simulate(plan, run))
+
+
+def _consistency(plan: Plan, run: Run) -> list[consistency.ConsistencyRow]:
     """Quick runs leave out the largest size, which takes most of the time."""
-    sizes = sorted(consistency.TRIALS, reverse=True)[1 if plan.quick else 0 :]
-    trials = {n: max(plan.trials(consistency.TRIALS[n]), 8) for n in sizes}
+    sizes = sorted(consistency.TRIALS_BY_SIZE, reverse=True)[1 if plan.quick else 0 :]
+    trials = {n: max(plan.trials(consistency.TRIALS_BY_SIZE[n]), 8) for n in sizes}
     return consistency.consistency(trials, plan.seed, run)
 
 
-def _scaling(plan: Plan, run: Run) -> list[scaling.Row]:
+def _scaling(plan: Plan, run: Run) -> list[scaling.ScalingRow]:
     """Quick runs leave out the largest sizes and do not wait as long."""
     if plan.quick:
         return scaling.scaling(scaling.SIZES[:-3], scaling.LIMIT / 10, plan.seed, run)
@@ -69,50 +76,60 @@ EXPERIMENTS = (
     Experiment(
         "table1",
         ("table1", "figure1"),
-        lambda plan, run: table1.table1(plan.trials(500), plan.seed, run),
-        story.of_table1,
+        _told(
+            lambda plan, run: table1.table1(plan.trials(500), plan.seed, run),
+            story.of_table1,
+        ),
     ),
     Experiment(
         "table2",
         ("table2", "figure2"),
-        lambda plan, run: table2.table2(plan.trials(4000), plan.seed, run),
-        story.of_table2,
+        _told(
+            lambda plan, run: table2.table2(plan.trials(4000), plan.seed, run),
+            story.of_table2,
+        ),
     ),
     Experiment(
         "table3",
         ("table3", "figure3"),
-        lambda plan, run: table3.table3(plan.trials(500), plan.seed, run),
-        story.of_table3,
+        _told(
+            lambda plan, run: table3.table3(plan.trials(500), plan.seed, run),
+            story.of_table3,
+        ),
     ),
     Experiment(
         "figure4",
         ("figure4",),
-        lambda plan, run: figure4.figure4(plan.trials(200), plan.seed, run),
-        story.of_figure4,
+        _told(
+            lambda plan, run: figure4.figure4(plan.trials(200), plan.seed, run),
+            story.of_figure4,
+        ),
     ),
-    Experiment("scaling", ("scaling",), _scaling, story.of_scaling, alone=True),
-    Experiment("consistency", ("consistency",), _consistency, story.of_consistency),
+    Experiment("scaling", ("scaling",), _told(_scaling, story.of_scaling), alone=True),
+    Experiment("consistency", ("consistency",), _told(_consistency, story.of_consistency)),
     Experiment(
         "theorems",
         ("theorems",),
-        lambda plan, run: theorems.theorems(plan.trials(400), plan.seed, run),
-        story.of_theorems,
+        _told(
+            lambda plan, run: theorems.theorems(plan.trials(400), plan.seed, run),
+            story.of_theorems,
+        ),
     ),
 )
 NAMES = tuple(name for experiment in EXPERIMENTS for name in experiment.outputs)
 
 
 def parse_names(only: str) -> tuple[str, ...]:
-    """The names in a list with commas; all of them for an empty one."""
+    """The names in a comma-separated list; all names if the list is empty."""
     asked = [name.strip() for name in only.split(",") if name.strip()]
     for name in asked:
         if name not in NAMES:
-            raise ValueError(f"--only knows no {name!r}: choose from {', '.join(NAMES)}")
+            raise ValueError(f"--only: unknown name {name!r}; choose from {', '.join(NAMES)}")
     return tuple(name for name in NAMES if name in asked) if asked else NAMES
 
 
 def open_output(plan: Plan, out: Path, markdown_file: Path | None) -> OutputFolder:
-    """Find out before the run, not after it, whether its outcome can be drawn and written."""
+    """Check before the run whether its result can be drawn and written."""
     if any(not name.startswith("table") for name in plan.names):
         require_matplotlib()
     if markdown_file is not None:
@@ -127,7 +144,8 @@ def reproduce(
 ) -> Report:
     """Run the plan and write it: index.html, tables/*.csv, figures/*.svg and *.png.
 
-    ``markdown_file`` also gets the report, and a folder of its name beside it the figures.
+    If ``markdown_file`` is given, the report is also written there as Markdown, with the figures
+    in a folder of the same name.
     """
     report = _report(plan, follow)
     drawn = {}
@@ -148,7 +166,7 @@ def reproduce(
 
 
 def _require_ours(markdown_file: Path) -> None:
-    """Refuse to overwrite a file that somebody wrote by hand."""
+    """Raise an error if ``dkmd reproduce`` did not write the file."""
     if markdown_file.is_dir():
         raise IsADirectoryError(f"{markdown_file} is a folder: --markdown needs a file")
     if markdown_file.is_file() and not markdown_file.read_text().startswith(MARK):
@@ -158,29 +176,29 @@ def _require_ours(markdown_file: Path) -> None:
 
 
 def _report(plan: Plan, follow: Follow) -> Report:
-    """Simulate what the plan wants and tell it."""
+    """Run the experiments of the plan and collect their sections."""
     wanted = [e for e in EXPERIMENTS if set(e.outputs) & set(plan.names)]
-    results = _simulate(plan, wanted, follow)
-    sections = [_only(plan.names, e.tell(results[e.name])) for e in wanted]
+    told = _run(plan, wanted, follow)
+    sections = [_only(plan.names, told[experiment.name]) for experiment in wanted]
     introduction = story.introduction(sections)
     return Report("The paper, reproduced", introduction, sections, _facts(plan, wanted))
 
 
-def _simulate(plan: Plan, wanted: Sequence[Experiment], follow: Follow) -> dict[str, Any]:
-    """Results by name: first what can share the cores, then what must have them to itself."""
-    results = {}
+def _run(plan: Plan, wanted: Sequence[Experiment], follow: Follow) -> dict[str, Section]:
+    """Sections by name: first the experiments that share the cores, then those that run alone."""
+    sections = {}
     for alone in (False, True):
         group = [experiment for experiment in wanted if experiment.alone is alone]
         if group:
             with one_at_a_time() if alone else workers() as processes:
                 for experiment in group:
                     run = processes(follow(experiment.name))
-                    results[experiment.name] = experiment.simulate(plan, run)
-    return results
+                    sections[experiment.name] = experiment.run(plan, run)
+    return sections
 
 
 def _only(names: Sequence[str], section: Section) -> Section:
-    """Without the tables or figures of the section that nobody asked for."""
+    """The section without tables and figures that are not in ``names``."""
     return replace(
         section,
         tables=[t for t in section.tables if t.name.partition("-")[0] in names],
@@ -189,7 +207,7 @@ def _only(names: Sequence[str], section: Section) -> Section:
 
 
 def _facts(plan: Plan, wanted: Sequence[Experiment]) -> dict[str, str]:
-    """What dates the run."""
+    """Version, seed, command and machine of the run."""
     options = ["--quick"] if plan.quick else []
     options += [f"--seed {plan.seed}"] if plan.seed != SEED else []
     options += [f"--only {','.join(plan.names)}"] if len(wanted) < len(EXPERIMENTS) else []
@@ -205,7 +223,7 @@ def _facts(plan: Plan, wanted: Sequence[Experiment]) -> dict[str, str]:
 
 
 def _csv(table: Table) -> str:
-    """All digits; an empty cell where there is no number."""
+    """The table as CSV with all digits; a missing number is an empty cell."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(table.records())
     return buffer.getvalue()

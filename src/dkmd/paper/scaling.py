@@ -1,7 +1,7 @@
 """Scaling: time and memory from a thousand to a hundred million values (sections 1, 4 and 7).
 
 The paper claims "millions of samples in seconds" and "tens of millions of points". Each method runs
-in a process of its own with nothing beside it, and stops where its next size would take too long.
+alone in its own process, and stops when its next size would take too long.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from dkmd.statistic.witness import Witness
 
 PSI = Witness(sigma=1.0, tau=1.0)
 SIZES = (*(a * 10**e for e in range(3, 8) for a in (1, 3)), 10**8)
-"""Values in all, half of them in either sample."""
+"""Values in both samples together; each sample has half of them."""
 
 LIMIT = 8.0
-"""A size that would take longer than this, by the one before, is not tried (in seconds)."""
+"""A size is skipped if it is expected to take longer than this (in seconds)."""
 
 PATIENCE = {"Algorithm 1 as printed": 2.5}
-"""Times the limit: the paper's "tens of millions of points" is a claim about this method."""
+"""Factors on the limit: the paper claims "tens of millions of points" for this method."""
 
 MEMORY_LIMIT = 3000.0
-"""Nor is a size tried that would take more memory than this (in MiB)."""
+"""A size is skipped if it is expected to need more memory than this (in MiB)."""
 
 REPEAT_FOR = 0.2
-"""A size is repeated for so many seconds and the shortest time counts."""
+"""Each size is repeated for this many seconds, and the shortest time counts."""
 
 BEYOND_FIXED_COST = 3.0
-"""Slopes are fitted to times of so many times that of the smallest size: fixed costs rule below."""
+"""Slopes use times above this multiple of the smallest, because fixed costs dominate below."""
 
 STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -96,23 +96,23 @@ METHODS: dict[str, Callable[[Array, Array], object]] = {
 
 
 @dataclass(frozen=True)
-class Measured:
+class Timing:
     """One method at one size."""
 
     size: int
     seconds: float
     mebibytes: float
-    """Peak memory beyond the inputs; NaN where the system does not tell."""
+    """Peak memory beyond the inputs; NaN if the system does not report it."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method over all sizes that it was tried at."""
+class ScalingRow:
+    """One method at all sizes that it ran."""
 
     method: str
-    measured: tuple[Measured, ...]
+    measured: tuple[Timing, ...]
     stopped: str = ""
-    """Why the next size was not tried; empty when all were."""
+    """Why the next size was skipped; empty if no size was."""
 
     @property
     def slope(self) -> float:
@@ -121,8 +121,8 @@ class Row:
         return _slope([(m.size, m.seconds) for m in self.measured if m.seconds >= least])
 
     @property
-    def largest(self) -> Measured:
-        """The last size tried."""
+    def largest(self) -> Timing:
+        """The largest size that ran."""
         return self.measured[-1]
 
 
@@ -143,30 +143,34 @@ class _Task:
 
 def scaling(
     sizes: Sequence[int] = SIZES, limit: float = LIMIT, seed: int = SEED, run: Run = serial
-) -> list[Row]:
-    """Time and memory of every method; ``run`` should give each a process and all cores."""
+) -> list[ScalingRow]:
+    """Time and memory of every method; ``run`` should give each its own process and all cores."""
     tasks = [
         _Task(method, tuple(sizes), limit * PATIENCE.get(method, 1.0), seed) for method in METHODS
     ]
     return run(_measure, tasks)
 
 
-def _measure(task: _Task) -> Row:
-    """One method at growing sizes, until the next one would pass the limit."""
+def _measure(task: _Task) -> ScalingRow:
+    """One method at growing sizes, until the next size would exceed a limit."""
     method = METHODS[task.method]
     rng = np.random.default_rng(task.seed)
     method(rng.normal(size=64), rng.normal(size=64))  # compiles and imports
-    measured: list[Measured] = []
+    measured: list[Timing] = []
     for size in task.sizes:
         seconds = _expected([(m.size, m.seconds) for m in measured], size)
         mebibytes = _expected([(m.size, m.mebibytes) for m in measured], size)
         if seconds > task.limit:
-            return Row(task.method, tuple(measured), f"{size:.0e} would take {seconds:.0f} s")
+            return ScalingRow(
+                task.method, tuple(measured), f"{size:.0e} would take {seconds:.0f} s"
+            )
         if mebibytes > MEMORY_LIMIT:
-            return Row(task.method, tuple(measured), f"{size:.0e} would take {mebibytes:.0f} MiB")
+            return ScalingRow(
+                task.method, tuple(measured), f"{size:.0e} would take {mebibytes:.0f} MiB"
+            )
         x, y = rng.normal(size=size // 2), rng.normal(0.1, 1.0, size=size // 2)
         measured.append(_measure_once(method, x, y))
-    return Row(task.method, tuple(measured))
+    return ScalingRow(task.method, tuple(measured))
 
 
 def _expected(points: Sequence[tuple[float, float]], size: int) -> float:
@@ -178,8 +182,8 @@ def _expected(points: Sequence[tuple[float, float]], size: int) -> float:
     return last * math.pow(size / last_size, growth)
 
 
-def _measure_once(method: Callable[[Array, Array], object], x: Array, y: Array) -> Measured:
-    """The first call tells the memory, the shortest of all calls the time."""
+def _measure_once(method: Callable[[Array, Array], object], x: Array, y: Array) -> Timing:
+    """The memory of the first call, and the time of the shortest call."""
     before = _restart_peak()
     best = math.inf
     mebibytes = math.nan
@@ -191,11 +195,11 @@ def _measure_once(method: Callable[[Array, Array], object], x: Array, y: Array) 
         if math.isnan(mebibytes):
             mebibytes = (_memory("VmHWM") - before) / 1024
         if time.perf_counter() - start > REPEAT_FOR:
-            return Measured(x.size + y.size, best, mebibytes)
+            return Timing(x.size + y.size, best, mebibytes)
 
 
 def _restart_peak() -> float:
-    """Let the system's record of peak memory start anew (Linux); KiB in use now, or NaN."""
+    """Reset the peak memory of this process (Linux); returns KiB in use now, or NaN."""
     try:
         PEAK_RESET.write_text("5")
     except OSError:
@@ -212,8 +216,8 @@ def _memory(field: str) -> float:
     return float(found[1]) if found else math.nan
 
 
-def tables(rows: Sequence[Row]) -> list[Table]:
-    """Times, memory, and a line on each method."""
+def tables(rows: Sequence[ScalingRow]) -> list[Table]:
+    """Times, memory, and a summary of each method."""
     sizes = sorted({m.size for row in rows for m in row.measured})
     return [
         _pivot("scaling-seconds", "Scaling: seconds", rows, sizes, "seconds", ".3g"),
@@ -225,7 +229,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
 
 
 def _pivot(
-    name: str, title: str, rows: Sequence[Row], sizes: list[int], field: str, format_: str
+    name: str, title: str, rows: Sequence[ScalingRow], sizes: list[int], field: str, format_: str
 ) -> Table:
     """Sizes down, methods across."""
     by_method = [{m.size: float(getattr(m, field)) for m in row.measured} for row in rows]
@@ -237,7 +241,7 @@ def _pivot(
     return Table(name, title, columns, values, "A dash: not tried, see the table that follows.")
 
 
-def _summary(rows: Sequence[Row]) -> Table:
+def _summary(rows: Sequence[ScalingRow]) -> Table:
     columns = [
         Column("method"),
         Column("slope", ".2f"),

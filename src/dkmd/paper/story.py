@@ -1,6 +1,6 @@
-"""What each experiment shows, in words: a section each, every number taken from its result.
+"""What each experiment shows, in words: one section each, with every number from its result.
 
-Verdicts are computed, not remembered: a run that shows something else says something else.
+Verdicts are computed from the run, so another result gives another verdict.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from dkmd.paper import (
     consistency,
@@ -27,25 +28,26 @@ HOLDS, IN_PART, DOES_NOT = "holds", "in part", "does not hold"
 
 
 def introduction(sections: Sequence[Section]) -> list[str]:
-    """What the report is, and its outcome in a paragraph."""
+    """What the report is, and its result in one paragraph."""
     agree, of = _agreeing([check for section in sections for check in section.checks])
     extent = "cell for cell" if agree == of else f"in {agree} of {of} cells"
     return [
-        "Every experiment of the paper, run again with its own estimator (riemann: its Algorithm "
-        "1), with the exact estimator of this package, and beside the value that both estimate "
-        "(population: the integral itself). Positive means that P, the first sample, is larger. P "
-        "is N(0, 1) throughout, so shifts and widths are in units of its standard deviation.",
+        "This report runs every experiment of the paper again. In its tables, riemann is the "
+        "paper’s own estimator (Algorithm 1), exact is the estimator of this package, and "
+        "population is the value that both estimate (the integral itself). Positive means that P, "
+        "the first sample, is larger. P is N(0, 1) throughout, so shifts and widths are in units "
+        "of its standard deviation.",
         f"In short: the paper’s numbers reproduce {extent}, wherever a number can be checked. "
-        "What does not hold is what its text concludes from some of them, for three reasons that "
-        "lie in the estimator and not in the idea. Its sum stops where the data ends; its steps "
-        "look to the left only; and a lone outlier brings the gap before it as its own weight. "
-        "The idea, a signed and bounded kernel statistic, stands: the exact estimator, which "
-        "integrates ψ instead of summing over the data, keeps what the paper promises.",
+        "Some conclusions drawn from them do not hold. The idea, a signed and bounded kernel "
+        "statistic, is sound; the estimator has three flaws. Its sum stops where the data ends; "
+        "its steps look to the left only; and an outlier is weighted by the gap before it. The "
+        "exact estimator integrates ψ instead of summing over the data, and keeps what the paper "
+        "promises.",
     ]
 
 
 def _agreeing(checks: Sequence[Check]) -> tuple[int, int]:
-    """How many of the comparisons with the paper hold, and of how many."""
+    """How many comparisons with the paper hold, and how many there are."""
     own = [check for check in checks if "ours − paper" in check.what]
     return sum(check.holds for check in own), len(own)
 
@@ -54,7 +56,7 @@ def _whether(condition: bool, otherwise: str = DOES_NOT) -> str:
     return HOLDS if condition else otherwise
 
 
-def of_table1(rows: Sequence[table1.Row]) -> Section:
+def of_table1(rows: Sequence[table1.Table1Row]) -> Section:
     """Section 5.1."""
     checks = table1.checks(rows)
     agree, of = _agreeing(checks)
@@ -67,17 +69,17 @@ def of_table1(rows: Sequence[table1.Row]) -> Section:
         "Table 1 and Figure 1: location and scale",
         [
             f"{agree} of {of} cells agree with the paper within the error of the two simulations. "
-            "The paper’s estimator is biased toward 0: at μ = 1 it prints "
-            f"{text(shift.printed.dkmd.mean)}, ours gives {text(shift.riemann.mean)}, and the "
-            f"population value is {text(shift.population)}: {off:.0%} of it is missing, because "
+            "The paper’s estimator is biased toward 0: at μ = 1 the paper prints "
+            f"{text(shift.printed.dkmd.mean)}, our run gives {text(shift.riemann.mean)}, and the "
+            f"population value is {text(shift.population)}. {off:.0%} of it is missing, because "
             "the sum stops at the range of the data. The exact estimator gives "
             f"{text(shift.exact.mean)}.",
             "Under a pure change of scale the population value is 0. At s = 4 the paper prints "
-            f"{wide.printed.dkmd.mean}; the Riemann estimator’s mean is {text(wide.riemann.mean)} "
-            f"here, {errors:.1f} standard errors from 0, and the exact estimator’s "
-            f"{text(wide.exact.mean)}, {exact_errors:.1f} from "
-            "it. Steps that look to the left only are the cause; the section on the theorems shows "
-            "it without the noise of the samples.",
+            f"{wide.printed.dkmd.mean}. In this run the mean of the Riemann estimator is "
+            f"{text(wide.riemann.mean)}, {errors:.1f} standard errors from 0. The mean of the "
+            f"exact estimator is {text(wide.exact.mean)}, {exact_errors:.1f} standard errors from "
+            "0. The cause is that steps look to the left only; the section on the theorems shows "
+            "this without the noise of the samples.",
         ],
         [table1.table(rows)],
         [
@@ -103,38 +105,59 @@ def of_table1(rows: Sequence[table1.Row]) -> Section:
     )
 
 
-def of_table2(rows: Sequence[table2.Row]) -> Section:
+class UnderOutliers(NamedTuple):
+    """What outliers do to the estimators, over all readings."""
+
+    run: int  # trials of one run
+    low: float  # the smallest and the largest sd of a run, riemann with k = 5
+    high: float
+    wrong: float  # the largest share of wrong signs, riemann with k = 5
+    exact_sd: float  # the largest sd and share of wrong signs, exact with any k
+    exact_wrong: float
+
+
+def _under_outliers(rows: Sequence[table2.Table2Row]) -> UnderOutliers:
+    dirty = rows[1:]
+    five = [row for row in dirty if row.printed.k == 5]
+    return UnderOutliers(
+        run=rows[0].exact.spread.trials // table2.RUNS,
+        low=min(row.riemann.sd_of_runs[0] for row in five),
+        high=max(row.riemann.sd_of_runs[1] for row in five),
+        wrong=max(row.riemann.wrong_sign for row in five),
+        exact_sd=max(row.exact.spread.sd for row in dirty),
+        exact_wrong=max(row.exact.wrong_sign for row in dirty),
+    )
+
+
+def of_table2(rows: Sequence[table2.Table2Row]) -> Section:
     """Section 5.2."""
     checks = table2.checks(rows)
     agree, of = _agreeing(checks)
-    clean, *dirty = rows
-    five = [row for row in dirty if row.printed.k == 5]
-    low = min(row.riemann.sd_of_runs[0] for row in five)
-    high = max(row.riemann.sd_of_runs[1] for row in five)
+    clean, found = rows[0], _under_outliers(rows)
+    five = [row for row in rows if row.printed.k == 5]
     wrong = [row.riemann.wrong_sign for row in five]
     mean_wrong = [row.mean_difference.wrong_sign for row in five]
-    sd = max(row.exact.spread.sd for row in dirty)
-    exact_wrong = max(row.exact.wrong_sign for row in dirty)
-    run = clean.exact.spread.trials // table2.RUNS
     readings = "; ".join(f"“{name}” is {meaning}" for name, meaning in table2.READINGS.items())
     return Section(
         "Table 2 and Figure 2: outliers",
         [
-            f"Without outliers {agree} of {of} cells agree with the paper. With them there is no "
-            "number to agree with: a Cauchy variable has no mean and no variance, so the "
-            f"standard deviation of {run} trials is another one in every run. With k = 5 it went "
-            f"from {low:.2f} to {high:.0f} here; the paper’s {printed.TABLE_2[-1].dkmd.sd:.2f} is "
-            "one such draw. Medians and wrong signs do settle. The paper does not say which "
-            f"sample has the outliers, so each reading is shown: {readings}.",
+            f"Without outliers {agree} of {of} cells agree with the paper. With outliers there is "
+            "no number to agree with: a Cauchy variable has no mean and no variance, so the "
+            f"standard deviation of {found.run} trials differs in every run. With k = 5 it ranged "
+            f"from {found.low:.2f} to {found.high:.0f} here; the paper’s "
+            f"{printed.TABLE_2[-1].dkmd.sd:.2f} is one such draw. Medians and shares of wrong "
+            "signs do settle. The paper does not say which sample has the outliers, so each "
+            f"reading is shown: {readings}.",
             "The text says that the standard deviation stays bounded and that |ψ| ≤ 2σ. That is "
-            "true of ψ and not of the paper’s estimate of it: the last point’s step is the gap "
+            "true of ψ, but not of the paper’s estimate of ψ: the last point’s step is the gap "
             f"before it. With k = 5 the Riemann estimator has the wrong sign in {min(wrong):.1%} "
-            f"to {max(wrong):.1%} of the trials, by reading (the mean difference in "
+            f"to {max(wrong):.1%} of the trials, depending on the reading (the mean difference in "
             f"{min(mean_wrong):.1%} to {max(mean_wrong):.1%}). The exact estimator’s standard "
-            f"deviation is at most {sd:.4f} in every row ({clean.exact.spread.sd:.4f} without "
-            f"outliers), and its sign is wrong in {exact_wrong:.1%} of the trials.",
-            "The mean difference is printed as in the paper, mean of Q minus mean of P; the text "
-            "defines it the other way round. That is why its sign is opposite to DKMD’s.",
+            f"deviation is at most {found.exact_sd:.4f} in every row "
+            f"({clean.exact.spread.sd:.4f} without outliers), and its sign is wrong in "
+            f"{found.exact_wrong:.1%} of the trials.",
+            "The table prints the mean difference as the paper does, mean of Q minus mean of P; "
+            "the text defines it the other way round. That is why its sign is opposite to DKMD’s.",
         ],
         table2.tables(rows),
         [
@@ -147,32 +170,34 @@ def of_table2(rows: Sequence[table2.Row]) -> Section:
                 partial(figures.outliers, rows),
             )
         ],
-        [
-            Claim(
-                "Table 2 without outliers", f"{agree} of {of} cells agree", _whether(agree == of)
-            ),
-            Claim(
-                "Table 2 with outliers",
-                f"k = 5: the sd of {run} trials goes from {low:.2f} to {high:.0f} in our runs "
-                "(printed: 10.45) and does not settle",
-                "cannot be checked",
-            ),
-            Claim(
-                "DKMD’s standard deviation stays bounded under outliers (5.2)",
-                f"riemann: up to {high:.0f}; exact: at most {sd:.4f}",
-                f"{IN_PART}: exact only" if high > 1.0 else HOLDS,
-            ),
-            Claim(
-                "DKMD resists sign flips (5.2, 7)",
-                f"k = 5: riemann wrong in up to {max(wrong):.1%}, exact in {exact_wrong:.1%}",
-                f"{IN_PART}: exact only" if max(wrong) > exact_wrong else HOLDS,
-            ),
-        ],
+        _claims_of_table2(found, agree, of),
         checks,
     )
 
 
-def of_table3(rows: Sequence[table3.Row]) -> Section:
+def _claims_of_table2(found: UnderOutliers, agree: int, of: int) -> list[Claim]:
+    return [
+        Claim("Table 2 without outliers", f"{agree} of {of} cells agree", _whether(agree == of)),
+        Claim(
+            "Table 2 with outliers",
+            f"k = 5: the sd of {found.run} trials goes from {found.low:.2f} to {found.high:.0f} in "
+            "our runs (printed: 10.45) and does not settle",
+            "cannot be checked",
+        ),
+        Claim(
+            "DKMD’s standard deviation stays bounded under outliers (5.2)",
+            f"riemann: up to {found.high:.0f}; exact: at most {found.exact_sd:.4f}",
+            f"{IN_PART}: exact only" if found.high > 1.0 else HOLDS,
+        ),
+        Claim(
+            "DKMD resists sign flips (5.2, 7)",
+            f"k = 5: riemann wrong in up to {found.wrong:.1%}, exact in {found.exact_wrong:.1%}",
+            f"{IN_PART}: exact only" if found.wrong > found.exact_wrong else HOLDS,
+        ),
+    ]
+
+
+def of_table3(rows: Sequence[table3.Table3Row]) -> Section:
     """Section 5.4."""
     checks = table3.checks(rows)
     agree, of = _agreeing(checks)
@@ -182,8 +207,8 @@ def of_table3(rows: Sequence[table3.Row]) -> Section:
     two, four = (next(r for r in rows if (r.sigma, r.tau) == (s, 1.0)) for s in (2.0, 4.0))
     likely = table3.likely_trials(rows)
     guess = (
-        " The paper states no number of trials; how much its standard deviations scatter about "
-        f"ours suggests about {likely:.0f}, and the comparison assumes {printed.ASSUMED_TRIALS}."
+        " The paper states no number of trials. The scatter of its standard deviations about ours "
+        f"suggests about {likely:.0f}; the comparison assumes {printed.ASSUMED_TRIALS}."
         if 20.0 < likely < 1000.0
         else ""
     )
@@ -192,7 +217,7 @@ def of_table3(rows: Sequence[table3.Row]) -> Section:
         [
             f"{agree} of {of} cells agree with the paper, and the sign is right in {negative} of "
             f"{len(rows)}.{guess}",
-            "The map is that of the range of the data as much as that of DKMD. The wider the "
+            "The map shows the range of the data as much as it shows DKMD. The wider the "
             "kernel, the more of the integral lies where there is no data: at σ = 4 the Riemann "
             f"estimator finds {min(shares):.0%} to {max(shares):.0%} of the population value. The "
             f"paper’s magnitudes fall from σ = 2 to σ = 4 (at τ = 1 from {text(two.printed.mean)} "
@@ -229,7 +254,7 @@ def of_table3(rows: Sequence[table3.Row]) -> Section:
     )
 
 
-def of_figure4(rows: Sequence[figure4.Row]) -> Section:
+def of_figure4(rows: Sequence[figure4.Figure4Row]) -> Section:
     """Section 5.3."""
     checks = figure4.checks(rows)
     values = [row.population for row in rows]
@@ -243,13 +268,14 @@ def of_figure4(rows: Sequence[figure4.Row]) -> Section:
         "Figure 4: Q slides past P",
         [
             "The population’s curve is smooth, strictly monotone and odd, and passes through the "
-            "origin. The means of both estimators follow it, the Riemann estimator flatter: at μ "
-            f"= 2 it gives {text(rows[-1].riemann.mean)}, the exact estimator "
+            "origin. The means of both estimators follow it, but the Riemann estimator is "
+            f"flatter: at μ = 2 it gives {text(rows[-1].riemann.mean)}, the exact estimator "
             f"{text(rows[-1].exact.mean)}, the population {text(values[-1])}. A single pair of "
-            "samples does not pass exactly through the origin: at μ = 0 its standard deviation "
-            f"is {text(middle.exact.sd)}.",
+            "samples does not give exactly 0 at μ = 0: the standard deviation of the exact "
+            f"estimator is {text(middle.exact.sd)} there.",
             "The curve flattens: its step from μ = 1.9 to 2 is "
-            f"{steps[-1] / steps[len(steps) // 2]:.0%} of that at 0. A bounded ψ has to.",
+            f"{steps[-1] / steps[len(steps) // 2]:.0%} of its step at 0. Every bounded ψ makes it "
+            "flatten.",
         ],
         [figure4.table(rows)],
         [
@@ -273,8 +299,8 @@ def of_figure4(rows: Sequence[figure4.Row]) -> Section:
     )
 
 
-def of_scaling(rows: Sequence[scaling.Row]) -> Section:
-    """The claims of speed."""
+def of_scaling(rows: Sequence[scaling.ScalingRow]) -> Section:
+    """The claims about speed (sections 1, 4 and 7)."""
     by_name = {row.method: row for row in rows}
     algorithm, ours, one_pass = (
         by_name[name] for name in ("Algorithm 1 as printed", "exact", "riemann")
@@ -289,14 +315,14 @@ def of_scaling(rows: Sequence[scaling.Row]) -> Section:
         "Scaling: time and memory",
         [
             f"Algorithm 1 as printed (its loops compiled) takes {million.seconds:.2g} s for "
-            f"{million.size:,} values and {biggest.seconds:.3g} s for {biggest.size:,}. The same "
-            f"sum in one pass, riemann, takes {same.seconds:.2g} s there{memory}. The exact "
+            f"{million.size:,} values and {biggest.seconds:.3g} s for {biggest.size:,}. riemann, "
+            f"the same sum in one pass, takes {same.seconds:.2g} s at that size{memory}. The exact "
             f"estimator needs no sort and no array: {ours.largest.seconds:.2g} s for "
-            f"{ours.largest.size:,} values. The paper’s O(N log N) shows as a slope of "
-            f"{algorithm.slope:.2f}, the quadratic formula’s N² as one of "
-            f"{by_name['quadratic formula'].slope:.2f}.",
-            "Times are of one machine and move from run to run; slopes and order do not move "
-            "much. A method stops where its next size would take too long or too much memory.",
+            f"{ours.largest.size:,} values. On log axes, the time of Algorithm 1, "
+            f"O(N log N), grows with a slope of {text(algorithm.slope, '.2f')}, and that of the "
+            f"quadratic formula, O(N²), with {text(by_name['quadratic formula'].slope, '.2f')}.",
+            "Times come from one machine and vary from run to run; slopes and order vary little. "
+            "A method stops where its next size would take too long or too much memory.",
         ],
         scaling.tables(rows),
         [
@@ -319,7 +345,7 @@ def of_scaling(rows: Sequence[scaling.Row]) -> Section:
     )
 
 
-def of_consistency(rows: Sequence[consistency.Row]) -> Section:
+def of_consistency(rows: Sequence[consistency.ConsistencyRow]) -> Section:
     """The remark of section 3.3."""
     largest = max(row.n for row in rows)
     narrow, wide = (next(r for r in rows if (r.sigma, r.n) == (s, largest)) for s in (1.0, 4.0))
@@ -335,8 +361,8 @@ def of_consistency(rows: Sequence[consistency.Row]) -> Section:
             f"that is {abs(narrow.riemann_bias) / narrow.exact.sd:.0f} and "
             f"{abs(wide.riemann_bias) / wide.exact.sd:.0f} standard deviations of the exact "
             "estimator.",
-            "The exact estimator has no bias at any size; what its mean is off by is chance, and "
-            "its standard deviation falls as 1/√n.",
+            "The exact estimator has no bias at any size: its mean differs from the population "
+            "value by chance alone, and its standard deviation falls as 1/√n.",
         ],
         [consistency.table(rows)],
         [
@@ -375,10 +401,10 @@ def of_theorems(result: theorems.Theorems) -> Section:
             "estimator strictly preserves them. The exact estimator does, on every sample: it is "
             "a difference of means of one odd, increasing, bounded function, and empirical "
             f"distributions are distributions. {kept} of {len(checks)} such checks hold here. The "
-            "Riemann estimator keeps antisymmetry (Theorem 3.1), and departs from "
-            f"{' and '.join(departing)}: two samples symmetric about 0 do not give 0, since a "
-            "mirrored sample has other left-hand gaps; and heavy tails turn its sign in "
-            f"{float(cauchy.riemann.mean()):.0%} of the Cauchy samples although every value of x "
+            "Riemann estimator keeps antisymmetry (Theorem 3.1), but departs from "
+            f"{' and '.join(departing)}. Two samples symmetric about 0 do not give 0, because a "
+            "mirrored sample has other left-hand gaps. Heavy tails flip its sign in "
+            f"{float(cauchy.riemann.mean()):.0%} of the Cauchy samples, although every value of x "
             "lies above its partner in y.",
             f"The bound |ψ| ≤ 2σ (section 5.2): an outlier at {far.at:,.0f} counts as "
             f"{far.psi_hat:,.0f} in the Riemann estimator and as {far.psi:.4f} in the exact one.",

@@ -1,40 +1,59 @@
-"""One look for every figure: colours that keep apart in grey, a mark per estimator, fonts as paths.
+"""One look for every figure: colours distinct in grey, a mark per estimator, text as paths.
 
-The only place that imports Matplotlib. The palette is known to page.py, which lets a figure follow
-the reader's light or dark page.
+Only this package's figures need Matplotlib, and it is imported on first use. The colours come from
+the palette of the pages, so page.py can let a figure follow a dark page.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from dkmd.render.figures.colours import ESTIMATORS_LIGHT, LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, MUTED, GRID, PAPER = "#1c2330", "#667085", "#e4e7ec", "#ffffff"
-EXACT, RIEMANN, PRINTED, OTHER = "#175cd3", "#e8710a", "#1c2331", "#0e9384"
-"""Dark, light, ink and middle: distinct without hue too. (PRINTED is ink to the eye.)"""
+COLOURS = {name: LIGHT[name] for name in ("ink", "muted", "line", "paper")} | ESTIMATORS_LIGHT
+"""The colours of figures by their names in the palette."""
+
+INK, MUTED, GRID, PAPER = (COLOURS[name] for name in ("ink", "muted", "line", "paper"))
+EXACT, RIEMANN, PRINTED, OTHER = (
+    COLOURS[name] for name in ("exact", "riemann", "printed", "other")
+)
 
 ON_LIGHT, ON_DARK = "#101010", "#fefefe"
-"""Words on coloured cells, which do not change with the page."""
+"""Text on coloured cells, which stay the same on a dark page."""
 
-EXACT_MARK: Mapping[str, Any] = {"color": EXACT, "marker": "o", "linestyle": "-"}
-RIEMANN_MARK: Mapping[str, Any] = {"color": RIEMANN, "marker": "s", "linestyle": "--"}
-PRINTED_MARK: Mapping[str, Any] = {
+
+class Mark(TypedDict, total=False):
+    """How Matplotlib draws a line and its points."""
+
+    color: str
+    marker: str
+    linestyle: str
+    linewidth: float
+    markersize: float
+    markerfacecolor: str
+    markeredgewidth: float
+
+
+EXACT_MARK: Mark = {"color": EXACT, "marker": "o", "linestyle": "-"}
+RIEMANN_MARK: Mark = {"color": RIEMANN, "marker": "s", "linestyle": "--"}
+PRINTED_MARK: Mark = {
     "color": PRINTED,
     "marker": "D",
     "markerfacecolor": "none",
     "markeredgewidth": 1.2,
     "linestyle": "none",
 }
-OTHER_MARK: Mapping[str, Any] = {"color": OTHER, "marker": "^", "linestyle": ":"}
-POPULATION_LINE: Mapping[str, Any] = {"color": MUTED, "linestyle": "-", "linewidth": 1.2}
+OTHER_MARK: Mark = {"color": OTHER, "marker": "^", "linestyle": ":"}
+POPULATION_LINE: Mark = {"color": MUTED, "linestyle": "-", "linewidth": 1.2}
 
-RC: dict[Any, Any] = {
+RC: dict[Any, Any] = {  # Matplotlib's keys are a list of literals that differs by version
     "svg.fonttype": "path",
     "svg.hashsalt": "dkmd",  # the same figure gives the same file
     "font.family": "DejaVu Sans",
@@ -73,7 +92,7 @@ class PlotExtraError(ImportError):
 
 
 def require_matplotlib() -> None:
-    """Fail early and clearly when figures are wanted and cannot be drawn."""
+    """Raise a clear error if Matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -85,7 +104,7 @@ def require_matplotlib() -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw and save figures inside this."""
+    """A context in which figures are drawn and saved in this look."""
     import matplotlib
 
     with matplotlib.rc_context(RC):
@@ -93,13 +112,17 @@ def styled() -> Iterator[None]:
 
 
 def panels(
-    width: float, height: float, columns: int = 1, rows: int = 1, **options: Any
+    width: float,
+    height: float,
+    columns: int = 1,
+    rows: int = 1,
+    sharey: bool | Literal["row"] = False,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of so many panels, row by row, sized in inches; no window, no global state."""
+    """A figure of ``rows`` × ``columns`` panels, sized in inches; no window, no global state."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
     return figure, list(axes.flat)
 
 
@@ -112,7 +135,7 @@ def svg(figure: Figure) -> str:
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as pixels, 160 to the inch."""
+    """The figure as PNG with 160 pixels per inch."""
     buffer = io.BytesIO()
     with styled():
         figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})

@@ -22,10 +22,10 @@ PSI = Witness(sigma=1.0, tau=1.0)
 
 
 @dataclass(frozen=True)
-class Row:
+class Table1Row:
     """A row of the paper's table and what we measure for it."""
 
-    printed: printed.Table1Row
+    printed: printed.PrintedTable1Row
     riemann: Spread
     exact: Spread
     mmd2: Spread
@@ -33,18 +33,18 @@ class Row:
 
     @property
     def name(self) -> str:
-        """As the paper calls it."""
+        """The name in the paper."""
         return f"{self.printed.kind} {self.printed.parameter:g}"
 
 
-def table1(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Row]:
+def table1(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Table1Row]:
     """P = N(0, 1) against Q = N(μ, 1) or N(0, s²): DKMD by both estimators, and biased MMD²."""
     from scipy.stats import norm
 
     cells = [_mean_and_sd(row) for row in printed.TABLE_1]
     drawn = simulate("table1", _trial, cells, trials, seed, run)
     return [
-        Row(
+        Table1Row(
             row,
             riemann=Spread.of(of_cell[:, 0]),
             exact=Spread.of(of_cell[:, 1]),
@@ -55,8 +55,8 @@ def table1(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Row]:
     ]
 
 
-def _mean_and_sd(row: printed.Table1Row) -> tuple[float, float]:
-    """Of Q."""
+def _mean_and_sd(row: printed.PrintedTable1Row) -> tuple[float, float]:
+    """Mean and standard deviation of Q."""
     return (row.parameter, 1.0) if row.kind == "Location" else (0.0, row.parameter)
 
 
@@ -65,7 +65,7 @@ def _trial(q: tuple[float, float], rng: np.random.Generator) -> tuple[float, flo
     return riemann(x, y, PSI), exact(x, y, PSI), mmd2(x, y, PSI.sigma)
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[Table1Row]) -> Table:
     """The paper's columns beside ours."""
     columns = [
         Column("type"),
@@ -96,8 +96,8 @@ def table(rows: Sequence[Row]) -> Table:
     return Table("table1", "Table 1: location and scale", columns, values, note)
 
 
-def checks(rows: Sequence[Row]) -> list[Check]:
-    """Every cell of the paper, and the exact estimator against the population value."""
+def checks(rows: Sequence[Table1Row]) -> list[Check]:
+    """Every cell agrees with the paper, and the exact estimator with the population value."""
     return [
         check
         for row in rows

@@ -1,7 +1,8 @@
 """Table 2: heavy-tailed outliers (section 5.2), for each reading of which sample has them.
 
-The paper replaces "k points" and does not say of which sample. A Cauchy sample has no mean and no
-variance, so a mean ± sd of what it spoils does not settle: medians and wrong signs stand beside.
+The paper replaces "k points" and does not say in which sample. A Cauchy variable has no mean and no
+variance, so the mean ± sd of an affected statistic does not settle. The tables therefore also show
+medians and shares of wrong signs.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ READINGS = {
     "of each": "k values of P and k values of Q",
     "of both": "k of all 2n values, whichever sample they fall in",
 }
-"""How "randomly replace k points" can be read."""
+"""The possible readings of "randomly replace k points"."""
 
 RUNS = 8
-"""The trials are also looked at as so many shorter runs, to show how little their sd agree."""
+"""The trials are split into this many runs, to show how much their sd differ."""
 
 SD_LIMIT = 0.07
 """The exact estimator's standard deviation under contamination stays below this."""
@@ -49,17 +50,17 @@ class Statistic:
     spread: Spread
     median: float
     wrong_sign: float
-    """Share of the trials that say P is larger."""
+    """The share of trials that say P is larger."""
     sd_of_runs: tuple[float, float]
     """Smallest and largest standard deviation among ``RUNS`` equal parts of the trials."""
 
 
 @dataclass(frozen=True)
-class Row:
+class Table2Row:
     """A row of the paper's table under one reading, and what we measure for it."""
 
     reading: str
-    printed: printed.Table2Row
+    printed: printed.PrintedTable2Row
     riemann: Statistic
     exact: Statistic
     mean_difference: Statistic
@@ -68,18 +69,18 @@ class Row:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The row in words."""
         return f"k = {self.printed.k} {self.reading}".strip()
 
 
-def table2(trials: int = 4000, seed: int = SEED, run: Run = serial) -> list[Row]:
+def table2(trials: int = 4000, seed: int = SEED, run: Run = serial) -> list[Table2Row]:
     """P = N(0, 1), Q = N(0.3, 1), k points replaced by Cauchy(0, 5): one row per reading and k."""
     clean, *contaminated = printed.TABLE_2
     cells = [("", clean), *((reading, row) for reading in READINGS for row in contaminated)]
     tasks = [(reading, row.k) for reading, row in cells]
     drawn = simulate("table2", _trial, tasks, trials, seed, run)
     return [
-        Row(
+        Table2Row(
             reading,
             row,
             riemann=_statistic(of_cell[:, 0], wrong=of_cell[:, 0] > 0.0),
@@ -95,7 +96,7 @@ def _trial(cell: tuple[str, int], rng: np.random.Generator) -> tuple[float, floa
     reading, k = cell
     x, y = rng.normal(size=N), rng.normal(SHIFT, 1.0, size=N)
     in_x, in_y = _counts(reading, k, rng)
-    # values are exchangeable within a sample, so the first ones do for random ones
+    # values within a sample are exchangeable, so replacing the first k is random enough
     x[:in_x] = CAUCHY_SCALE * rng.standard_cauchy(in_x)
     y[:in_y] = CAUCHY_SCALE * rng.standard_cauchy(in_y)
     return riemann(x, y, PSI), exact(x, y, PSI), float(y.mean() - x.mean())
@@ -134,12 +135,18 @@ def _population(reading: str, k: int) -> float:
     return population(mixture_p, mixture_q, PSI)
 
 
-def tables(rows: Sequence[Row]) -> list[Table]:
+FIRST_COLUMNS = (Column("outliers"), Column("k"))
+
+
+def tables(rows: Sequence[Table2Row]) -> list[Table]:
     """DKMD by both estimators, and the mean difference."""
+    return [_dkmd_table(rows), _mean_table(rows)]
+
+
+def _dkmd_table(rows: Sequence[Table2Row]) -> Table:
     trials = rows[0].exact.spread.trials
-    first = [Column("outliers"), Column("k")]
     columns = [
-        *first,
+        *FIRST_COLUMNS,
         Column("paper"),
         Column("riemann"),
         Column("riemann, sd by run"),
@@ -150,7 +157,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         Column("exact, wrong sign", ".2%"),
         Column("population"),
     ]
-    dkmd = [
+    values = [
         (
             row.reading,
             row.printed.k,
@@ -171,15 +178,19 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         f"and the largest of {RUNS} runs of {trials // RUNS:,} of them. Wrong sign: says that P is "
         "larger."
     )
-    mean_columns = [
-        *first,
+    return Table("table2", "Table 2: outliers, DKMD", columns, values, note)
+
+
+def _mean_table(rows: Sequence[Table2Row]) -> Table:
+    columns = [
+        *FIRST_COLUMNS,
         Column("paper"),
         Column("ours"),
         Column("sd by run"),
         Column("median"),
         Column("wrong sign", ".2%"),
     ]
-    means = [
+    values = [
         (
             row.reading,
             row.printed.k,
@@ -191,16 +202,13 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         )
         for row in rows
     ]
-    return [
-        Table("table2", "Table 2: outliers, DKMD", columns, dkmd, note),
-        Table(
-            "table2-mean-difference",
-            "Table 2: outliers, mean difference",
-            mean_columns,
-            means,
-            "Mean of Q minus mean of P, the sign that the paper prints.",
-        ),
-    ]
+    return Table(
+        "table2-mean-difference",
+        "Table 2: outliers, mean difference",
+        columns,
+        values,
+        "Mean of Q minus mean of P, the sign that the paper prints.",
+    )
 
 
 def _range(statistic: Statistic) -> str:
@@ -208,8 +216,8 @@ def _range(statistic: Statistic) -> str:
     return f"{low:.4f} to {high:.4f}" if high < 0.1 else f"{low:.2f} to {high:.2f}"
 
 
-def checks(rows: Sequence[Row]) -> list[Check]:
-    """The row without outliers; the exact estimator in every row."""
+def checks(rows: Sequence[Table2Row]) -> list[Check]:
+    """The row without outliers agrees with the paper; the exact estimator holds in every row."""
     clean, *contaminated = rows
     kept = [
         agrees_with_paper("Table 2, k = 0, DKMD", clean.printed.dkmd, clean.riemann.spread),

@@ -22,7 +22,7 @@ SHIFT = 0.5
 
 
 @dataclass(frozen=True)
-class Row:
+class Table3Row:
     """A cell of the paper's grid and what we measure for it."""
 
     sigma: float
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """In symbols."""
+        """The cell in symbols."""
         return f"σ = {self.sigma:g}, τ = {self.tau:g}"
 
     @property
@@ -43,14 +43,14 @@ class Row:
         return self.riemann.mean / self.population
 
 
-def table3(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Row]:
+def table3(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Table3Row]:
     """P = N(0, 1), Q = N(0.5, 1) for five widths of the kernel times five of the weight."""
     from scipy.stats import norm
 
     cells = list(printed.TABLE_3)
     drawn = simulate("table3", _trial, cells, trials, seed, run)
     return [
-        Row(
+        Table3Row(
             sigma,
             tau,
             printed.TABLE_3[sigma, tau],
@@ -68,18 +68,18 @@ def _trial(widths: tuple[float, float], rng: np.random.Generator) -> tuple[float
     return riemann(x, y, psi), exact(x, y, psi)
 
 
-def likely_trials(rows: Sequence[Row]) -> float:
-    """How many trials the paper took, from how much its standard deviations scatter about ours.
+def likely_trials(rows: Sequence[Table3Row]) -> float:
+    """The number of trials in the paper, estimated from the scatter of its standard deviations.
 
-    A standard deviation over T trials has a relative error of 1/√(2T). Infinite when theirs
-    scatter no more than our own error explains.
+    A standard deviation over T trials has a relative error of 1/√(2T). The estimate is infinite if
+    our own error explains all of the scatter.
     """
     ratios = np.log([row.printed.sd / row.riemann.sd for row in rows])
     theirs = float(np.mean(ratios**2)) - 1.0 / (2.0 * rows[0].riemann.trials)
     return 1.0 / (2.0 * theirs) if theirs > 0.0 else math.inf
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[Table3Row]) -> Table:
     """The grid as a list, so that each cell has room for four numbers."""
     columns = [
         Column("σ", "g"),
@@ -98,8 +98,8 @@ def table(rows: Sequence[Row]) -> Table:
     return Table("table3", "Table 3: the two widths", columns, values, note)
 
 
-def checks(rows: Sequence[Row]) -> list[Check]:
-    """Every cell of the paper, and the exact estimator against the population value."""
+def checks(rows: Sequence[Table3Row]) -> list[Check]:
+    """Every cell agrees with the paper, and the exact estimator with the population value."""
     return [
         check
         for row in rows

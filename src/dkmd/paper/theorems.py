@@ -1,7 +1,7 @@
-"""The theorems of section 3 on finite samples: both estimators, and where the Riemann one departs.
+"""The theorems of section 3 on finite samples, for both estimators.
 
-Every theorem becomes a number that it says is 0 (or a bound). The samples are drawn so that the
-theorem applies to them exactly, so the exact estimator has no excuse.
+Each theorem becomes a number that must be 0, or a bound. The samples meet the conditions of the
+theorem exactly, so any departure is the estimator's own.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dkmd.statistic.witness import Witness
 N = 500
 PSI = Witness(sigma=1.0, tau=1.0)
 ROUNDING = 1e-12
-"""Of the bound 2σ: what double precision may leave of a 0."""
+"""In units of the bound 2σ: the rounding error that counts as 0."""
 
 OUTLIERS = tuple(float(f"{v:.3g}") for v in np.geomspace(3.0, 1e6, 23))
-"""Where a lone outlier is put, in the data's units (the others are N(0, 1))."""
+"""Positions of a single outlier, in data units (the other values are N(0, 1))."""
 
 Estimator = Callable[[Array, Array, Witness], float]
 Families = dict[str, Callable[[np.random.Generator, int], Array]]
@@ -38,12 +38,12 @@ FAMILIES: Families = {
 
 @dataclass(frozen=True)
 class Property:
-    """One theorem on samples of one family: departures of both estimators from it, per trial."""
+    """One theorem on samples of one family: how far both estimators depart from it, per trial."""
 
     theorem: str
     family: str
     measure: str
-    """What the numbers are."""
+    """The quantity that should be 0."""
     riemann: Array
     exact: Array
     as_share: bool = False
@@ -62,7 +62,7 @@ class Witnesses:
 
 @dataclass(frozen=True)
 class Outlier:
-    """One value far out among N(0, 1): what it counts as, and what it does to the statistic."""
+    """One far value among N(0, 1): its weight, and the statistic with it."""
 
     at: float
     psi_hat: float
@@ -73,7 +73,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Theorems:
-    """All that the page of theorems shows."""
+    """Everything that the section on theorems shows."""
 
     properties: tuple[Property, ...]
     witness: Witnesses
@@ -104,7 +104,7 @@ def theorems(trials: int = 400, seed: int = SEED, run: Run = serial) -> Theorems
 
 
 def _trial(cell: tuple[str, str], rng: np.random.Generator) -> list[float]:
-    """The departure of either estimator, on the same samples."""
+    """The departures of both estimators on the same samples."""
     theorem, family = cell
     departure = _DEPARTURES[theorem]
     samples = _SAMPLES[theorem](FAMILIES[family], rng)
@@ -175,7 +175,7 @@ def _witnesses(x: Array, y: Array, psi: Witness) -> Witnesses:
 
 
 def _outlier(at: float, x: Array, y: Array) -> Outlier:
-    """With the first value of x moved to ``at``."""
+    """The result with the first value of x moved to ``at``."""
     x = np.concatenate([[at], x[1:]])
     z, psi_hat, _ = riemann_witness(x, y, PSI)
     there = float(psi_hat[z == at][0])
@@ -183,7 +183,7 @@ def _outlier(at: float, x: Array, y: Array) -> Outlier:
 
 
 def tables(result: Theorems) -> list[Table]:
-    """Departures from each theorem, and the lone outlier."""
+    """Departures from each theorem, and the single outlier."""
     columns = [
         Column("theorem"),
         Column("samples"),

@@ -1,8 +1,8 @@
-"""Seeded trials: how every experiment of the paper is simulated, and what is kept of it.
+"""Seeded trials: how every experiment of the paper is simulated.
 
 An experiment is a list of cells and a function that draws one trial of a cell. Trials are cut into
-batches of a fixed size with a seed each, so a result depends on the seed alone and not on who runs
-the batches: ``serial`` here, or the processes of workers.py.
+batches of a fixed size, each with its own seed. So a result depends on the seed alone, and not on
+what runs the batches: ``serial`` here, or the processes of workers.py.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from dkmd.base.arrays import Array
 
 SEED = 2026
-"""The seed of every run that names no other."""
+"""The default seed."""
 
 BATCH = 50
-"""Trials in a batch: some ten milliseconds of work where samples have a thousand values."""
+"""Trials per batch: about ten milliseconds of work for samples of a thousand values."""
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -43,7 +43,7 @@ def serial(function: Callable[[Task], Outcome], tasks: Sequence[Task], /) -> lis
 
 
 class Spread(NamedTuple):
-    """Mean ± standard deviation over so many trials: a cell as the paper prints it."""
+    """Mean ± standard deviation over a number of trials, as the paper prints it."""
 
     mean: float
     sd: float
@@ -51,18 +51,18 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: Array) -> Spread:
-        """Of at least two trials."""
+        """The spread of at least two trials."""
         return cls(float(values.mean()), float(values.std(ddof=1)), values.size)
 
     @property
     def standard_error(self) -> float:
-        """Of the mean."""
+        """The standard error of the mean."""
         return self.sd / math.sqrt(self.trials)
 
 
 @dataclass(frozen=True)
 class _Batch(Generic[Cell]):
-    """Some trials of one cell; picklable, so the trial is a function of a module."""
+    """Some trials of one cell; ``trial`` is a module-level function, so it can be pickled."""
 
     trial: Callable[[Cell, np.random.Generator], Sequence[float]]
     cell: Cell
@@ -79,12 +79,12 @@ def simulate(
     run: Run,
     batch: int = BATCH,
 ) -> list[Array]:
-    """Draw so many trials of every cell.
+    """Draw trials of every cell.
 
     Returns
     -------
     list of Array
-        For each cell (trials, statistics): a row per trial, what ``trial`` returned.
+        One array (trials, statistics) per cell: each row is what ``trial`` returned.
 
     Examples
     --------
@@ -94,8 +94,10 @@ def simulate(
     ((60, 1), True)
     """
     counts = [trials] * len(cells) if isinstance(trials, int) else list(trials)
-    experiment = zlib.crc32(name.encode())  # a stable number, so experiments draw independently
-    batches: list[_Batch[Any]] = []
+    experiment = zlib.crc32(
+        name.encode()
+    )  # a stable number per experiment, so experiments draw independent samples
+    batches: list[_Batch[Cell]] = []
     owners: list[int] = []
     for i, (cell, count) in enumerate(zip(cells, counts, strict=True)):
         for j, start in enumerate(range(0, count, batch)):
@@ -109,7 +111,7 @@ def simulate(
     ]
 
 
-def _draw(batch: _Batch[Any]) -> Array:
-    """The trials of one batch, a row each."""
+def _draw(batch: _Batch[Cell]) -> Array:
+    """The trials of one batch, one row each."""
     rng = np.random.default_rng(batch.seed)
     return np.array([batch.trial(batch.cell, rng) for _ in range(batch.trials)])

@@ -1,4 +1,4 @@
-"""Processes that run batches of trials and report how far they are.
+"""Processes that run batches of trials and report their progress.
 
 A trial of a thousand values spends most of its time in Python, which threads cannot share:
 processes halve the time on two cores where threads save nothing.
@@ -16,19 +16,19 @@ from dkmd.base.compiled import thread_count
 from dkmd.paper.trials import Outcome, Run, Task
 
 Advance = Callable[[int, int], None]
-"""Told after every task how many are done, and of how many."""
+"""Called after every task with the number of finished tasks and of all tasks."""
 
 
 def silent(_done: int, _total: int) -> None:
-    """For callers who do not want to know."""
+    """Report no progress."""
 
 
 @contextmanager
 def workers(count: int | None = None) -> Iterator[Callable[[Advance], Run]]:
-    """Processes for the time of a ``with`` block: as many as there are cores.
+    """Processes for a ``with`` block, by default one per core.
 
     Yields a function that takes an ``Advance`` and returns a ``Run``. A script that calls this
-    needs the usual ``if __name__ == "__main__"``, since the processes import it anew.
+    needs the usual ``if __name__ == "__main__"``, because each process imports the script again.
     """
     with _pool(count or thread_count(), initializer=_use_one_thread) as pool:
         yield lambda advance: _run(pool, advance)
@@ -36,7 +36,7 @@ def workers(count: int | None = None) -> Iterator[Callable[[Advance], Run]]:
 
 @contextmanager
 def one_at_a_time() -> Iterator[Callable[[Advance], Run]]:
-    """As ``workers``, with a fresh process for each task and nothing beside it: for timings."""
+    """Like ``workers``, but each task runs alone in a fresh process, for timings."""
     with _pool(1, max_tasks_per_child=1) as pool:
         yield lambda advance: _run(pool, advance)
 
@@ -46,7 +46,7 @@ def _pool(
     initializer: Callable[[], None] | None = None,
     max_tasks_per_child: int | None = None,
 ) -> ProcessPoolExecutor:
-    """Started anew rather than forked: threads and compiled code do not survive a fork well."""
+    """Spawned, not forked, because threads and compiled code do not survive a fork well."""
     return ProcessPoolExecutor(
         count,
         mp_context=multiprocessing.get_context("spawn"),
@@ -56,7 +56,7 @@ def _pool(
 
 
 def _use_one_thread() -> None:
-    """The cores are taken by the other workers."""
+    """Use one thread, because the other workers use the other cores."""
     os.environ["DKMD_NUM_THREADS"] = "1"
 
 

@@ -1,1 +1,1 @@
-"""Figures, plots and the page. Nothing here knows how an answer was found."""
+"""Figures, plots and the report page, drawn from results and from a model of the page."""

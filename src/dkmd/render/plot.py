@@ -1,10 +1,10 @@
-"""The picture of one comparison by matplotlib: the curves and colours of the page."""
+"""A comparison drawn by matplotlib, with the curves and colours of the page."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def plot_pair(
     outcome = result.outcome()
     if not isinstance(outcome, ExactOutcome):
         raise ValueError("there is nothing to plot: the samples could not be compared")
-    axes: Any = ax if ax is not None else plt.subplots(figsize=(7.0, 3.8), layout="constrained")[1]
+    axes = plt.subplots(figsize=(7.0, 3.8), layout="constrained")[1] if ax is None else ax
     curves = curves_of(outcome, values)
     colours = (LIGHT["reference"], LIGHT[kind_of(verdict)])
     draw = _densities if kind == "density" else _shares
@@ -53,13 +53,13 @@ def plot_pair(
     if kind == "density":
         _arrow(axes, curves, colours[1], unit)
     _dress(axes, curves)
-    return axes  # type: ignore[no-any-return]
+    return axes
 
 
 def _densities(
-    axes: Any, curves: Curves, colours: tuple[str, str], labels: tuple[str, str]
+    axes: Axes, curves: Curves, colours: tuple[str, str], labels: tuple[str, str]
 ) -> None:
-    """Densities to one height; atoms as bars whose height is their share."""
+    """Densities on one common scale; atoms as bars whose height is their share."""
     sides = (curves.reference, curves.current)
     peak = max(float(shape.density.max()) for shape in sides)
     most = max((float(s.atoms.share.max()) for s in sides if s.atoms.at.size), default=0.0)
@@ -70,19 +70,19 @@ def _densities(
             axes.fill_between(x, height * shape.density, color=colour, alpha=0.18, linewidth=0)
             axes.plot(x, height * shape.density, color=colour, linewidth=1.6, label=label)
         if shape.atoms.at.size:
-            _bars(axes, curves, shape, most, colour, aside, None if peak > 0.0 else label)
+            _bars(axes, curves, shape, most, colour, aside, "" if peak > 0.0 else label)
     axes.set(ylim=(0.0, 1.18), yticks=())
     axes.spines["left"].set_visible(False)
 
 
 def _bars(
-    axes: Any,
+    axes: Axes,
     curves: Curves,
     shape: Shape,
     most: float,
     colour: str,
     aside: float,
-    label: str | None,
+    label: str,
 ) -> None:
     step = 0.006 * (curves.high - curves.low) * aside
     axes.vlines(
@@ -95,7 +95,7 @@ def _bars(
     )
 
 
-def _shares(axes: Any, curves: Curves, colours: tuple[str, str], labels: tuple[str, str]) -> None:
+def _shares(axes: Axes, curves: Curves, colours: tuple[str, str], labels: tuple[str, str]) -> None:
     """The share of values up to each value."""
     sides = (curves.reference, curves.current)
     for shape, colour, label in zip(sides, colours, labels, strict=True):
@@ -106,8 +106,8 @@ def _shares(axes: Any, curves: Curves, colours: tuple[str, str], labels: tuple[s
     axes.set_axisbelow(True)
 
 
-def _arrow(axes: Any, curves: Curves, colour: str, unit: str) -> None:
-    """From centre to centre, with the amount above."""
+def _arrow(axes: Axes, curves: Curves, colour: str, unit: str) -> None:
+    """An arrow from centre to centre, with the amount above."""
     ends = np.array([curves.reference.center, curves.current.center])
     if not np.isfinite(ends).all():
         return
@@ -123,19 +123,19 @@ def _arrow(axes: Any, curves: Curves, colour: str, unit: str) -> None:
     )
 
 
-def entitle(axes: Any, text: str) -> None:
-    """A title of as many lines as it takes: matplotlib's own wrapping looks at the figure only."""
-    width = axes.get_position().width * axes.figure.get_figwidth()  # inches
+def entitle(axes: Axes, text: str) -> None:
+    """A wrapped title. Matplotlib wraps at the width of the figure, not of the axes."""
+    width = axes.get_position().width * axes.figure.bbox.width / axes.figure.dpi  # inches
     lines = textwrap.wrap(text, max(20, round(LETTERS_PER_INCH * width)))
     axes.set_title("\n".join(lines), fontsize="small", loc="left")
 
 
 LETTERS_PER_INCH = 15.0
-"""Of a small title."""
+"""How many letters of a small title fit into an inch."""
 
 
-def _dress(axes: Any, curves: Curves) -> None:
-    """Quiet axes, and a legend that stays out of the way."""
+def _dress(axes: Axes, curves: Curves) -> None:
+    """Light axes without a frame, and a legend."""
     axes.set_xlim(curves.origin + curves.low, curves.origin + curves.high)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -1,1 +1,1 @@
-"""The points of every curve, and their drawings."""
+"""The points of every curve, and the SVG that draws them."""

@@ -1,15 +1,15 @@
-"""The one palette of page, notebook and plot: a grey reference, one accent up and one down.
+"""The one palette of pages, notebooks and plots: a grey reference, one accent up and one down.
 
-Orange and blue keep apart for every kind of colour vision and in grey; no meaning hangs on them
-alone. ``ROLES`` says how each part of a figure is painted: as CSS classes on the page, which
-follow light and dark, and as attributes in a notebook, which keeps no styles.
+Orange and blue are distinguishable with any type of colour blindness and in grey, and colour is
+never the only sign of a meaning. ``ROLES`` says how each part of a figure is painted. A page paints
+by CSS classes, which follow light and dark. A notebook keeps no styles, so it gets attributes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-LIGHT: Mapping[str, str] = {
+LIGHT: dict[str, str] = {
     "paper": "#ffffff",
     "wash": "#f5f6f8",
     "line": "#dfe3e8",
@@ -21,7 +21,7 @@ LIGHT: Mapping[str, str] = {
     "down": "#1c5fbf",
     "flat": "#3a4350",
 }
-DARK: Mapping[str, str] = {
+DARK: dict[str, str] = {
     "paper": "#11151b",
     "wash": "#191f27",
     "line": "#2c343f",
@@ -33,9 +33,23 @@ DARK: Mapping[str, str] = {
     "down": "#74abff",
     "flat": "#ccd3dd",
 }
-EITHER: Mapping[str, str] = {
+ESTIMATORS_LIGHT: dict[str, str] = {
+    "exact": "#175cd3",
+    "riemann": "#e8710a",
+    "printed": "#1d2531",  # looks like ink, but must differ from it to get its own variable
+    "other": "#0e9384",
+}
+"""The estimators in the figures of the paper: dark, light, ink and middle, so distinct in grey."""
+
+ESTIMATORS_DARK: dict[str, str] = {
+    "exact": "#6ea8fe",
+    "riemann": "#ff9f45",
+    "printed": "#e8ebf0",
+    "other": "#3fc1b0",
+}
+EITHER: dict[str, str] = {
     **LIGHT,
-    # on light and on dark alike: middle tones, and words in the colour of the words around
+    # for light and dark backgrounds: middle tones, and text in the colour of the text around it
     "line": "#9aa4b1",
     "ink": "currentColor",
     "muted": "currentColor",
@@ -64,7 +78,7 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "cc": {"stroke": "now", "stroke-width": "1.25", "stroke-dasharray": "2 3"},
     "cb": {"stroke": "now", "stroke-width": "4"},
     "cs": {"stroke": "now", "stroke-width": "2"},
-    "ax": {"fill": "none", "stroke": "line"},  # axes, zero, a band that does not matter
+    "ax": {"fill": "none", "stroke": "line"},  # axes, zero, the margin
     "gr": {"stroke": "line", "stroke-opacity": ".6"},
     "ze": {"stroke": "muted", "stroke-opacity": ".7"},
     "bd": {"fill": "band"},
@@ -73,27 +87,27 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "pt": {"fill": "now"},
     "do": {"stroke": "now", "stroke-width": "7", "stroke-linecap": "round"},
     "wi": {"fill": "none", "stroke": "muted", "stroke-width": "1.5"},
-    # words: small, at the end and in the middle, and the amount
+    # text: small, right-aligned, centred, and the amount of the shift
     "tx": {"fill": "muted", "font-size": "11"},
     "te": {"fill": "muted", "font-size": "11", "text-anchor": "end"},
     "tm": {"fill": "muted", "font-size": "11", "text-anchor": "middle"},
     "am": {"fill": "now", "font-size": "12", "font-weight": "600", "text-anchor": "middle"},
 }
-"""What is painted how; ``now`` is the colour of current: up, down or flat."""
+"""How each part is painted; ``now`` is the colour of current: up, down or flat."""
 
 _COLOURED = ("fill", "stroke")
 
 Paint = Callable[[str], str]
-"""From a role to the attributes of an element."""
+"""Turns a role into the attributes of an element."""
 
 
 def on_page(role: str) -> str:
-    """A class, which ``page_css`` paints."""
+    """A class that ``roles_css`` styles."""
     return f'class="{role}"'
 
 
 def in_notebook(kind: str) -> Paint:
-    """Attributes in colours for light and dark; ``kind`` is that of current."""
+    """Attributes in colours for any background; ``kind`` is the colour of current."""
 
     def paint(role: str) -> str:
         return " ".join(
@@ -103,24 +117,28 @@ def in_notebook(kind: str) -> Paint:
     return paint
 
 
-def page_css() -> str:
-    """The palettes as variables, and a rule for each role."""
-    rules = []
+def palette_css(light: Mapping[str, str] = LIGHT, dark: Mapping[str, str] = DARK) -> str:
+    """The palettes as CSS variables; print and readers without a preference get the light one."""
+    on_light, on_dark = (
+        ";".join(f"--{name}:{colour}" for name, colour in palette.items())
+        for palette in (light, dark)
+    )
+    return (
+        f":root{{{on_light};--now:var(--flat)}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{on_dark}}}}}"
+    )
+
+
+def roles_css() -> str:
+    """A rule for each role, and one for each colour of current."""
+    rules = [f".{kind}{{--now:var(--{kind})}}" for kind in ("up", "down", "flat")]
     for role, looks in ROLES.items():
         painted = (
             f"{name}:{f'var(--{value})' if _is_colour(name, value) else value}{_css_unit(name)}"
             for name, value in looks.items()
         )
         rules.append(f".{role}{{{';'.join(painted)}}}")
-    light, dark = (
-        ";".join(f"--{name}:{colour}" for name, colour in palette.items())
-        for palette in (LIGHT, DARK)
-    )
-    kinds = "".join(f".{kind}{{--now:var(--{kind})}}" for kind in ("up", "down", "flat"))
-    return (
-        f":root{{{light};--now:var(--flat)}}"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}{kinds}{''.join(rules)}"
-    )
+    return "".join(rules)
 
 
 def _colour(name: str, value: str, kind: str) -> str:
@@ -130,7 +148,7 @@ def _colour(name: str, value: str, kind: str) -> str:
 
 
 def _css_unit(name: str) -> str:
-    """Attributes of SVG may do without a unit, CSS may not."""
+    """CSS needs a unit where an SVG attribute does not."""
     return "px" if name == "font-size" else ""
 
 

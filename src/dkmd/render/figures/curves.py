@@ -1,7 +1,7 @@
-"""The points of every curve: density, cdf, μ̂ difference and ψ, from bins alone, so for any N.
+"""The points of every curve: density, cdf, μ̂ difference and ψ, from bins, so for any N.
 
-Everything is an offset from the grid's centre (``origin``), as in ``inference``: data at 1e9 draw
-as well as data at 0. What lies outside the window is counted, not drawn.
+All positions are offsets from the grid's centre (``origin``), as in ``inference``, so data near 1e9
+draw as well as data near 0. Values outside the window are counted, not drawn.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from dkmd.inference.result import ExactOutcome
 from dkmd.inference.sides import Side
 
 POINTS = 97
-"""Of a smooth curve: closer than four pixels in every figure."""
+"""Points of a smooth curve: less than four pixels apart in every figure."""
 
 OUTER_SHARE = 0.005
-"""What the window should leave out at most at each end of a sample, if that is not far away."""
+"""The share that the window may leave out at each end of a sample within ``REACH``."""
 
 REACH = 8.0
-"""The window ends this many robust scales from the centre: heavy tails do not flatten the rest."""
+"""The window ends this many robust scales from the centre, so tails do not flatten the rest."""
 
 INNER_SHARE = 0.05
-"""What it may leave out at each end of a sample, however far away, or one value of few."""
+"""The share that the window may leave out at each end at any distance; one value if few."""
 
 MOST_STEPS = 60
-"""Up to so many values a cdf is drawn step by step."""
+"""The cdf of up to this many values is drawn step by step."""
 
 FEW_VALUES = 40
-"""Up to so many different values, ties are drawn as bars, one a value."""
+"""Tied data with up to this many different values are drawn as one bar per value."""
 
 TIED = 0.8
-"""The share of tied values from which a sample counts as discrete."""
+"""A sample counts as discrete if at least this share of its values is tied."""
 
 ATOM = 0.05
-"""The share from which one value that towers over its neighbours is drawn as a bar of its own."""
+"""A value with at least this share, and far more than its neighbours, is drawn as a bar."""
 
 LOOKED_AT = 2048
-"""Values of a sample among which those that occur often are looked for."""
+"""Frequent values are looked for in a random sample of this size."""
 
 MODAL = 100
-"""From so many values on, the densest quarter of a sample tells how narrow its peaks are."""
+"""With at least this many values, the densest quarter of a sample shows its narrowest peak."""
 
 LOCAL = 0.5
-"""In robust scales: the widest kernel that still tells where samples differ."""
+"""In robust scales: the widest kernel that still shows where samples differ."""
 
 
 class Atoms(NamedTuple):
@@ -58,9 +58,9 @@ class Atoms(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """One sample as curves; shares are of all its values, infinite ones included."""
+    """One sample as curves; shares are of all its values, including infinite values."""
 
-    density: Array  # (points,) share per data unit, of what is in no atom
+    density: Array  # (points,) share per data unit, without atoms
     atoms: Atoms
     steps: tuple[Array, Array]  # cdf as a line through (offset, share of values up to there)
     center: float
@@ -72,7 +72,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Curves:
-    """Two samples in one window, and what tells them apart there."""
+    """Two samples in one window, and how they differ there."""
 
     origin: float
     x: Array  # (points,) offsets, evenly spaced over the window
@@ -95,15 +95,15 @@ class Curves:
 
     @property
     def discrete(self) -> bool:
-        """Whether there is nothing but atoms."""
+        """Whether both samples consist of atoms only."""
         return not (self.reference.density.any() or self.current.density.any())
 
 
 def curves_of(outcome: ExactOutcome, values: tuple[Array, Array] | None = None) -> Curves:
     """The curves of a comparison, with x = current and y = reference as in ``Comparison``.
 
-    ``values`` are reference and current, where they are held: bins alone cannot tell how often a
-    value occurs that shares its bin with others.
+    ``values`` are reference and current, if they are in memory. Bins alone cannot say how often a
+    value occurs if other values share its bin.
     """
     pair, witness = outcome.pair, outcome.witness
     middle = witness.center - pair.origin
@@ -133,7 +133,7 @@ def curves_of(outcome: ExactOutcome, values: tuple[Array, Array] | None = None) 
 
 
 def _snapped(side: Side, width: float) -> Side:
-    """Equal values of two samples as equal numbers: the means of their bins differ by rounding."""
+    """Round offsets, so that equal values of two samples become equal numbers."""
     grain = 1e-9 * width
     return side._replace(offset=np.round(side.offset / grain) * grain)
 
@@ -147,7 +147,7 @@ def quantiles(side: Side, levels: tuple[float, ...]) -> Array:
 
 
 def _told_apart(y: Side, x: Side, values: tuple[Array, Array], origin: float) -> tuple[Side, Side]:
-    """Sides in which values that occur often are bins of their own."""
+    """Sides in which each frequent value has its own bin."""
     finite = [np.asarray(v, dtype=np.float64) for v in values]
     finite = [v[np.isfinite(v)] for v in finite]
     often = np.unique(np.concatenate([_often(v) for v in finite])).tolist()
@@ -163,7 +163,7 @@ def _told_apart(y: Side, x: Side, values: tuple[Array, Array], origin: float) ->
 
 
 def _often(values: Array) -> Array:
-    """Values that occur again and again among some that are picked by chance."""
+    """Values that occur often in a random sample."""
     some = values
     if values.size > LOOKED_AT:
         some = values[np.random.default_rng(0).integers(0, values.size, LOOKED_AT)]
@@ -172,12 +172,12 @@ def _often(values: Array) -> Array:
 
 
 def _without(side: Side, at: float, times: float) -> Side:
-    """A side with one value, of which it has so many, moved from its bin into one of its own."""
+    """A side in which one value, occurring ``times`` times, has moved to its own bin."""
     n, mean, variance = side.counts, side.offset, side.variance
-    # so far from their mean can k of n values lie that have this variance
+    # k equal values out of n with this variance lie at most this far from the mean of all n
     reach = np.sqrt(variance * np.maximum(n - times, 0.0) / times) + 1e-9 * (1.0 + abs(at))
     possible = np.flatnonzero((n > times) & (variance > 0.0) & (np.abs(at - mean) <= reach))
-    if not possible.size:  # alone in its bin already
+    if not possible.size:  # the value has its own bin already
         return side
     bin_ = possible[np.argmin(np.abs(at - mean[possible]))]
     left = n[bin_] - times
@@ -193,7 +193,7 @@ def _without(side: Side, at: float, times: float) -> Side:
 
 
 def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[float, float]:
-    """Nearly all of both samples, but tails no further than a few scales from the middle."""
+    """The ends of the window: nearly all of both samples, with tails cut after a few scales."""
     ends = np.array([_ends(side) for side in (y, x) if side.finite])  # (samples, 4)
     scale = outcome.robust_scale
     moved = abs(outcome.shift) if math.isfinite(outcome.shift) else 0.0
@@ -204,22 +204,23 @@ def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[flo
     high = max(inner_high, min(highest, middle + reach))
     if not high - low > 0.5 * scale:
         low, high = low - scale, high + scale
-    # a density of few values is wide, and should end inside
+    # the density of a small sample is wide, and should end inside the window
     blur = max(_silverman(side, scale) for side in (y, x) if side.finite)
     room = min(max(0.06 * (high - low), 2.5 * blur), high - low)
     return low - room, high + room
 
 
 def _ends(side: Side) -> Array:
-    """Where a sample begins and ends: with nearly all of it, and with what must be seen of it."""
-    inner = max(INNER_SHARE, 1.2 / side.finite)  # one value may always be left out
+    """Quantiles that enclose nearly all of a sample (outer) and what must be seen (inner)."""
+    inner = max(INNER_SHARE, 1.2 / side.finite)  # the window may always leave out one value
     return quantiles(side, (OUTER_SHARE, inner, 1.0 - inner, 1.0 - OUTER_SHARE))
 
 
 def _silverman(side: Side, otherwise: float) -> float:
     """The width of a Gaussian kernel by Silverman's rule, on the middle half of a sample.
 
-    Where its densest quarter is far narrower than that (two peaks, say), on the densest quarter.
+    If the densest quarter is far narrower than the middle half (two peaks, for example), the rule
+    uses the densest quarter.
     """
     size = float(side.counts.sum())
     half = np.sqrt(3.0 * side.variance)
@@ -228,14 +229,16 @@ def _silverman(side: Side, otherwise: float) -> float:
     levels = np.linspace(0.0, 1.0, 101)
     at = np.interp(levels * passed[-1], passed, corners)
     spread = float(at[75] - at[25]) / 1.349
-    densest = float((at[25:] - at[:-25]).min()) / 0.637  # of a normal: 0.637 deviations
+    densest = (
+        float((at[25:] - at[:-25]).min()) / 0.637
+    )  # the densest quarter of a normal is 0.637 deviations wide
     if size >= MODAL and thin < densest < 0.5 * spread:
         spread = densest
     return 0.9 * (spread if spread > 1e3 * thin else otherwise) / math.pow(size, 0.2)
 
 
 def _atoms(y: Side, x: Side, low: float, high: float) -> tuple[Array, bool]:
-    """The values that are drawn as bars, and whether that is all there is."""
+    """The values to draw as bars, and whether there are no other values."""
     both = y.joined(x)
     inside = (both.offset >= low) & (both.offset <= high)
     tied = (both.variance == 0.0) & (both.counts > 1.0)
@@ -254,14 +257,14 @@ def _atoms(y: Side, x: Side, low: float, high: float) -> tuple[Array, bool]:
 
 
 def _may_hide(side: Side, at: float) -> bool:
-    """Whether a value that is a bin of its own elsewhere may be part of a wider one here."""
+    """Whether a value that has its own bin in the other sample may be in a wider bin here."""
     if np.any((side.offset == at) & (side.variance == 0.0)):
         return False
     return bool(np.any(np.abs(side.offset - at) <= 2.0 * np.sqrt(side.variance)))
 
 
 def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) -> Shape:
-    """One sample: its atoms apart, the rest as a smooth density."""
+    """One sample: atoms as bars, the other values as a smooth density."""
     low, high = x[0], x[-1]
     is_atom = np.isin(side.offset, atoms) & (side.variance == 0.0)
     share = np.array([side.counts[is_atom & (side.offset == at)].sum() for at in atoms])
@@ -281,7 +284,7 @@ def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) 
 
 
 def _density(side: Side, kept: Array, x: Array) -> Array:
-    """A Gaussian kernel on each bin, as wide as the rule of Silverman and the bin itself say."""
+    """A Gaussian kernel on each bin; its width joins Silverman's rule and the width of the bin."""
     rest = side._replace(
         offset=side.offset[kept], variance=side.variance[kept], counts=side.counts[kept]
     )
@@ -296,7 +299,7 @@ def _density(side: Side, kept: Array, x: Array) -> Array:
 
 
 def _bandwidth(side: Side, x: Array) -> float:
-    """Silverman's rule on the middle half; never finer than the points, nor than a lattice."""
+    """Silverman's rule, but at least the distance of points and of values on a lattice."""
     size = float(side.counts.sum())
     step = float(x[1] - x[0])
     inside = (side.offset >= x[0]) & (side.offset <= x[-1])
@@ -307,7 +310,7 @@ def _bandwidth(side: Side, x: Array) -> float:
 
 
 def _steps(side: Side, x: Array, atoms: Array) -> tuple[Array, Array]:
-    """The cdf as a line: step by step for few values, else through the points and the atoms."""
+    """The cdf as a line: in steps for few values, else through the points and the atoms."""
     order = np.argsort(side.offset)
     at, counts = side.offset[order], side.counts[order]
     passed = np.concatenate([[0.0], np.cumsum(counts)]) + side.minus_inf
@@ -318,7 +321,7 @@ def _steps(side: Side, x: Array, atoms: Array) -> tuple[Array, Array]:
         levels = passed[first : first + int(inside.sum()) + 1]
         line = np.concatenate([x[:1], corners, x[-1:]])
         return line, np.repeat(levels, 2) / side.size
-    # a bin's values are spread evenly over its mean ± √3 standard deviations
+    # the values of a bin are spread evenly over mean ± √3 standard deviations
     half = np.sqrt(3.0 * side.variance[order])
     ties = at[(half == 0.0) & np.isin(at, atoms)]
     line = np.sort(np.concatenate([x, ties, np.nextafter(ties, -math.inf)]))
@@ -343,5 +346,5 @@ def _spread_out(at: Array, half: Array, counts: Array) -> tuple[Array, Array]:
 
 
 def _embedding(side: Side, z: Array, sigma: float) -> Array:
-    """μ̂(z) of a sample from its bins; infinite values are far from everything."""
+    """μ̂(z) of a sample from its bins; infinite values contribute 0."""
     return np.asarray(np.exp(-np.abs(z[:, None] - side.offset) / sigma) @ (side.counts / side.size))

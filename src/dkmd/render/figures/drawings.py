@@ -1,6 +1,7 @@
 """The figures as SVG: distributions, quantile shifts, where samples differ, bars and sparklines.
 
-Each takes numbers and a ``Paint`` and gives an element; nothing here knows of pages or notebooks.
+Each function takes numbers and a ``Paint`` and returns an element. Pages and notebooks differ only
+in the ``Paint`` that they pass.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 110.0, 28.0
 
 
 def kind_of(verdict: str) -> str:
-    """The colour of current: that of its direction, or a quiet one."""
+    """The colour of current: up, down, or flat without a clear direction."""
     return {"increase": "up", "decrease": "down"}.get(verdict, "flat")
 
 
@@ -46,7 +47,7 @@ def density(curves: Curves, paint: Paint, unit: str = "") -> str:
 
 
 def cdf(curves: Curves, paint: Paint) -> str:
-    """The share of values up to each value, and the shift at the middle."""
+    """The share of values up to each value, and the M-centres."""
     across = Axis(curves.low, curves.high, LEFT + 30.0, RIGHT)
     up = Axis(0.0, 1.0, FLOOR, TOP - 20.0)
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -87,21 +88,8 @@ def quantile_shifts(
     parts.append(line(across(0.0), top, across(0.0), FLOOR, paint("ze")))
     if math.isfinite(shift):
         parts.append(line(across(shift), top, across(shift), FLOOR, paint("cc")))
-    lines = dots = arrows = ""  # one element for all of them: a page has many
-    for row, (q, difference) in enumerate(differences.items()):
-        y = top + (row + 0.5) * height
-        parts.append(words(LEFT + 26.0, y + 4.0, f"{q:.0%}", paint("te")))
-        shown = signed(difference, *moved[q]) or _jump(*moved[q])
-        parts.append(words(RIGHT, y + 4.0, shown, paint("te"), difference))
-        if math.isfinite(difference):
-            lines += f"M{number(across(0.0))} {number(y)}H{number(across(difference))}"
-            if difference in across:
-                dots += f"M{number(across(difference))} {number(y)}h0"
-            else:
-                arrows += _arrow_head(across(difference), y, difference)
-    parts += [stroke(lines, paint("iv"))] if lines else []
-    parts += [stroke(dots, paint("do"))] if dots else []
-    parts += [stroke(arrows, paint("pt"))] if arrows else []
+    rows = [(q, moved[q], top + (row + 0.5) * height) for row, q in enumerate(moved)]
+    parts += _quantile_rows(rows, across, paint)
     choices = (ticks(across.low, across.high, most) for most in (4, 5, 6, 8))
     at = next((some for some in choices if len(some) > 2), [0.0])
     labels = [f"+{t}" if v > 0.0 else t for v, t in zip(at, tick_words(at), strict=True)]
@@ -109,12 +97,34 @@ def quantile_shifts(
     return drawing(WIDTH, HEIGHT, parts, "How far each quantile moved")
 
 
+def _quantile_rows(
+    rows: Iterable[tuple[float, tuple[float, float], float]], across: Axis, paint: Paint
+) -> list[str]:
+    """A line per quantile, from (quantile, (before, after), height), with its name and amount."""
+    parts = []
+    lines = dots = arrows = ""  # one element for all rows, because a page has many
+    for q, (before, after), y in rows:
+        difference = after - before
+        parts.append(words(LEFT + 26.0, y + 4.0, f"{q:.0%}", paint("te")))
+        shown = signed(difference, before, after) or _jump(before, after)
+        parts.append(words(RIGHT, y + 4.0, shown, paint("te"), difference))
+        if not math.isfinite(difference):
+            continue
+        lines += f"M{number(across(0.0))} {number(y)}H{number(across(difference))}"
+        if difference in across:
+            dots += f"M{number(across(difference))} {number(y)}h0"
+        else:
+            arrows += _arrow_head(across(difference), y, difference)
+    drawn = ((lines, "iv"), (dots, "do"), (arrows, "pt"))
+    return parts + [stroke(data, paint(role)) for data, role in drawn if data]
+
+
 FAR = 6.0
-"""A quantile that moved so many times as far as is usual has an arrow and no place on the axis."""
+"""A quantile that moved this many times the usual distance leaves the axis and gets an arrow."""
 
 
 def _usual(moved: Iterable[float], others: Iterable[float]) -> tuple[float, float]:
-    """The ends of an axis for these numbers; one far number does not flatten the others."""
+    """The ends of an axis for these numbers; a single far number is left out."""
     amounts = [v for v in moved if math.isfinite(v)]
     fixed = [v for v in others if math.isfinite(v)]
     middle = float(np.median(np.abs(amounts))) if amounts else 0.0
@@ -124,7 +134,7 @@ def _usual(moved: Iterable[float], others: Iterable[float]) -> tuple[float, floa
 
 
 def differences(curves: Curves, paint: Paint) -> str:
-    """Where current has more mass than reference (μ̂ difference), and ψ, which weighs it, below."""
+    """The μ̂ difference, which shows where current has more mass, and the witness ψ below."""
     across = _across(curves)
     most = float(np.abs(curves.difference).max()) or 1.0
     up = Axis(-most, most, 104.0, 18.0)
@@ -138,7 +148,7 @@ def differences(curves: Curves, paint: Paint) -> str:
             parts.append(stroke(_area(x[run], heights[run], middle), paint(role)))
     parts.append(line(LEFT, middle, RIGHT, middle, paint("ax")))
     leaning = float(curves.difference @ (curves.x - curves.x.mean()))
-    sides = ((LEFT, "tx"), (RIGHT, "te"))  # each label where its own area is not
+    sides = ((LEFT, "tx"), (RIGHT, "te"))  # each label goes to the side without its area
     above, under = sides if leaning > 0.0 else sides[::-1]
     parts.append(words(above[0], 14.0, "↑ more current", paint(above[1])))
     parts.append(words(under[0], 110.0, "↓ more reference", paint(under[1])))
@@ -158,7 +168,7 @@ def interval_bar(
     paint: Paint,
     label: str,
 ) -> str:
-    """A shift and its interval on an axis from −extent to extent; the band does not matter."""
+    """A shift and its interval on an axis from −extent to extent; ``band`` is the margin."""
     across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)
     y = BAR_HEIGHT / 2.0
     parts = []
@@ -176,7 +186,7 @@ def interval_bar(
 
 
 def common_extent(reaches: Sequence[float]) -> float:
-    """Where the axis of several interval bars ends: most fit, the others get an arrow."""
+    """Where the axis of several interval bars ends: most bars fit, the others get an arrow."""
     usual = float(np.quantile(reaches, 0.75)) if reaches else 0.0
     return 1.05 * min(max(reaches, default=0.0), 4.0 * usual or math.inf) or 1.0
 
@@ -195,7 +205,7 @@ def interval_scale(extent: float, percent: bool, paint: Paint) -> str:
 
 
 def sparkline(curves: Curves, paint: Paint) -> str:
-    """Both distributions, very small."""
+    """Both distributions as a small picture for a table cell."""
     across = Axis(curves.low, curves.high, 1.0, SPARK_WIDTH - 1.0)
     parts = _shapes(curves, across, 2.0, SPARK_HEIGHT - 1.0, paint, small=True)
     floor = SPARK_HEIGHT - 0.5
@@ -210,13 +220,13 @@ def _across(curves: Curves) -> Axis:
 def _shapes(
     curves: Curves, across: Axis, top: float, floor: float, paint: Paint, small: bool = False
 ) -> list[str]:
-    """Densities to one common height, and atoms as bars whose height is their share."""
+    """Densities on one common scale, and atoms as bars whose height is their share."""
     every = 2 if small else 1
     x = across.all(curves.x[::every])
     sides = ((curves.reference, "r", -1.0), (curves.current, "c", 1.0))
     peak = max(float(shape.density.max()) for shape, *_ in sides)
     most = max((float(s.atoms.share.max()) for s, *_ in sides if s.atoms.at.size), default=0.0)
-    # beside a tall bar a density keeps to the lower half, so that neither hides the other
+    # with bars, densities use the lower half, so that neither hides the other
     up = Axis(0.0, peak * (1.8 if most else 1.0) or 1.0, floor, top)
     parts = []
     for shape, who, side in sides:
@@ -230,12 +240,12 @@ def _shapes(
 
 
 def _area(x: Array, y: Array, ground: float) -> str:
-    """A curve from the ground and back to it, at the ends of the window too."""
+    """The area between a curve and the ground."""
     return path(np.pad(x, 1, mode="edge"), np.pad(y, 1, constant_values=ground))
 
 
 def _bars(shape: Shape, across: Axis, up: Axis, aside: float) -> str:
-    """Atoms as upright strokes, reference to the left of the value and current to the right."""
+    """Atoms as vertical strokes: reference left of the value, current right of it."""
     return "".join(
         f"M{number(across(at) + aside)} {number(up.start)}V{number(up(share))}"
         for at, share in zip(*(a.tolist() for a in shape.atoms), strict=True)
@@ -244,7 +254,7 @@ def _bars(shape: Shape, across: Axis, up: Axis, aside: float) -> str:
 
 
 def _centers(curves: Curves, across: Axis, paint: Paint, unit: str) -> list[str]:
-    """Dotted lines at the centres that are in sight, and an arrow with the amount above them."""
+    """Dotted lines at the centres inside the window, and an arrow with the amount above them."""
     before, after = curves.reference.center, curves.current.center
     parts = []
     for center, role in ((before, "rc"), (after, "cc")):
@@ -279,7 +289,7 @@ def _bottom(curves: Curves, across: Axis, paint: Paint) -> list[str]:
         labels = tick_words(at)
         if len(at) > 1 and _fits(labels, across):
             return _scale(shifted, at, labels, paint)
-    # numbers too long to stand side by side: one of them, and the others as distances from it
+    # labels too long to fit: one in full, the others as distances from it
     at = ticks(low, high, 4)
     middle = len(at) // 2
     if at:
@@ -293,7 +303,7 @@ def _fits(labels: Sequence[str], across: Axis) -> bool:
 
 
 def _scale(across: Axis, at: Sequence[float], labels: Sequence[str], paint: Paint) -> list[str]:
-    """A line with ticks and their labels; those at the ends stay inside."""
+    """An axis with ticks and labels; the outer labels stay inside the figure."""
     marks = "".join(f"M{number(across(v))} {number(FLOOR)}v4" for v in at)
     ground = f"M{number(across.start)} {number(FLOOR)}H{number(across.end)}"
     parts = [stroke(ground + marks, paint("ax"))]
@@ -305,7 +315,7 @@ def _scale(across: Axis, at: Sequence[float], labels: Sequence[str], paint: Pain
 
 
 def _runs(values: Array) -> list[slice]:
-    """Stretches where a curve is not zero, a point more at each end."""
+    """Ranges where a curve is not zero, with one more point at each end."""
     there = np.concatenate([[False], values != 0.0, [False]])
     turns = np.flatnonzero(there[1:] != there[:-1])
     return [
@@ -317,7 +327,7 @@ def _runs(values: Array) -> list[slice]:
 def _interval(
     middle: float, interval: tuple[float, float], across: Axis, y: float, paint: Paint
 ) -> list[str]:
-    """A bar with short strokes at its ends, arrows where it goes on outside, and its middle."""
+    """A bar with its middle; an end outside the axis is an arrow, an end inside a short stroke."""
     low, high = (v if not math.isnan(v) else middle for v in interval)
     left, right = across(low), max(across(high), across(low) + 1.0)
     bar = f"M{number(left)} {number(y)}H{number(right)}"
@@ -336,11 +346,11 @@ def _interval(
 
 
 CAPPED = 12.0
-"""Shorter bars have no strokes at their ends: with the dot between them they would be a blot."""
+"""Shorter bars have no strokes at their ends, which would run into the dot."""
 
 
 def _arrow_head(x: float, y: float, end: float) -> str:
-    """A point outwards, at an end of an axis that a number lies beyond."""
+    """An arrow head at the end of an axis, for a number beyond that end."""
     out = 5.0 if end > 0.0 else -5.0
     return f"M{number(x + out)} {number(y)}l{number(-out)}-4v8z"
 
@@ -350,7 +360,7 @@ def _dot(x: float, y: float, radius: float, paint: str) -> str:
 
 
 def _jump(before: float, after: float) -> str:
-    """A quantile that came from or went to infinity."""
+    """The move of a quantile that is infinite on one side or on both."""
     if math.isnan(before) or math.isnan(after):
         return "–"
     if before == after:

@@ -1,13 +1,14 @@
-"""The pictures of a comparison for a notebook: the page's figures, painted without styles."""
+"""The figures of the page for a notebook, painted without styles."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from dkmd.base.arrays import Array
-from dkmd.inference.result import ExactOutcome
+from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.render.figures.colours import EITHER, in_notebook
 from dkmd.render.figures.curves import curves_of
 from dkmd.render.figures.drawings import (
@@ -19,33 +20,45 @@ from dkmd.render.figures.drawings import (
     kind_of,
     sparkline,
 )
-from dkmd.render.figures.svg import escape
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def pictures(
-    outcome: Any,
+    outcome: Outcome,
     verdict: str,
     labels: tuple[str, str],
     unit: str,
     values: tuple[Array, Array] | None = None,
 ) -> str:
-    """Density and cdf side by side with a legend; nothing where nothing could be compared."""
+    """Density and cdf side by side with a legend; empty if the samples could not be compared."""
+    from dkmd.render.report.html import ours, rendered
+
     if not isinstance(outcome, ExactOutcome):
         return ""
     kind = kind_of(verdict)
     curves, paint = curves_of(outcome, values), in_notebook(kind)
-    legend = " ".join(
-        f'<svg width="14" height="12" role="img" aria-label=""><rect y="2" width="14" height="9" '
-        f'rx="2" fill="{EITHER[colour]}"/></svg> <bdi>{escape(label)}</bdi>&emsp;'
-        for colour, label in zip(("reference", kind), labels, strict=True)
+    return rendered(
+        _templates(),
+        "notebook.html",
+        legend=[(EITHER["reference"], labels[0]), (EITHER[kind], labels[1])],
+        density=ours(density(curves, paint, unit)),
+        cdf=ours(cdf(curves, paint)),
     )
-    return f"<p>{legend}</p><p>{density(curves, paint, unit)} {cdf(curves, paint)}</p>"
+
+
+@cache
+def _templates() -> Environment:
+    from dkmd.render.report.html import environment
+
+    return environment()
 
 
 class Line(NamedTuple):
     """One of several comparisons: its test, its verdict, and its shift in robust scales."""
 
-    outcome: Any
+    outcome: Outcome
     verdict: str
     shift: float
     interval: tuple[float, float]
@@ -53,7 +66,7 @@ class Line(NamedTuple):
 
 
 def overview(lines: Sequence[Line]) -> list[tuple[str, str]]:
-    """A head and a row each: the interval as a bar on one axis for all, and both distributions."""
+    """Two more columns for a table, head first: interval bars on one axis, and sparklines."""
     ends = [[abs(end) for end in line.interval if math.isfinite(end)] for line in lines]
     extent = common_extent([max(each, default=0.0) for each in ends])
     axis = interval_scale(extent, False, in_notebook("flat"))

@@ -1,9 +1,10 @@
-"""Small inline SVG: coordinates to a tenth of a pixel, paths of relative steps, words escaped."""
+"""Small inline SVG: coordinates to a tenth of a pixel, paths of relative steps, escaped text."""
 
 from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +17,7 @@ from dkmd.base.wording import MINUS
 
 @dataclass(frozen=True)
 class Axis:
-    """From data to pixels along one direction."""
+    """Maps data to pixels along one direction."""
 
     low: float
     high: float
@@ -24,7 +25,7 @@ class Axis:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value; beyond the ends it stays at the end."""
+        """The pixel of a value; values beyond an end map to that end."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
@@ -37,16 +38,13 @@ class Axis:
         return self.low <= value <= self.high
 
 
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters other than tab and line ends, and lone surrogates."""
+
+
 def clean(text: str) -> str:
-    """Text that any page can hold: no control characters, no halves of characters."""
-    return "".join("\ufffd" if _unfit(c) else c for c in text)
-
-
-def _unfit(character: str) -> bool:
-    code = ord(character)
-    return (
-        (code < 32 and character not in "\t\n\r") or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000
-    )
+    """Text without control characters and lone surrogates, which no page can hold."""
+    return _UNFIT.sub("\ufffd", text)
 
 
 def escape(text: str) -> str:
@@ -55,7 +53,7 @@ def escape(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """A coordinate: a tenth of a pixel, no zeros that are not needed."""
+    """A coordinate to a tenth of a pixel, without needless zeros."""
     text = f"{value:.1f}".removesuffix(".0")
     if text in ("-0", "0"):
         return "0"
@@ -65,7 +63,7 @@ def number(value: float) -> str:
 def path(x: Iterable[float], y: Iterable[float]) -> str:
     """A line through points as path data.
 
-    Points that a straight line passes within a fifth of a pixel are left out.
+    Points within a fifth of a pixel of a straight line through others are left out.
     """
     points = [(round(10.0 * float(a)), round(10.0 * float(b))) for a, b in zip(x, y, strict=True)]
     kept = _thinned(points)
@@ -77,11 +75,11 @@ def path(x: Iterable[float], y: Iterable[float]) -> str:
 
 
 TOLERANCE = 2
-"""Tenths of a pixel that a thinned line may be off."""
+"""A thinned line may be off by this many tenths of a pixel."""
 
 
 def _thinned(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Points that matter: each piece is as long as the slopes to all points on it allow."""
+    """The corners of a line: each piece extends as long as it passes near all points on it."""
     kept = [points[0]]
     low, high = -math.inf, math.inf
     for before, here in pairwise(points):
@@ -96,7 +94,7 @@ def _thinned(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
             rise = here[1] - kept[-1][1]
             low = max(low, (rise - TOLERANCE) / across)
             high = min(high, (rise + TOLERANCE) / across)
-        else:  # an upright piece ends where it turns
+        else:  # a vertical piece ends where the line turns
             low, high = math.inf, -math.inf
     return [*kept, points[-1]]
 
@@ -106,7 +104,7 @@ def _glued(first: str, second: str) -> str:
 
 
 def _joined(steps: Iterable[str]) -> str:
-    """Steps one after another; a minus is separation enough."""
+    """Steps one after another; a minus sign needs no space before it."""
     text = ""
     for step in steps:
         text += step if not text or step.startswith("-") else f" {step}"
@@ -121,7 +119,7 @@ def line(x1: float, y1: float, x2: float, y2: float, paint: str) -> str:
 
 
 def words(x: float, y: float, text: str, paint: str, value: float = math.nan) -> str:
-    """A word at a point; the number behind it, where there is one, shows on hover."""
+    """Text at a point; ``value`` shows on hover if it is finite."""
     hover = f"<title>{float(value)!r}</title>" if math.isfinite(value) else ""
     return f'<text x="{number(x)}" y="{number(y)}" {paint}>{escape(text)}{hover}</text>'
 
@@ -132,7 +130,7 @@ def stroke(data: str, paint: str) -> str:
 
 
 def drawing(width: float, height: float, parts: Iterable[str], label: str) -> str:
-    """An SVG element that scales with its box; ``label`` says what it shows."""
+    """An SVG element that scales with its box; ``label`` describes it to screen readers."""
     return (
         f'<svg viewBox="0 0 {number(width)} {number(height)}" width="{number(width)}" '
         f'height="{number(height)}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
@@ -140,7 +138,7 @@ def drawing(width: float, height: float, parts: Iterable[str], label: str) -> st
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers between two values, 2 to ``most`` of them where there are that many."""
+    """Round numbers between two values, at most about ``most`` of them."""
     if not (math.isfinite(low) and math.isfinite(high) and high > low):
         return []
     rough = (high - low) / most
@@ -148,11 +146,13 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     step = next(m * magnitude for m in (1.0, 2.0, 5.0, 10.0) if m * magnitude >= rough)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return sorted({k * step for k in range(first, last + 1)})  # far from 0 some are the same
+    return sorted(
+        {k * step for k in range(first, last + 1)}
+    )  # far from 0, rounding makes some of them equal
 
 
 def tick_words(values: Sequence[float]) -> list[str]:
-    """Labels with as many digits as their distance asks for."""
+    """Labels with as many digits as it takes to tell neighbours apart."""
     if not values:
         return []
     step = values[1] - values[0] if len(values) > 1 else abs(values[0]) or 1.0
@@ -167,7 +167,7 @@ def tick_words(values: Sequence[float]) -> list[str]:
 
 
 def _with_exponents(values: Sequence[float], step: float) -> list[str]:
-    """2e-9 rather than 2.0e-09: no more digits than tell the labels apart."""
+    """2e-9 rather than 2.0e-09: only the digits that tell labels apart."""
     for digits in range(16):
         texts = [f"{v:.{digits}e}" for v in values]
         if all(abs(float(t) - v) < 0.01 * step for t, v in zip(texts, values, strict=True)):

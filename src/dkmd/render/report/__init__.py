@@ -1,1 +1,1 @@
-"""The page: one HTML file that opens offline."""
+"""The report page: its model, its words, and the templates that draw it as one HTML file."""

@@ -12,7 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
     body.querySelector("details").open = wanted;
     link.setAttribute("aria-expanded", wanted);
   }
-  // the end of a mouse's selection is no click; a key's click has no detail
+  // selecting text with the mouse must not open a row; a click by keyboard has detail 0
   const selects = (event, row) => event.detail && String(getSelection()) && getSelection().containsNode(row, true);
   rows.forEach((body) => {
     open(body, body.querySelector("details").open);
@@ -48,7 +48,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!column) return (a, b) => sign * a.key.localeCompare(b.key, undefined, {numeric: true});
     return (a, b) => isNaN(a.key) - isNaN(b.key) || sign * (a.key - b.key) || 0;
   }
-  // first as the heading says, then the other way round, then as it was
+  // the first click sorts by data-sort, the second reverses, the third restores the first order
   function sort(column) {
     const first = heads[column].dataset.sort;
     const was = heads[column].getAttribute("aria-sort");
@@ -95,7 +95,7 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  // on paper: the lines of the overview by themselves and what stands below it, then what is open
+  // in print: the overview without details, then what stands below it, then the open details
   function lines() {
     const brief = table.cloneNode(false);
     brief.classList.add("brief");
@@ -106,7 +106,7 @@ document.addEventListener("DOMContentLoaded", () => {
       body.append(part.rows[0].cloneNode(true));
       return body;
     }));
-    // a head that is repeated on each sheet is drawn without its buttons
+    // browsers do not draw buttons in a heading that repeats on each sheet
     brief.querySelectorAll("button").forEach((button) => button.replaceWith(...button.childNodes));
     return brief;
   }

@@ -1,4 +1,4 @@
-"""Why other statistics say something else, in plain sentences: one for each kind of difference."""
+"""Why other statistics differ from dkmd: one plain sentence for each kind of difference."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dkmd.inference.opinions import NONE, Opinion, Opinions
 
 
 def reasons(said: Opinions, alpha: float, grouped: bool, infinite: bool) -> list[str]:
-    """What a reader should know before comparing the p-values of a table of opinions."""
+    """What to know before comparing the p-values of several statistics."""
     own, *others = said.rows
     found = list(_differences(own, others, alpha, infinite))
     if grouped:
         found.append(
-            "The others take every value as independent; dkmd counted groups. Their p-values are "
+            "The others treat every value as independent; dkmd counted groups. Their p-values are "
             "too small here."
         )
     return found or [_agreement(own, others, alpha)]
@@ -25,16 +25,16 @@ def _differences(
     mean, welch, ranks, shape, _ = others
     if infinite:
         yield (
-            "Infinite values leave no mean and no MMD². ψ is bounded: for dkmd they are very large "
-            "or very small, and no more."
+            "With infinite values there is no mean and no MMD². dkmd treats them simply as very "
+            "large or very small."
         )
     elif _opposed(own, mean) and min(own.pvalue, welch.pvalue) < alpha:
         yield (
-            "The mean points the other way: a few far values carry it. ψ is bounded, so each of "
-            "them counts no more than any other large value."
+            "The mean points the other way, because a few extreme values dominate it. In dkmd an "
+            "extreme value counts no more than any other large value."
         )
     elif _surer(own, welch, alpha):
-        yield "Welch’s test is less sure: far values widen its error, which ψ keeps in bounds."
+        yield "Welch’s test is less sure: extreme values widen its error, but not that of dkmd."
     elif _surer(welch, own, alpha):
         yield (
             "Welch’s test sees a change of the mean that dkmd does not see in the bulk of the "
@@ -42,14 +42,14 @@ def _differences(
         )
     if _surer(ranks, own, alpha):
         yield (
-            "Mann–Whitney is sure where dkmd is not. Its p-value supposes equal shapes, and a "
-            "change of spread alone can make it small."
+            "Mann–Whitney is significant where dkmd is not. Its p-value assumes equal shapes, and "
+            "a change of spread alone can make it small."
         )
     elif _opposed(own, ranks) and own.pvalue < alpha:
-        yield "Mann–Whitney counts pairs, whatever their distance, and they lean the other way."
+        yield "Mann–Whitney counts pairs, whatever their distance, and most lean the other way."
     if _surer(shape, own, alpha):
         yield (
-            "Kolmogorov–Smirnov answers to any change of shape: the spread or the tails differ, "
+            "Kolmogorov–Smirnov responds to any change of shape: the spread or the tails differ, "
             "but there is no clear shift."
         )
 
@@ -58,7 +58,7 @@ MUCH = 5.0
 
 
 def _surer(one: Opinion, other: Opinion, alpha: float) -> bool:
-    """Sure where the other is not, by more than two p-values differ anyway."""
+    """Whether one is significant and the other clearly is not: p-values always differ a little."""
     return one.pvalue < alpha <= other.pvalue and other.pvalue > MUCH * one.pvalue
 
 

@@ -1,0 +1,364 @@
+"""The page of an answer: ``Comparison``, ``Comparisons``, ``Drift`` and ``Gate`` as a ``Page``.
+
+The answers differ in their words and in the meaning of their p-values. Here they become alike, so
+that ``dkmd.render.report`` draws one kind of page.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.facts import facts_of
+from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
+from dkmd.answers.page_details import Compared, reproduce, reproduce_row
+from dkmd.base.calls import Call
+from dkmd.base.errors import ColumnError
+from dkmd.base.whole_files import write_whole
+from dkmd.base.wording import amount, level_of, percent, short_p
+from dkmd.binned.logarithms import as_change
+from dkmd.inference.margins import Margin, parse_margin
+from dkmd.inference.result import ExactOutcome
+from dkmd.render.figures.drawings import kind_of
+from dkmd.render.report.model import (
+    NOT_MEASURED,
+    Absent,
+    Interval,
+    Measured,
+    Page,
+    PageRow,
+    Reproduce,
+)
+from dkmd.sources.samples import Held
+
+Answer = Comparison | Comparisons | Gate
+
+HOLLOW = ("△", "▽")
+"""Marks of a direction that is clear while the verdict is not."""
+
+GATE_CONFIDENCE = 0.95
+
+
+def write_page(answer: Answer, path: str | os.PathLike[str], command: str | None = None) -> None:
+    """Write the page of an answer; the file is replaced in one step."""
+    from dkmd.render.report.page import page_html
+
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}")
+    write_whole(path, page_html(page_of(answer, command)))
+
+
+def page_of(answer: Answer, command: str | None = None) -> Page:
+    """The page of an answer; ``command`` is the command that gave it, if that is known."""
+    if isinstance(answer, Gate):
+        return _gate_page(answer, command)
+    if isinstance(answer, Comparison):
+        return _comparison_page(answer, command)
+    return _comparisons_page(answer, command)
+
+
+def _comparison_page(answer: Comparison, command: str | None) -> Page:
+    in_percent = _is_percent(answer.margin)
+    again = reproduce(answer.call, command)
+    row = _comparison_row(answer.name, answer, answer.pvalue, in_percent, again)
+    return Page(
+        title=answer.name,
+        headline=answer.headline(),
+        row_is="comparison",
+        p_is="p",
+        level=level_of(answer.alpha),
+        in_percent=in_percent,
+        rows=(row,),
+        legend=(
+            *_hollow_means((row,), DIRECTION_ONLY),
+            "p: how often a difference this clear would appear if nothing had moved.",
+        ),
+        again=again,
+    )
+
+
+def _comparisons_page(answers: Comparisons, command: str | None) -> Page:
+    adjusted = answers.adjusted_pvalues
+    some = next(iter(answers.values()))
+    in_percent = _is_percent(some.margin)
+    rows = tuple(
+        _comparison_row(
+            name, c, adjusted[name], in_percent, reproduce_row(c.call, answers.call, command)
+        )
+        for name, c in answers.items()
+    )
+    before, after = some.reference.label, some.current.label
+    drift = isinstance(answers, Drift)
+    skipped = answers.skipped if isinstance(answers, Drift) else {}
+    return Page(
+        title=f"Drift: {before} → {after}" if drift else f"{some.name} against {before}",
+        headline=f"{answers.tally()}.",
+        row_is="column" if drift else "level",
+        p_is="adjusted p",
+        level=level_of(some.alpha),
+        in_percent=in_percent,
+        rows=rows,
+        legend=(
+            *_hollow_means(rows, DIRECTION_ONLY),
+            "p-values are adjusted for their number (Benjamini–Hochberg, false-discovery rate "
+            f"{answers.alpha:g}), and verdicts use the adjusted p-values.",
+        ),
+        again=reproduce(answers.call, command),
+        absent=(Absent("Not compared", skipped),) if skipped else (),
+    )
+
+
+DIRECTION_ONLY = "△ and ▽: the direction is clear, the size relative to the margin is not."
+
+
+def _hollow_means(rows: tuple[PageRow, ...], meaning: str) -> tuple[str, ...]:
+    """What hollow marks mean, if the page has any."""
+    return (meaning,) if any(row.mark in HOLLOW for row in rows) else ()
+
+
+def _comparison_row(
+    name: str, c: Comparison, adjusted: float, in_percent: bool, again: Reproduce
+) -> PageRow:
+    outcome = c.result.outcome()
+    known = isinstance(outcome, ExactOutcome)
+    relative = NOT_MEASURED
+    if c.relative_shift is not None and c.relative_shift_interval is not None:
+        low, high = c.relative_shift_interval
+        relative = Measured(c.relative_shift, (low, high))
+    compared = Compared(
+        unit=c.unit,
+        shift=Measured(c.shift, (c.shift_interval.low, c.shift_interval.high)),
+        scale=c.scale,
+        margin=c.margin,
+        confidence=1.0 - c.alpha,
+        raw_pvalue=c.pvalue,
+        two_sided=c.pvalue,
+        reference=c.reference,
+        current=c.current,
+        outcome=outcome if known else None,
+        values=c.values,
+    )
+    clear_direction = c.is_clear and c.verdict == "inconclusive"
+    verdict = Verdict(
+        kind=kind_of(c.verdict),
+        mark=_mark(c, compared.shift.interval),
+        word=WORDS[c.verdict] if known else "no answer",
+        rank=RANKS[c.verdict] + clear_direction if known else 0,
+        headline=c.headline(),
+        pvalue=adjusted,
+        warnings=c.warnings,
+    )
+    return _row(name, compared, relative, verdict, in_percent, again)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a row looks and what it says first."""
+
+    kind: str
+    mark: str
+    word: str
+    rank: int
+    headline: str
+    pvalue: float
+    warnings: tuple[str, ...]
+
+
+def _row(
+    name: str,
+    compared: Compared,
+    relative: Measured,
+    verdict: Verdict,
+    in_percent: bool,
+    again: Reproduce,
+) -> PageRow:
+    reference, current = compared.samples()
+    peers = compared.peers()
+    return PageRow(
+        name=name,
+        unit=compared.unit,
+        kind=verdict.kind,
+        mark=verdict.mark,
+        word=verdict.word,
+        rank=verdict.rank,
+        headline=verdict.headline,
+        shift=compared.shift,
+        percent=relative,
+        bar=relative if in_percent else compared.in_scales,
+        band=compared.band(in_percent),
+        pvalue=verdict.pvalue,
+        reference=reference,
+        current=current,
+        warnings=verdict.warnings,
+        curves=compared.curves(),
+        quantiles=compared.quantiles(),
+        numbers=tuple(compared.numbers()),
+        interval_ends=compared.interval_ends(),
+        peers=peers,
+        peer_notes=compared.peer_notes(peers),
+        settings=tuple(compared.settings()),
+        again=again,
+    )
+
+
+RANKS = {"increase": 5, "decrease": 4, "inconclusive": 2, "equivalent": 1}
+
+WORDS = {
+    "increase": "higher",
+    "decrease": "lower",
+    "equivalent": "equivalent",
+    "inconclusive": "inconclusive",
+}
+
+
+def _mark(c: Comparison, interval: Interval) -> str:
+    """An arrow: full where the verdict is clear, hollow where only the direction is."""
+    if c.verdict in ("increase", "decrease"):
+        return "▲" if c.verdict == "increase" else "▼"
+    if c.verdict == "equivalent":
+        return "≈"
+    return _leaning(interval, "–") if c.is_clear else "–"
+
+
+def _leaning(interval: Interval, neither: str) -> str:
+    if interval[0] > 0.0:
+        return "△"
+    return "▽" if interval[1] < 0.0 else neither
+
+
+def _gate_page(gate: Gate, command: str | None) -> Page:
+    in_percent = _is_percent(gate.margin)
+    again = reproduce(gate.call, command)
+    found = (_benchmark_row(gate, row, in_percent, again) for row in gate.rows)
+    rows = tuple(sorted(found, key=lambda row: -row.rank))
+    not_judged = (
+        Absent("Missing from current", dict.fromkeys(gate.vanished, "")),
+        Absent("New in current, not judged", dict.fromkeys(gate.appeared, "")),
+        Absent("Not judged", gate.left_out),
+    )
+    factor = gate.geometric_mean
+    mean = "" if math.isnan(factor) else percent(100.0 * (factor - 1.0))
+    return Page(
+        title=f"Gate {gate.outcome}{_between(gate.call)}",
+        headline=gate.headline(),
+        row_is="benchmark",
+        p_is="p (worse)",
+        level=level_of(1.0 - GATE_CONFIDENCE),
+        in_percent=in_percent,
+        rows=rows,
+        legend=(
+            *_hollow_means(rows, NOT_SHOWN_WORSE),
+            f"p is that of “worse by more than {plain_margin(gate.margin, '')}” "
+            f"({gate.worse} is worse), corrected for the number of benchmarks (Holm).",
+        ),
+        again=again,
+        absent=tuple(absent for absent in not_judged if absent.reasons),
+        closing=f"{gate.mean_of().capitalize()}: {mean}." if mean else "",
+    )
+
+
+NOT_SHOWN_WORSE = (
+    "△ and ▽: the direction is clear, but the change is not shown to be worse than the margin."
+)
+
+
+def _between(call: Call | None) -> str:
+    """The names of the two files, if they are known."""
+    if call is None or None in call.sources:
+        return ""
+    return ": " + " → ".join(Path(str(source)).name for source in call.sources)
+
+
+def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce) -> PageRow:
+    compared = _compared(gate, row)
+    known = compared.outcome is not None
+    relative = _relative(gate, row) if known else NOT_MEASURED
+    result = gate.evidence[row.name].result
+    sign = _leaning(compared.shift.interval, "≈" if row.verdict == NOT_WORSE else "–")
+    # a bad change has the colour of an alarm, whichever way it points
+    bad, good = HOLLOW if gate.worse == "increase" else HOLLOW[::-1]
+    kind = {bad: "up", good: "down"}.get(sign, "flat")
+    answered = result is not None
+    verdict = Verdict(
+        kind=kind if row.verdict in (WORSE, NOT_WORSE) else "flat",
+        mark={"△": "▲", "▽": "▼"}.get(sign, sign) if row.verdict == WORSE else sign,
+        word=row.verdict if answered else "no answer",
+        rank={WORSE: 3, NOT_WORSE: 0}.get(row.verdict, 2) if answered else 1,
+        headline=_benchmark_sentence(row, gate, relative if row.relative else compared.shift),
+        pvalue=row.pvalue,
+        warnings=(row.reason,) if row.reason else (),
+    )
+    return _row(row.name, compared, relative, verdict, in_percent, again)
+
+
+def _compared(gate: Gate, row: GateRow) -> Compared:
+    """The measurements of one benchmark and the test of them."""
+    evidence = gate.evidence[row.name]
+    outcome = None if evidence.result is None else evidence.result.outcome()
+    exact = outcome if isinstance(outcome, ExactOutcome) else None
+    given = [
+        np.array(side.values, dtype=np.float64) for side in (evidence.reference, evidence.current)
+    ]
+    reference, current = (
+        facts_of(Held(values), None, label, center, None)
+        for values, label, center in zip(given, ("reference", "current"), row.centers, strict=True)
+    )
+    shift = NOT_MEASURED
+    if exact is not None:
+        shift = Measured(exact.shift, exact.shift_interval(GATE_CONFIDENCE))
+    return Compared(
+        unit=row.unit,
+        shift=shift,
+        scale=math.nan if exact is None else exact.robust_scale,
+        margin=gate.margin,
+        confidence=GATE_CONFIDENCE,
+        raw_pvalue=evidence.pvalue,
+        two_sided=math.nan if outcome is None else outcome.pvalue,
+        reference=reference,
+        current=current,
+        outcome=exact,
+        values=(given[0][~np.isnan(given[0])], given[1][~np.isnan(given[1])]),
+    )
+
+
+def _relative(gate: Gate, row: GateRow) -> Measured:
+    """The change in percent: as it was judged, or from logarithms for a margin in other units."""
+    if row.relative:
+        return Measured(row.shift, row.interval).times(100.0)
+    result = gate.evidence[row.name].result
+    assert result is not None
+    try:
+        on_logs = result.on_logs()
+    except ColumnError:  # not all values are positive
+        return NOT_MEASURED
+    low, high = on_logs.shift_interval(GATE_CONFIDENCE)
+    low, middle, high = (100.0 * as_change(v) for v in (low, on_logs.shift, high))
+    return Measured(middle, (low, high))
+
+
+def _benchmark_sentence(row: GateRow, gate: Gate, change: Measured) -> str:
+    """A benchmark in one sentence."""
+    margin = plain_margin(gate.margin, row.unit)
+    verdict = {
+        WORSE: f"is WORSE by more than {margin}",
+        NOT_WORSE: f"is not worse by more than {margin}",
+    }.get(row.verdict, f"may or may not be worse by more than {margin} (INCONCLUSIVE)")
+    if math.isnan(change.middle):
+        return f"{row.name} {verdict}."
+    unit = "%" if row.relative else row.unit
+    if math.isnan(change.interval[0]):
+        return f"{row.name} {verdict}: {amount(change.middle, unit)}."
+    shown, high = (amount(v, unit) for v in (change.middle, change.interval[1]))
+    interval = f"{level_of(1.0 - GATE_CONFIDENCE)} interval {amount(change.interval[0])} to {high}"
+    p = "" if math.isnan(row.pvalue) else f", p (worse) = {short_p(row.pvalue)}"
+    return f"{row.name} {verdict}: {shown} ({interval}){p}."
+
+
+def _is_percent(margin: Margin | None) -> bool:
+    return margin is not None and parse_margin(margin)[1] == "%"

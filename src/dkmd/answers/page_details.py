@@ -1,0 +1,191 @@
+"""The detail of one row of a page: numbers, settings, other statistics, and how to ask again.
+
+Comparisons and benchmarks become ``Compared`` first, so that both get the same detail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dkmd.answers.comparison import QUANTILES, SampleFacts, plain_margin
+from dkmd.answers.reasons import reasons
+from dkmd.base.arrays import Array, present
+from dkmd.base.calls import Call
+from dkmd.base.wording import amount, count, level_of, plain, plain_pair, short_p, signed
+from dkmd.inference.margins import Margin, parse_margin
+from dkmd.inference.opinions import Opinion, Opinions, direction_of, opinions
+from dkmd.inference.result import ExactOutcome
+from dkmd.render.figures.curves import Curves, curves_of
+from dkmd.render.report.model import (
+    NO_BAND,
+    NOT_MEASURED,
+    Interval,
+    Measured,
+    NumberLine,
+    PageSample,
+    Reproduce,
+    Setting,
+    Shown,
+)
+from dkmd.sources.samples import LARGE
+
+NO_SINGLE_VALUES = "Other statistics need the single values, and only their summary is held here."
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is known of two samples, whether a comparison or a gate asked."""
+
+    unit: str
+    shift: Measured
+    scale: float  # the robust scale
+    margin: Margin | None
+    confidence: float
+    raw_pvalue: float  # not corrected for the number of rows
+    two_sided: float  # the p-value of any change, which other statistics report too
+    reference: SampleFacts
+    current: SampleFacts
+    outcome: ExactOutcome | None  # None if the samples could not be compared
+    values: tuple[Array, Array] | None
+
+    @property
+    def in_scales(self) -> Measured:
+        """The shift in robust scales, which make columns comparable."""
+        return self.shift.times(1.0 / self.scale) if self.scale > 0.0 else NOT_MEASURED
+
+    def band(self, in_percent: bool) -> Interval:
+        """The margin in percent or in scales; (0, 0) if the margin has another unit."""
+        if self.margin is None:
+            return NO_BAND
+        size, kind = parse_margin(self.margin)
+        if (kind == "%") != in_percent:
+            return NO_BAND
+        if kind == "":
+            size = size / self.scale if self.scale > 0.0 else 0.0
+        return -size, size
+
+    def curves(self) -> Curves | None:
+        """The points of the figures."""
+        return None if self.outcome is None else curves_of(self.outcome, self.values)
+
+    def quantiles(self) -> dict[float, Interval]:
+        """Each quantile of reference and of current."""
+        before, after = self.reference.quantiles, self.current.quantiles
+        return {q: (before[q], after[q]) for q in QUANTILES}
+
+    def samples(self) -> tuple[PageSample, PageSample]:
+        """Reference and current for the overview."""
+        before, after = (
+            PageSample(side.label, side.size, 0.0 if math.isnan(side.nan_share) else side.nan_share)
+            for side in (self.reference, self.current)
+        )
+        return before, after
+
+    def numbers(self) -> Iterator[NumberLine]:
+        """Counts, centres and quantiles of both samples, and how far they moved."""
+        before, after = self.reference, self.current
+        yield _counts("values", before.size, after.size)
+        if self.outcome is not None:
+            moved = Shown(amount(self.shift.middle, self.unit), self.shift.middle)
+            yield NumberLine("centre", *_pair(before.center, after.center), moved)
+        if before.size and after.size:
+            for q, (old, new) in self.quantiles().items():
+                moved = Shown(signed(new - old, old, new), new - old)
+                yield NumberLine(f"{q:.0%}", *_pair(old, new), moved)
+        for name, old_count, new_count in (
+            ("NaN, left out", before.nan, after.nan),
+            ("−inf", before.minus_inf, after.minus_inf),
+            ("+inf", before.plus_inf, after.plus_inf),
+        ):
+            if old_count or new_count:
+                yield _counts(name, old_count, new_count)
+
+    def interval_ends(self) -> tuple[Shown, Shown] | None:
+        """The ends of the shift's interval in data units; None if they are unknown."""
+        low, high = self.shift.interval
+        if math.isnan(low) or math.isnan(high):
+            return None
+        return Shown(amount(low), low), Shown(amount(high, self.unit), high)
+
+    def peers(self) -> Opinions | None:
+        """What other statistics say; None if the single values are missing or too many."""
+        if self.values is None or self.outcome is None:
+            return None
+        if max(side.size for side in self.values) > LARGE:  # they would sort for minutes
+            return None
+        moved = self.shift.middle
+        own = Opinion("dkmd (shift)", moved, self.two_sided, direction_of(moved))
+        reference, current = (present(side) for side in self.values)
+        return opinions(own, reference, current, self.scale)
+
+    def peer_notes(self, peers: Opinions | None) -> tuple[str, ...]:
+        """Why the other statistics differ, or why there are none."""
+        if self.outcome is None:
+            return ()
+        if peers is None:
+            return (NO_SINGLE_VALUES,)
+        sides = (self.reference, self.current)
+        infinite = any(side.plus_inf or side.minus_inf for side in sides)
+        grouped = self.outcome.pair.clusters is not None
+        return tuple(reasons(peers, 1.0 - self.confidence, grouped, infinite))
+
+    def settings(self) -> Iterator[Setting]:
+        """What the answer depends on."""
+        yield Setting("confidence", Shown(level_of(1.0 - self.confidence)))
+        yield Setting("margin", Shown(self._margin_words()))
+        if self.outcome is not None:
+            yield _setting("robust scale", self.scale)
+            yield from _test_settings(self.outcome, self.raw_pvalue)
+
+    def _margin_words(self) -> str:
+        """A margin as it was given; a margin in scales also in data units."""
+        if self.margin is None:
+            return "none"
+        size, kind = parse_margin(self.margin)
+        shown = plain_margin(self.margin, self.unit)
+        if kind == "sd" and self.scale > 0.0:
+            shown += f" = {plain(size * self.scale)}{self.unit and ' ' + self.unit}"
+        return shown
+
+
+def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting]:
+    witness = outcome.witness
+    yield Setting("kernel, weight of ψ", Shown(f"{witness.kernel}, {witness.weight}"))
+    yield _setting("σ of ψ", witness.sigma)
+    yield _setting("τ of ψ", witness.tau)
+    yield _setting("centre of ψ", witness.center)
+    yield _setting("statistic", outcome.statistic)
+    yield _setting("standard error", outcome.standard_error)
+    yield _setting("degrees of freedom", outcome.df)
+    yield Setting("p, uncorrected", Shown(short_p(raw_pvalue), raw_pvalue))
+    if outcome.pair.clusters is not None:
+        after, before = outcome.pair.clusters.units
+        yield Setting("groups", Shown(f"{count(int(before))} and {count(int(after))}"))
+
+
+def _setting(name: str, value: float) -> Setting:
+    return Setting(name, Shown(plain(value), value))
+
+
+def _counts(name: str, old: int, new: int) -> NumberLine:
+    return NumberLine(name, Shown(count(old)), Shown(count(new)), Shown(""))
+
+
+def _pair(old: float, new: float) -> tuple[Shown, Shown]:
+    before, after = plain_pair(old, new)
+    return Shown(before, old), Shown(after, new)
+
+
+def reproduce(call: Call | None, command: str | None) -> Reproduce:
+    """How to get an answer again; ``command`` replaces the command of the call."""
+    if call is None:
+        return Reproduce(command, None)
+    return Reproduce(command or call.command(), call.python(), tuple(call.in_memory()))
+
+
+def reproduce_row(own: Call | None, whole: Call | None, command: str | None) -> Reproduce:
+    """How to get one row again: by its own command if it has one, else by the page's."""
+    narrower = own.command() if own is not None and own != whole else None
+    return reproduce(own, narrower or command)
