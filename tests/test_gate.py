@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, _holm, gate
+from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, gate
+from dkmd.answers.gate.question import _holm
 from dkmd.base.errors import BenchmarkFileError
 from dkmd.inference.two_sample import row_tails
 from dkmd.sources.files.benchmarks import (

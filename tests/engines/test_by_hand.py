@@ -17,8 +17,9 @@ import sqlglot
 from shell import here
 
 from dkmd import Grid, compare
-from dkmd.answers.compare import How, compare_bins
 from dkmd.answers.comparison import Comparison
+from dkmd.answers.many_levels import compare_bins
+from dkmd.answers.options import How
 from dkmd.base.calls import Call
 from dkmd.base.secrets import without_password
 from dkmd.cli.options import command_line

@@ -11,7 +11,8 @@ import pytest
 from ibis.expr import operations
 
 from dkmd import drift
-from dkmd.answers.compare import How, compare_samples
+from dkmd.answers.one_column import compare_samples
+from dkmd.answers.options import How
 from dkmd.sources.engines import tables as engines
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.pairs import common_grid

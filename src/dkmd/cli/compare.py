@@ -98,9 +98,10 @@ def compare(
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
           --reference JFK --current EWR
     """
-    from dkmd.answers.compare import How, compare_bins
     from dkmd.answers.compare import compare as run
     from dkmd.answers.comparison import Comparison, to_json
+    from dkmd.answers.many_levels import compare_bins
+    from dkmd.answers.options import How
 
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
     options: dict[str, Any] = {

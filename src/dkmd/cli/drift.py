@@ -72,7 +72,7 @@ def drift(
       dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --margin 0.1sd --report drift.html
     """
-    from dkmd.answers.compare import drift as run
+    from dkmd.answers.drift import drift as run
 
     require_outputs({"--report": report}, (reference, current), force)
     limit(memory)

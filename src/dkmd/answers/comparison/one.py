@@ -1,21 +1,18 @@
-"""What ``compare`` and ``drift`` answer: frozen, in words first, and the same again as JSON.
+"""One answer: which way one column moved, by how much, and whether that is real.
 
-Every signed number is positive when *current* is larger. ``Comparison`` is one answer;
-``Comparisons`` holds one per level or column, with p-values adjusted for their number, and
-``Drift`` adds what belongs to two tables.
+Every signed number is positive when *current* is larger.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Iterator, Mapping
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
+from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.words import plain_margin
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
@@ -29,14 +26,10 @@ from dkmd.base.wording import (
     short_p,
     signed,
     text_page,
-    visible,
 )
 from dkmd.inference.opinions import Opinion, Opinions, opinions
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
 from dkmd.inference.shapes import Crossing
-
-FORMAT_VERSION = 1
-"""Of ``to_dict`` and of the command line's JSON: src/dkmd/schema/answers.json."""
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -356,229 +349,3 @@ class Comparison:
         if self.adjusted_pvalue is not None:
             p += f" (adjusted {short_p(self.adjusted_pvalue) or 'unknown'})"
         return f"{p}, {sizes}."
-
-
-class Comparisons(Mapping[str, Comparison]):
-    """Several comparisons by name: one per level of a column, or one per column.
-
-    Their verdicts take their number into account: where the adjusted p-value does not show a
-    change, none is claimed.
-
-    Attributes
-    ----------
-    alpha : float
-        The share of false discoveries that is allowed among those that ``changed`` names.
-    """
-
-    FORMAT = "dkmd-comparisons"
-    ROWS = ""
-
-    def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
-        adjusted = _adjusted({name: c.pvalue for name, c in comparisons.items()})
-        beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
-        self._comparisons = {
-            n: c.among_several(adjusted[n], beyond[n]) for n, c in comparisons.items()
-        }
-        self.alpha = alpha
-        self.call: Call | None = None
-
-    def __getitem__(self, name: str) -> Comparison:
-        return self._comparisons[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._comparisons)
-
-    def __len__(self) -> int:
-        return len(self._comparisons)
-
-    @cached_property
-    def adjusted_pvalues(self) -> dict[str, float]:
-        """p-values adjusted for their number (Benjamini–Hochberg); NaN where there is none."""
-        known = {name: comparison.adjusted_pvalue for name, comparison in self.items()}
-        return {name: math.nan if p is None else p for name, p in known.items()}
-
-    @property
-    def changed(self) -> list[str]:
-        """Those whose adjusted p-value is below alpha."""
-        return [name for name in self if self[name].is_clear]
-
-    @property
-    def beyond(self) -> list[str]:
-        """Those that moved by more than the margin, with as few false discoveries."""
-        return [name for name in self if self[name].verdict in ("increase", "decrease")]
-
-    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
-        """Write a page with a row for each: one HTML file that needs nothing else.
-
-        ``command`` is what to type at a shell for the same, where that is known better.
-        """
-        from dkmd.render.report.page import write_page
-
-        write_page(self, path, command)
-
-    def with_call(self, call: Call) -> Self:
-        """The same answers, knowing how they were asked for."""
-        known = copy(self)
-        known.call = call
-        known._comparisons = {n: c.with_call(call.of_row(n)) for n, c in self.items()}
-        return known
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """One line each: name, shift, interval, scales, p, adjusted p, verdict."""
-        return [self._row(name, comparison) for name, comparison in self.items()]
-
-    HEAD: tuple[str, ...] = ("", "shift", "interval", "in scales", "p", "adjusted p", "verdict")
-
-    def table(self) -> list[tuple[str, ...]]:
-        """``rows`` below their heading."""
-        return [self.HEAD, *self.rows()]
-
-    def headline(self) -> str:
-        """How many changed, by name."""
-        named = ", ".join(self.beyond)
-        return f"{self.tally()}{named and f': {named}'}."
-
-    def tally(self) -> str:
-        """How many changed, and how many of them by more than the margin, if there is one."""
-        what = f"{len(self.changed)} of {len(self)} {self.ROWS}".strip()
-        told = f"{what} changed (false-discovery rate {self.alpha:g})"
-        some = next(iter(self.values()))
-        if not some.margin or not self.changed:
-            return told
-        return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every comparison with its adjusted p-value, in order."""
-        return {
-            "format": self.FORMAT,
-            "version": FORMAT_VERSION,
-            "alpha": self.alpha,
-            "comparisons": [self._entry(name) for name in self],
-        }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """``to_dict`` as JSON."""
-        return to_json(self.to_dict(), indent)
-
-    def notes(self) -> list[str]:
-        """What to watch out for, and the names it holds for."""
-        names: dict[str, list[str]] = {}
-        for name, comparison in self.items():
-            for warning in comparison.warnings:
-                names.setdefault(warning, []).append(name)
-        return [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
-
-    def __str__(self) -> str:
-        return text_page(self.headline(), self.table(), self.notes())
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {visible(self.headline())}>"
-
-    def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import Line, overview
-
-        lines = [
-            Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
-            for c in self.values()
-        ]
-        return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
-
-    def _entry(self, name: str) -> dict[str, Any]:
-        one = self[name]
-        adjusted = {
-            "adjusted_pvalue": one.adjusted_pvalue,
-            "adjusted_pvalue_beyond": one.adjusted_pvalue_beyond,
-        }
-        return one.to_dict() | {"key": name} | adjusted
-
-    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
-        low, high = (amount(end) for end in c.shift_interval)
-        return (
-            name,
-            amount(c.shift, c.unit),
-            f"{low} to {high}",
-            amount(c.shift_in_scales),
-            short_p(c.pvalue),
-            short_p(self.adjusted_pvalues[name]),
-            c.verdict,
-        )
-
-
-class Drift(Comparisons):
-    """A comparison per numeric column of two tables, the largest shift in scales first.
-
-    Attributes
-    ----------
-    skipped : dict
-        Columns that were not compared, and why.
-    """
-
-    FORMAT = "dkmd-drift"
-    ROWS = "columns"
-    HEAD = ("column", *Comparisons.HEAD[1:], "NaN")
-
-    def __init__(
-        self, comparisons: Mapping[str, Comparison], skipped: Mapping[str, str], alpha: float
-    ) -> None:
-        ranked = sorted(comparisons.items(), key=lambda item: _rank(item[1]))
-        super().__init__(dict(ranked), alpha)
-        self.skipped = dict(skipped)
-
-    def nan_change(self, column: str) -> float:
-        """The share of NaN now minus the share of NaN before."""
-        return self[column].current.nan_share - self[column].reference.nan_share
-
-    def notes(self) -> list[str]:
-        """What to watch out for, and what was not compared."""
-        skipped = [f"{column} was skipped: {why}" for column, why in self.skipped.items()]
-        return super().notes() + skipped
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every column in order, with the change of its NaN share, and what was skipped."""
-        return super().to_dict() | {"skipped": dict(self.skipped)}
-
-    def _entry(self, name: str) -> dict[str, Any]:
-        return super()._entry(name) | {"nan_change": self.nan_change(name)}
-
-    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
-        before, after = c.reference.nan_share, c.current.nan_share
-        share = f"{before:.1%} → {after:.1%}" if before or after else ""
-        return *super()._row(name, c), share
-
-
-def _adjusted(pvalues: Mapping[str, float]) -> dict[str, float]:
-    """Benjamini–Hochberg; NaN stays and does not count."""
-    from scipy.stats import false_discovery_control
-
-    known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
-    adjusted = false_discovery_control(list(known.values())) if known else ()
-    found = dict(zip(known, (float(p) for p in adjusted), strict=True))
-    return {name: found.get(name, math.nan) for name in pvalues}
-
-
-def _rank(comparison: Comparison) -> tuple[bool, float]:
-    """Large shifts first, those that could not be worked out last."""
-    shift = abs(comparison.shift_in_scales)
-    return math.isnan(shift), -shift
-
-
-def plain_margin(margin: float | str | None, unit: str) -> str:
-    """A margin as it was given, with the unit if it is a number."""
-    if margin is None:
-        return "0"
-    return margin if isinstance(margin, str) else f"{margin:g}{unit and ' ' + unit}"
-
-
-def to_json(document: Any, indent: int | None = None) -> str:
-    """JSON that any reader takes: NaN is null, infinities are "inf" and "-inf"."""
-    return json.dumps(_plain(document), indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else f"{value:.0f}"
-    return value

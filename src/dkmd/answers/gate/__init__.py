@@ -4,7 +4,9 @@
 ``result`` holds the answer and its words.
 """
 
-from dkmd.answers.gate.judge import (
+from dkmd.answers.gate.load import load_benchmarks
+from dkmd.answers.gate.question import gate
+from dkmd.answers.gate.result import (
     FAILED,
     INCONCLUSIVE,
     NOT_WORSE,
@@ -14,9 +16,6 @@ from dkmd.answers.gate.judge import (
     Evidence,
     Gate,
     GateRow,
-    _holm,
-    gate,
-    load_benchmarks,
 )
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "Evidence",
     "Gate",
     "GateRow",
-    "_holm",
     "gate",
     "load_benchmarks",
 ]

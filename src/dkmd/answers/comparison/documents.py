@@ -1,0 +1,25 @@
+"""Answers as JSON that any reader takes."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+FORMAT_VERSION = 1
+"""Of ``to_dict`` and of the command line's JSON: src/dkmd/schema/answers.json."""
+
+
+def to_json(document: Any, indent: int | None = None) -> str:
+    """JSON that any reader takes: NaN is null, infinities are "inf" and "-inf"."""
+    return json.dumps(_plain(document), indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else f"{value:.0f}"
+    return value
