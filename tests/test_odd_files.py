@@ -149,7 +149,7 @@ def test_a_column_of_lists_is_no_column_of_numbers(kind: pa.DataType, tmp_path: 
     assert open_files(str(path)).kinds() == {"a": "numbers", "lists": "other", "b": "numbers"}
     found = drift(path, path)
     assert sorted(found) == ["a", "b"]
-    assert found.skipped == {"lists": "it holds values that are no numbers"}
+    assert found.skipped == {"lists": "it holds values that are not numbers"}
 
 
 def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(

@@ -224,7 +224,7 @@ class PanicError(BaseException):
     ("words", "module", "function"),
     [
         (FAILS, "dkmd.answers.gate", "gate"),
-        (DRIFT, "dkmd.answers.drift", "compare_samples"),
+        (DRIFT, "dkmd.answers.many_columns", "compare_samples"),
         (COMPARE, "dkmd.answers.compare", "compare_samples"),
         (("plan", BEFORE, "-n", "50"), "dkmd.inference.planning", "detectable_shift"),
     ],

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 from dkmd.answers.comparison import Comparison, Comparisons
 from dkmd.answers.many_levels import compare_levels
 from dkmd.answers.one_column import compare_samples
-from dkmd.answers.options import How
+from dkmd.answers.options import CompareOptions, GroupLabels, Level, Settings
 from dkmd.base.calls import recorded
+from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 from dkmd.sources.loading import load_pair, open_table
-from dkmd.sources.memory.columns import (
-    is_url,
-)
-from dkmd.sources.samples import (
-    Table,
-)
-
-Level = str | float | bool
-"""A value of the column that tells samples apart."""
+from dkmd.sources.memory.columns import is_url
+from dkmd.sources.samples import Table
 
 
 @overload
@@ -29,15 +23,8 @@ def compare(
     reference: Any,
     current: Any,
     *,
-    column: str | int | None = None,
-    margin: Margin | None = None,
-    groups: Any = None,
-    alpha: float = 0.05,
-    scale: float | str | None = None,
-    method: Any = None,
-    nan_policy: str = "omit",
-    where: Any = None,
-    table: str | Sequence[str] | None = None,
+    groups: GroupLabels | None = None,
+    **settings: Unpack[Settings],
 ) -> Comparison: ...
 
 
@@ -49,15 +36,8 @@ def compare(
     by: str | int,
     reference: Level,
     current: Level,
-    column: str | int | None = None,
-    margin: Margin | None = None,
     groups: str | None = None,
-    alpha: float = 0.05,
-    scale: float | str | None = None,
-    method: Any = None,
-    nan_policy: str = "omit",
-    where: Any = None,
-    table: str | Sequence[str] | None = None,
+    **settings: Unpack[Settings],
 ) -> Comparison: ...
 
 
@@ -67,17 +47,10 @@ def compare(
     /,
     *,
     by: str | int,
-    column: str | int | None = None,
     reference: Level | None = None,
-    current: None = None,
-    margin: Margin | None = None,
+    current: Level | None = None,
     groups: str | None = None,
-    alpha: float = 0.05,
-    scale: float | str | None = None,
-    method: Any = None,
-    nan_policy: str = "omit",
-    where: Any = None,
-    table: str | Sequence[str] | None = None,
+    **settings: Unpack[Settings],
 ) -> Comparison | Comparisons: ...
 
 
@@ -89,8 +62,8 @@ def compare(
     column: str | int | None = None,
     by: str | int | None = None,
     margin: Margin | None = None,
-    groups: Any = None,
-    alpha: float = 0.05,
+    groups: GroupLabels | None = None,
+    alpha: float = ALPHA,
     scale: float | str | None = None,
     method: Any = None,
     nan_policy: str = "omit",
@@ -99,26 +72,27 @@ def compare(
 ) -> Comparison | Comparisons:
     """Which way did it move, by how much, and is that real?
 
-    ``compare(reference, current)`` for two samples;
-    ``compare(frame, column=…, by=…, reference=…, current=…)`` for two levels of one long table.
+    ``compare(reference, current)`` compares two samples.
+    ``compare(frame, column=…, by=…, reference=…, current=…)`` compares two levels of a long table.
 
     Parameters
     ----------
     reference, current : array_like, column, frame, table, Summary, path or URL
-        Numbers, booleans or durations (as seconds) in lists, arrays or columns of pandas, polars,
-        pyarrow and dask; frames with a ``column``; tables of Ibis, DataFrames of Spark and
-        relations of DuckDB, whose data stay where they are; a Summary; the path of a data file or
-        of a saved summary. An array beside a Summary is binned on its grid. For a long table:
+        Lists, arrays, and pandas, polars, pyarrow or dask columns of numbers, booleans or durations
+        (as seconds). Frames, with a ``column``. Ibis tables, Spark DataFrames and DuckDB relations,
+        whose data stay where they are. A Summary, and the path of a data file or of a saved
+        summary. An array beside a Summary is binned on the Summary's grid. For a long table:
         levels of ``by``.
     column : str, optional
-        Of frames and files; the only numeric one by default, which must have one name on both
-        sides, or the one that a Summary was made of.
+        The column of frames, tables and files. By default the only numeric column, which must have
+        the same name on both sides, or the column that a Summary was made of.
     by : str, optional
-        The column of a long table that tells the samples apart.
+        The column of a long table that says which sample a row belongs to.
     margin : float or str, optional
-        Shifts that do not matter: a number in data units, "3%" or "0.1sd" (of the robust scale).
+        The smallest shift that matters: a number in data units, "3%" or "0.1sd" (of the robust
+        scale).
     groups : (array_like, array_like) or str, optional
-        Labels of repeated measurements, for reference and current; a column's name for tables.
+        Labels of repeated measurements, for reference and current. For tables: a column's name.
     alpha : float
         Intervals have confidence 1 − alpha.
     scale, method
@@ -126,14 +100,15 @@ def compare(
     nan_policy : {"omit", "propagate", "raise"}
         What to do with NaN and missing values.
     where : ibis expression, optional
-        The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
+        Which rows of an engine's tables to use, such as ``ibis._.day == "2026-01-01"``.
     table : str or (str, str), optional
-        With the URL of a database for a sample: its table, or the two to compare.
+        If the sample is the URL of a database: its table, or the two tables to compare.
 
     Returns
     -------
     Comparison or Comparisons
-        Several (a mapping by level) for a long table with more than two levels and no ``current``.
+        Comparisons, a mapping by level, for a long table with more than two levels and no
+        ``current``.
 
     Notes
     -----
@@ -152,37 +127,55 @@ def compare(
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('increase', 'current is larger', 3)
     """
-    how = How(margin, alpha, scale, method, nan_policy)
-    if table is not None:
-        with _tables_of(samples, table) as found:
-            options: Any = {
-                "reference": reference, "current": current, "column": column, "by": by,
-                "margin": margin, "groups": groups, "alpha": alpha, "scale": scale,
-                "method": method, "nan_policy": nan_policy, "where": where,
-            }  # fmt: skip
-            answer: Comparison | Comparisons = compare(*found, **options)
-            return answer
+    options = CompareOptions.of(margin, alpha, scale, method, nan_policy)
     column = None if column is None else str(column)
-    if len(samples) == 1 and by is not None:
-        long = open_table(samples[0], "the table", where)
-        return compare_levels(long, column, str(by), reference, current, groups, how)
-    if by is not None:
-        raise TypeError("by= takes one table: compare(frame, column=…, by=…, reference=…)")
-    if samples and reference is not None:
+    by = None if by is None else str(by)
+    asked = _Asked(reference, current, column, by, groups, where)
+    if table is None:
+        return _answer(samples, asked, options)
+    with _tables_of(samples, table) as found:
+        return _answer(found, asked, options)
+
+
+class _Asked(NamedTuple):
+    """What ``compare`` was asked about its samples."""
+
+    reference: Any  # a sample; with ``by``, a level
+    current: Any
+    column: str | None
+    by: str | None
+    groups: GroupLabels | None
+    where: Any
+
+
+def _answer(
+    samples: Sequence[Any], asked: _Asked, options: CompareOptions
+) -> Comparison | Comparisons:
+    """The answer about levels of one table, or about two samples."""
+    if asked.by is not None:
+        if len(samples) != 1:
+            raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
+        if not isinstance(asked.groups, str | None):
+            raise TypeError("with by=, groups is the name of a column of the table")
+        table = open_table(samples[0], "the table", asked.where)
+        return compare_levels(
+            table, asked.column, asked.by, asked.reference, asked.current, asked.groups, options
+        )
+    if samples and asked.reference is not None:
         raise TypeError(
             "the first sample is the reference: give reference= and current= by name, or neither"
         )
-    given = [*samples, *(s for s in (reference, current) if s is not None)]
+    given = [*samples, *(s for s in (asked.reference, asked.current) if s is not None)]
     if len(given) != 2:
-        raise TypeError(f"compare takes a reference and a current sample, got {len(given)}")
-    pair = load_pair(given[0], given[1], column, groups, where)
-    return compare_samples(*pair, how)
+        raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
+    before, after = load_pair(given[0], given[1], asked.column, asked.groups, asked.where)
+    return compare_samples(before, after, options)
 
 
 def _tables_of(
-    samples: tuple[Any, ...], table: str | Sequence[str]
+    samples: Sequence[Any], table: str | Sequence[str]
 ) -> AbstractContextManager[Sequence[Table]]:
-    """Tables of the database that the only sample names."""
+    """The tables of the database whose URL is the only sample."""
     if len(samples) != 1 or not is_url(samples[0]):
         raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
     from dkmd.sources.engines.connections import tables_of

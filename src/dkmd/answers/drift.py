@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from dkmd.answers.comparison import Comparison, Drift
-from dkmd.answers.many_columns import ALL_MISSING, _why_empty, _why_not, _without_many_values
-from dkmd.answers.one_column import compare_samples
-from dkmd.answers.options import How
+from dkmd.answers.comparison import Drift
+from dkmd.answers.many_columns import Advance, TwoTables, compare_columns
+from dkmd.answers.options import CompareOptions
 from dkmd.base.calls import recorded
-from dkmd.base.errors import ColumnError, EngineError, TooLittleError
+from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
-from dkmd.sources.loading import labelled, open_table
-from dkmd.sources.memory.columns import (
-    no_such_column,
-)
-from dkmd.sources.pairs import plan_together
-from dkmd.sources.samples import (
-    sample_of,
-)
+from dkmd.sources.loading import open_table
 
 
 @recorded
@@ -31,29 +23,29 @@ def drift(
     *,
     margin: Margin | None = None,
     groups: str | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     scale: float | str | None = None,
     nan_policy: str = "omit",
-    advance: Callable[[str, int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Drift:
     """Compare every numeric column of two tables.
 
     Parameters
     ----------
     reference, current : frame, table or path
-        Frames of pandas, polars, pyarrow or dask; tables of Ibis, DataFrames of Spark, relations of
-        DuckDB; data files.
+        pandas, polars, pyarrow or dask frames; Ibis tables, Spark DataFrames, DuckDB relations;
+        data files.
     columns : sequence of str, optional
-        All numeric columns that both have, by default.
+        By default, all numeric columns that both tables have.
     margin, groups, alpha, scale, nan_policy
-        As in ``compare``; a margin with the unit sd suits many columns.
+        As in ``compare``. A margin in sd suits tables with many columns.
     advance : callable, optional
         Called with (column, done, total) before each column.
 
     Returns
     -------
     Drift
-        A mapping from column to Comparison, the largest |shift| in robust scales first, with
+        A mapping from column to Comparison, the largest |shift| in robust scales first. It has
         adjusted p-values (false-discovery control), ``changed``, ``nan_change()`` and ``skipped``.
 
     Examples
@@ -66,48 +58,9 @@ def drift(
     >>> found.changed, found.skipped
     (['b'], {'c': 'it holds text'})
     """
-    how = How(margin, alpha, scale, None, nan_policy)
+    options = CompareOptions.of(margin, alpha, scale, nan_policy=nan_policy)
     before, after = open_table(reference, "reference"), open_table(current, "current")
-    kinds, later = before.kinds(), after.kinds()
-    for table, there in ((before, kinds), (after, later)):
-        if groups is not None and groups not in there:
-            raise no_such_column(table.name, groups, there)
-    wanted = list(dict.fromkeys([*kinds, *later])) if columns is None else list(map(str, columns))
-    for name in wanted if columns is not None else ():
-        if name not in kinds and name not in later:
-            raise no_such_column(before.name, name, kinds)
-    found: dict[str, Comparison] = {}
-    reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
-    skipped = {name: why for name, why in reasons.items() if why}
-    empty = {name for name, why in skipped.items() if why == ALL_MISSING}
-    compared = [name for name in wanted if name not in skipped]
+    names = None if columns is None else list(map(str, columns))
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
-    old, new = (table.read_columns(compared, groups) for table in (before, after))
-    plan_together(old, new)
-    for done, name in enumerate(compared):
-        if advance is not None:
-            advance(name, done, len(compared))
-        try:
-            pair = [
-                sample_of(read[name], name, table.name, there[name])
-                for read, table, there in ((old, before, kinds), (new, after, later))
-            ]
-            answer = compare_samples(*labelled(pair[0], pair[1]), how)
-            found[name] = _without_many_values(answer, len(compared)) if from_files else answer
-        except ColumnError as error:
-            skipped[name] = str(error)
-            continue
-        except EngineError as error:
-            # one that still reads both tables could not read this column; else the engine is lost
-            before.require_readable()
-            after.require_readable()
-            skipped[name] = str(error)
-            continue
-        if not min(found[name].reference.size, found[name].current.size):
-            skipped[name] = _why_empty(found.pop(name))
-            empty.add(name)
-    if not found:
-        listed = "; ".join(f"{name}: {why}" for name, why in skipped.items())
-        refusal = TooLittleError if empty and empty == skipped.keys() else ValueError
-        raise refusal(f"no column could be compared ({listed or 'there are none'})")
-    return Drift(found, skipped, how.alpha)
+    tables = TwoTables.of(before, after, groups)
+    return compare_columns(tables, names, options, from_files, advance)

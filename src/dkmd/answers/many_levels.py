@@ -1,31 +1,25 @@
-"""The work on many levels: those of one table, or those of a pasted result, against one of them."""
+"""The work on many levels: levels of one table, or samples of a pasted result, against one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dkmd.answers.comparison import Comparison, Comparisons
 from dkmd.answers.one_column import compare_samples
-from dkmd.answers.options import How
-from dkmd.sources.memory.columns import (
-    no_such_column,
-    parse_number,
-    the_numeric_column,
-)
+from dkmd.answers.options import CompareOptions, Level
+from dkmd.sources.memory.columns import no_such_column, parse_number, the_numeric_column
 from dkmd.sources.pairs import better_grid
-from dkmd.sources.samples import (
-    Sample,
-    Stored,
-    Table,
-    unit_of,
-)
+from dkmd.sources.samples import Sample, Stored, Table, unit_of
 
 
 def compare_bins(
-    path: str, column: str | None, reference: str | None, current: str | None, how: How
+    path: str,
+    column: str | None,
+    reference: str | None,
+    current: str | None,
+    options: CompareOptions,
 ) -> Comparison | Comparisons:
-    """Samples of a result of ``dkmd sql`` against one of them."""
+    """Compare the samples in a result of ``dkmd sql`` with one of them."""
     from dkmd.sources.engines.by_hand import read_bins
 
     found = read_bins(path)
@@ -47,23 +41,23 @@ def compare_bins(
         better = better_grid(found[reference] + found[level])
         if better is not None:
             raise ValueError(
-                f"{path}: the sample that the grid was fitted to was odd; ask again with "
-                f"dkmd sql … --grid {better.center!r},{better.unit!r}"
+                f"{path}: the random sample that the grid was fitted to was not typical; ask again "
+                f"with dkmd sql … --grid {better.center!r},{better.unit!r}"
             )
-        answers[level] = compare_samples(sample(reference), sample(level), how)
-    return answers[wanted[0]] if len(wanted) == 1 else Comparisons(answers, how.alpha)
+        answers[level] = compare_samples(sample(reference), sample(level), options)
+    return _one_or_several(answers, options)
 
 
 def compare_levels(
     table: Table,
     column: str | None,
     by: str,
-    reference: Any,
-    current: Any,
+    reference: Level | None,
+    current: Level | None,
     groups: str | None,
-    how: How,
+    options: CompareOptions,
 ) -> Comparison | Comparisons:
-    """Levels of one long table against one of them."""
+    """Compare levels of one long table with one of them."""
     kinds = table.kinds()
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
@@ -76,23 +70,41 @@ def compare_levels(
         return Sample(read[level], column, level, unit)
 
     first = sample(base)
-    found = {level: compare_samples(first, sample(level), how) for level in wanted}
-    for answer in found.values():
-        for facts in (answer.reference, answer.current):
-            if not facts.size + facts.nan and facts.label not in table.levels(by):
-                alike = [_level_like(level, by, table.levels(by)) for level in (base, *wanted)]
-                return compare_levels(table, column, by, alike[0], alike[-1], groups, how)
-    return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
+    found = {level: compare_samples(first, sample(level), options) for level in wanted}
+    if _names_no_level(found, table, by):
+        alike = [_level_like(level, by, table.levels(by)) for level in (base, *wanted)]
+        return compare_levels(table, column, by, alike[0], alike[-1], groups, options)
+    return _one_or_several(found, options)
 
 
-def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple[str, list[str]]:
-    """The reference's level and those to compare with it; looked up only where one is not given."""
+def _one_or_several(
+    answers: dict[str, Comparison], options: CompareOptions
+) -> Comparison | Comparisons:
+    """The only answer, or a mapping of all of them."""
+    if len(answers) == 1:
+        return next(iter(answers.values()))
+    return Comparisons(answers, options.alpha)
+
+
+def _names_no_level(found: dict[str, Comparison], table: Table, by: str) -> bool:
+    """Whether a side is empty because the table does not have its level, or spells it otherwise."""
+    sides = (side for answer in found.values() for side in (answer.reference, answer.current))
+    empty = [side.label for side in sides if not side.size + side.nan]
+    return any(label not in table.levels(by) for label in empty)
+
+
+def _chosen_levels(
+    table: Table, by: str, reference: Level | None, current: Level | None
+) -> tuple[str, list[str]]:
+    """The reference's level and the levels to compare with it.
+
+    The table is asked for its levels only where one of the two is not given.
+    """
     if reference is not None and current is not None:
         return str(reference), [str(current)]
     levels = table.levels(by)
     if reference is None:
-        shown = ", ".join(repr(level) for level in levels[:20])
-        raise ValueError(f"say which level of {by!r} is the reference: {shown}")
+        raise ValueError(f"say which level of {by!r} is the reference: {_listed(levels)}")
     base = _level_like(str(reference), by, levels)
     others = [level for level in levels if level != base]
     if not others:
@@ -101,16 +113,17 @@ def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple
 
 
 def _level_like(level: str, by: str, levels: Sequence[str]) -> str:
-    """The level as the table has it: 1 may be written as 1.0 there."""
+    """The level as the table spells it: 1 may be written as 1.0 there."""
     if level in levels:
         return level
     number = parse_number(level)
     alike = [] if number is None else [each for each in levels if parse_number(each) == number]
     if len(alike) != 1:
-        raise _no_such_level(by, level, levels)
+        shown = _listed(levels) or "none"
+        raise ValueError(f"column {by!r} has no level {level!r}: it has {shown}")
     return alike[0]
 
 
-def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
-    shown = ", ".join(repr(each) for each in levels[:20])
-    return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
+def _listed(levels: Sequence[str]) -> str:
+    """Up to 20 levels, in quotes."""
+    return ", ".join(repr(level) for level in levels[:20])

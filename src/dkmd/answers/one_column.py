@@ -1,158 +1,146 @@
-"""The work on one column: two sides become one test, and the test one answer."""
+"""The work on one column: two samples become one test, and the test becomes one answer."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple, TypeGuard
 
-from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
+import numpy.typing as npt
+
+from dkmd.answers.comparison import Comparison, Infinite
+from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.facts import facts_of, notes_of
-from dkmd.answers.options import How
+from dkmd.answers.options import CompareOptions
+from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError
-from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
+from dkmd.binned.logarithms import log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
-from dkmd.inference.margins import beyond_margin, opposed, verdict
+from dkmd.inference.margins import as_percent, beyond_margin, opposed, verdict
 from dkmd.inference.opinions import direction_of
-from dkmd.inference.result import ConfidenceInterval, DkmdResult, ExactOutcome, LimitOutcome
+from dkmd.inference.result import (
+    ConfidenceInterval,
+    DkmdResult,
+    ExactOutcome,
+    LimitOutcome,
+    Outcome,
+)
 from dkmd.inference.shapes import crossing
-from dkmd.inference.two_sample import check_options, run
-from dkmd.sources.memory.columns import (
-    DURATION,
-    NUMBER,
-)
+from dkmd.inference.two_sample import Options
+from dkmd.sources.memory.columns import DURATION, NUMBER
 from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
-from dkmd.sources.samples import (
-    Data,
-    Held,
-    Sample,
-)
+from dkmd.sources.samples import Data, Held, Sample
+from dkmd.statistic.witness import Witness
 
 
-def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
-    """The comparison of two sides."""
+def compare_samples(reference: Sample, current: Sample, options: CompareOptions) -> Comparison:
+    """Compare two samples of one column."""
     _require_one_kind(reference, current)
-    level = 1.0 - how.alpha
-    result, summaries = _test(reference.data, current.data, how)
-    says = verdict(result, how.margin or 0.0, confidence_level=level)
-    interval = result.shift_interval(level)
-    relative, relative_interval, disagree = _relative(result, level)
-    outcome = result.outcome()
-    grouped = isinstance(reference.data, Held) and reference.data.groups is not None
-    psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
-    facts = [
+    test = _tested(reference.data, current.data, options.test)
+    result, outcome = test.result, test.result.outcome()
+    values = _values(reference.data, current.data)
+    percentage = _percentage(result, options.confidence)
+    psi = _psi(outcome, reference.data)
+    before, after = (
         facts_of(side.data, summary, side.label, center, psi)
         for side, summary, center in zip(
-            (reference, current), summaries, _centers(outcome), strict=True
+            (reference, current), test.summaries, centers_of(outcome), strict=True
         )
-    ]
-    notes = [*_told(outcome), *disagree]
+    )
     name = current.name if current.name != "value" else reference.name
-    notes += [note for side in facts if (note := _emptiness(side, name))]
-    notes += notes_of(facts, outcome, _held(reference.data, current.data))
+    notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
+    notes += notes_of((before, after), outcome, values)
+    exact = outcome if isinstance(outcome, ExactOutcome) else None
     return Comparison(
         name=name,
         unit=current.unit or reference.unit,
-        verdict=says,
+        verdict=verdict(result, options.margin or 0.0, confidence_level=options.confidence),
         direction=direction_of(result.statistic),
         shift=result.shift,
-        shift_interval=interval,
-        relative_shift=relative,
-        relative_shift_interval=relative_interval,
+        shift_interval=result.shift_interval(options.confidence),
+        relative_shift=percentage.shift,
+        relative_shift_interval=percentage.interval,
         statistic=result.statistic,
         pvalue=result.pvalue,
-        pvalue_beyond=beyond_margin(result, how.margin),
+        pvalue_beyond=beyond_margin(result, options.margin),
         df=result.df,
-        scale=outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan,
-        margin=how.margin,
-        alpha=how.alpha,
-        reference=facts[0],
-        current=facts[1],
-        warnings=tuple(dict.fromkeys(notes)),
-        crossing=crossing(outcome.pair) if isinstance(outcome, ExactOutcome) else None,
+        scale=math.nan if exact is None else exact.robust_scale,
+        margin=options.margin,
+        alpha=options.alpha,
+        reference=before,
+        current=after,
+        warnings=tuple(dict.fromkeys(filter(None, notes))),
+        crossing=None if exact is None else crossing(exact.pair),
         infinite=_infinite(outcome),
         result=result,
-        values=_held(reference.data, current.data),
+        values=values,
     )
 
 
-def _told(outcome: Any) -> tuple[str, ...]:
-    """What the test says of itself; shares at infinity are in the first sentence already."""
-    return () if isinstance(outcome, LimitOutcome) else outcome.notes
+class _Tested(NamedTuple):
+    """A test, and the summaries of reference and current; None where values were compared."""
+
+    result: DkmdResult
+    summaries: tuple[Summary | None, Summary | None]
 
 
-def _infinite(outcome: Any) -> Infinite | None:
-    """The shares of reference and current at an infinity, where they are what was compared."""
-    if not isinstance(outcome, LimitOutcome):
-        return None
-    return Infinite(outcome.where, outcome.shares[1], outcome.shares[0])
-
-
-def _require_one_kind(reference: Sample, current: Sample) -> None:
-    """Durations are seconds: plain numbers beside them may be anything."""
-    kinds = {side.kind: side.label for side in (reference, current)}
-    if kinds.keys() == {NUMBER, DURATION}:
-        raise ColumnTypeError(
-            f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
-            f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
-        )
-
-
-def _emptiness(side: SampleFacts, name: str) -> str:
-    """What to say of a side without values."""
-    if side.size:
-        return ""
-    if not side.nan:
-        return f"{side.label} has no rows"
-    where = f" in column {name!r}" if name != "value" else ""
-    return f"{side.label} has no values{where}: all {side.nan:,} are missing"
-
-
-def _test(
-    reference: Data, current: Data, how: How
-) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
-    """The test of current against reference: on values where both are held and few, else on bins.
-
-    The summaries are those of reference and current, None where values were compared.
-    """
-    options = check_options(None, how.scale, "exact", "two-sided", how.method, how.nan_policy)
-    held = _held(reference, current)
-    if held is not None and not (reference.summed or current.summed):
-        groups = (current.groups, reference.groups)  # type: ignore[union-attr]
-        if (groups[0] is None) != (groups[1] is None):
-            raise ValueError("groups are needed on both sides")
-        by_group = None if groups[0] is None else groups
-        return run(held[1], held[0], options, by_group), (None, None)
+def _tested(reference: Data, current: Data, options: Options) -> _Tested:
+    """The test of current against reference: of values where both sides hold few, else of bins."""
+    if _is_small(reference) and _is_small(current):
+        groups = _groups(reference, current)
+        result = compared(reference.values, current.values, options, groups)
+        return _Tested(result, (None, None))
     before, after = summaries_of_pair(reference, current)
-    result = run(after, before, options, groups_of_pair(current, reference, logs=False))
+    result = compared(before, after, options, groups_of_pair(reference, current, logs=False))
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
-        grid_of_logs = log_grid(before + after)
-        logs = log_summaries((after, before), grid_of_logs, (current.logs, reference.logs))
-        groups = groups_of_pair(current, reference, logs=True)
-        return run(logs[0], logs[1], options.on_logs(), groups)
+        grid = log_grid(before + after)
+        logs = log_summaries((before, after), grid, (reference.logs, current.logs))
+        groups = groups_of_pair(reference, current, logs=True)
+        return compared(logs[0], logs[1], options.on_logs(), groups)
 
-    return result.with_logs(on_logs), (before, after)
-
-
-Relative = tuple[float | None, ConfidenceInterval | None, tuple[str, ...]]
+    return _Tested(result.with_logs(on_logs), (before, after))
 
 
-def _relative(result: DkmdResult, level: float) -> Relative:
-    """The shift in percent, from the logarithms, and what to say if they disagree."""
+def _is_small(side: Data) -> TypeGuard[Held]:
+    """Whether the values of a side are in memory, and few enough to compare them without bins."""
+    return isinstance(side, Held) and not side.summed
+
+
+def _groups(reference: Held, current: Held) -> tuple[npt.ArrayLike, npt.ArrayLike] | None:
+    """The labels of reference and current; None without groups."""
+    before, after = reference.groups, current.groups
+    if before is None and after is None:
+        return None
+    if before is None or after is None:
+        raise ValueError("groups are needed on both sides")
+    return before, after
+
+
+class _Percentage(NamedTuple):
+    """The shift in percent, its interval, and a note on why there is none."""
+
+    shift: float | None = None
+    interval: ConfidenceInterval | None = None
+    note: str = ""
+
+
+def _percentage(result: DkmdResult, confidence: float) -> _Percentage:
+    """The shift in percent, worked out on logarithms."""
     if not isinstance(result.outcome(), ExactOutcome):
-        return None, None, ()
+        return _Percentage()
     try:
         on_logs = result.on_logs()
-    except EngineError:  # one that did not answer says nothing about the data
+    except EngineError:  # an engine that did not answer says nothing about the data
         raise
     except ValueError:
-        return None, None, ()
-    if opposed(result, on_logs, level):
-        return None, None, (DISAGREE,)
-    low, high = on_logs.shift_interval(level)
-    return _as_percent(on_logs.shift), ConfidenceInterval(_as_percent(low), _as_percent(high)), ()
+        return _Percentage()
+    if opposed(result, on_logs, confidence):
+        return _Percentage(note=DISAGREE)
+    low, high = on_logs.shift_interval(confidence)
+    interval = ConfidenceInterval(as_percent(low), as_percent(high))
+    return _Percentage(as_percent(on_logs.shift), interval)
 
 
 DISAGREE = (
@@ -161,19 +149,36 @@ DISAGREE = (
 )
 
 
-def _as_percent(log_shift: float) -> float:
-    return 100.0 * as_change(log_shift)
+def _told(outcome: Outcome) -> tuple[str, ...]:
+    """The notes of the test. The headline already tells the shares at infinity."""
+    return () if isinstance(outcome, LimitOutcome) else outcome.notes
 
 
-def _held(reference: Data, current: Data) -> tuple[Array, Array] | None:
+def _infinite(outcome: Outcome) -> Infinite | None:
+    """The shares of reference and current at an infinity, if the test compared these."""
+    if not isinstance(outcome, LimitOutcome):
+        return None
+    return Infinite(outcome.where, *shares_of(outcome))
+
+
+def _psi(outcome: Outcome, reference: Data) -> Witness | None:
+    """The ψ by which neighbours are correlated; None where values belong to groups."""
+    grouped = isinstance(reference, Held) and reference.groups is not None
+    return outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
+
+
+def _require_one_kind(reference: Sample, current: Sample) -> None:
+    """Reject durations beside plain numbers: durations are seconds, the unit of numbers is open."""
+    kinds = {side.kind: side.label for side in (reference, current)}
+    if kinds.keys() == {NUMBER, DURATION}:
+        raise ColumnTypeError(
+            f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
+            f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
+        )
+
+
+def _values(reference: Data, current: Data) -> tuple[Array, Array] | None:
+    """The values of reference and current, where both are in memory."""
     if isinstance(reference, Held) and isinstance(current, Held):
         return reference.values, current.values
     return None
-
-
-def _centers(outcome: Any) -> tuple[float, float]:
-    """The M-centres of reference and current."""
-    if not isinstance(outcome, ExactOutcome):
-        return math.nan, math.nan
-    after, before = outcome.pair.centers()
-    return outcome.pair.origin + before, outcome.pair.origin + after

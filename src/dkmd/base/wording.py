@@ -141,6 +141,20 @@ def text_table(rows: Iterable[Sequence[str]]) -> str:
     )
 
 
+def names_by_note(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """From (name, note) pairs, the names that share each note.
+
+    Examples
+    --------
+    >>> names_by_note([("a", "few values"), ("b", "ties"), ("c", "few values")])
+    {'few values': ['a', 'c'], 'ties': ['b']}
+    """
+    names: dict[str, list[str]] = {}
+    for name, note in notes:
+        names.setdefault(note, []).append(name)
+    return names
+
+
 def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
     """An answer as text: words, a table, what to watch out for."""
     watch = "\n".join(f"Watch out: {visible(note)}." for note in notes)

@@ -101,28 +101,31 @@ def compare(
     from dkmd.answers.compare import compare as run
     from dkmd.answers.comparison import Comparison, to_json
     from dkmd.answers.many_levels import compare_bins
-    from dkmd.answers.options import How
+    from dkmd.answers.options import CompareOptions, Settings
 
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
-    options: dict[str, Any] = {
-        "column": column,
-        "groups": groups,
-        "margin": margin_of(margin),
-        "alpha": alpha,
-    }
-    if by is not None:
-        options |= {"by": by, "reference": reference, "current": current}
     with working("reading …", quiet):
         if from_bins is not None:
             if files or connect or by or groups:
                 raise ValueError("--from-bins takes --reference and --current, and no other source")
-            how = How(options["margin"], alpha)
-            answer = compare_bins(from_bins, column, reference, current, how)
+            options = CompareOptions(margin_of(margin), alpha)
+            answer = compare_bins(from_bins, column, reference, current, options)
         else:
             limit(memory)
+            settings: Settings = {"column": column, "margin": margin_of(margin), "alpha": alpha}
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
-                answer = run(*given, **options)
+                if by is None:
+                    answer = run(given[0], given[1], groups=groups, **settings)
+                else:
+                    answer = run(
+                        given[0],
+                        by=by,
+                        reference=reference,
+                        current=current,
+                        groups=groups,
+                        **settings,
+                    )
     notes = answer.warnings if isinstance(answer, Comparison) else answer.notes()
     others = _opinions(answer) if peers else None
     if json:

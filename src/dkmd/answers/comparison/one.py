@@ -12,18 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
-from dkmd.answers.comparison.words import plain_margin
+from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.comparison.words import answer_of, evidence_of
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
     count,
     html_page,
-    level_of,
-    percent,
     plain_pair,
-    probability,
-    short_p,
     signed,
     text_page,
 )
@@ -36,23 +33,23 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 @dataclass(frozen=True)
 class SampleFacts:
-    """What one side looks like.
+    """The facts about one side of a comparison.
 
     Attributes
     ----------
     label : str
         A file's name, a level, or "reference" and "current".
     size : int
-        Values that were compared; ±inf counts, NaN does not.
+        How many values were compared. ±inf counts, NaN does not.
     nan, minus_inf, plus_inf : int
-        Values that were left out, and infinite ones.
+        How many values are missing (and left out), −inf and +inf.
     center : float
         The M-centre.
     quantiles : dict
         At 5, 25, 50, 75, 95 and 99 %, keyed by 0.05, 0.25, …
     neighbour_correlation : float
-        Of ψ at values that follow each other, if it is more than chance, else 0; NaN where the
-        values are not held or belong to groups.
+        The correlation of ψ at values that follow each other; 0 if chance explains it. NaN if the
+        values are not in memory or belong to groups.
     """
 
     label: str
@@ -66,7 +63,7 @@ class SampleFacts:
 
     @property
     def nan_share(self) -> float:
-        """NaN among all values."""
+        """The share of missing values."""
         total = self.size + self.nan
         return self.nan / total if total else math.nan
 
@@ -78,7 +75,7 @@ class SampleFacts:
 
 
 class Infinite(NamedTuple):
-    """Half of all values or more are at one infinity: which one, and their shares."""
+    """At least half of all values are at one infinity: which one, and the share of each side."""
 
     where: float  # inf or −inf
     reference: float
@@ -92,27 +89,27 @@ class Comparison:
     Attributes
     ----------
     verdict : str
-        "increase", "decrease", "equivalent" or "inconclusive", of the shift against ``margin``.
+        "increase", "decrease", "equivalent" or "inconclusive": the shift against ``margin``.
     direction : str
         "current is larger", "current is smaller" or "no direction".
     shift, shift_interval : float, ConfidenceInterval
         In data units, with confidence 1 − alpha.
     relative_shift, relative_shift_interval : float, ConfidenceInterval or None
-        In percent, worked out on logarithms; None unless all values are positive and at hand.
+        In percent, worked out on logarithms. None unless all values are positive and can be read.
     statistic, pvalue, df : float
-        Of the test behind it.
+        The numbers of the test.
     pvalue_beyond : float
-        Of "beyond the margin"; the p-value itself where there is no margin.
+        The p-value of "beyond the margin". Without a margin, ``pvalue`` itself.
     adjusted_pvalue, adjusted_pvalue_beyond : float or None
-        Among several comparisons: adjusted for their number, and then what the verdict rests on.
+        For one of several comparisons: adjusted for their number. The verdict rests on them.
     crossing : Crossing or None
-        The differences at 25 and 75 % where they clearly have opposite signs.
+        The differences of the 25 and 75 % quantiles, if they clearly have opposite signs.
     infinite : Infinite or None
-        The shares at infinity, where half of all values or more are there.
+        The shares at infinity, if at least half of all values are there.
     reference, current : SampleFacts
-        Sizes, NaN, infinite values, centres and quantiles.
+        Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str
-        What to watch out for.
+        Reasons for caution.
     result : DkmdResult
         The test itself, with x = current and y = reference.
     """
@@ -141,9 +138,9 @@ class Comparison:
     crossing: Crossing | None = None
     infinite: Infinite | None = None
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
-    """Reference and current, where they are held."""
+    """The values of reference and current, if they are in memory."""
     call: Call | None = field(default=None, repr=False, compare=False)
-    """How it was asked for, where that is known."""
+    """How it was asked for, if that is known."""
 
     @property
     def shift_in_scales(self) -> float:
@@ -152,7 +149,7 @@ class Comparison:
 
     @property
     def interval_in_scales(self) -> tuple[float, float]:
-        """The interval of the shift in the same units."""
+        """The interval of the shift, in units of the same scale."""
         scale = self.scale if self.scale > 0.0 else math.nan
         return self.shift_interval.low / scale, self.shift_interval.high / scale
 
@@ -197,20 +194,20 @@ class Comparison:
         return to_json(self.to_dict(), indent)
 
     def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
-        """Write a page that shows all of this: one HTML file that needs nothing else.
+        """Write a page with the answer and its figures: one self-contained HTML file.
 
-        ``command`` is what to type at a shell for the same, where that is known better.
+        ``command`` is the shell command that the page shows; by default it follows from the call.
         """
         from dkmd.render.report.page import write_page
 
         write_page(self, path, command)
 
     def with_call(self, call: Call) -> Self:
-        """The same answer, knowing how it was asked for."""
+        """The same answer with a record of how it was asked for."""
         return replace(self, call=call)
 
     def among_several(self, adjusted: float, adjusted_beyond: float) -> Self:
-        """The same as one of several, with p-values adjusted for their number.
+        """The same answer as one of several, with p-values adjusted for their number.
 
         A change counts only if its adjusted p-value of "beyond the margin" is below alpha.
         """
@@ -224,7 +221,7 @@ class Comparison:
 
     @property
     def is_clear(self) -> bool:
-        """Whether there was a change at all: p, or the adjusted p, is below alpha."""
+        """Whether there is a change of any size: p, or the adjusted p, is below alpha."""
         decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
         return decides < self.alpha
 
@@ -242,11 +239,11 @@ class Comparison:
         return axes
 
     def headline(self) -> str:
-        """The answer in one sentence, and the numbers behind it in another."""
-        return f"{self._answer()} {self._evidence()}"
+        """The answer in one sentence, and its evidence in another."""
+        return f"{answer_of(self)} {evidence_of(self)}"
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """A small table: what, reference, current, and how they differ."""
+        """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
         rows = [
             ("values", count(before.size), count(after.size), ""),
@@ -259,7 +256,7 @@ class Comparison:
         for q in QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
             rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
-        for what, name in (("NaN, left out", "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
+        for what, name in ((LEFT_OUT, "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
             old, new = getattr(before, name), getattr(after, name)
             if old or new:
                 rows.append((what, count(old), count(new), ""))
@@ -277,75 +274,5 @@ class Comparison:
         return html_page(self.headline(), self.table(), self.warnings, drawn)
 
     def table(self) -> list[tuple[str, ...]]:
-        """``rows`` below their heading."""
+        """``rows`` under a heading."""
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
-
-    def _answer(self) -> str:
-        if self.infinite is not None:
-            return self._answer_at_infinity(self.infinite)
-        if self.crossing is not None:
-            return f"{self._across(self.crossing)} {self._centre_answer()}"
-        return self._centre_answer()
-
-    def _across(self, crossing: Crossing) -> str:
-        """The first sentence where one number would mislead."""
-        low, high = (amount(end, self.unit) for end in crossing)
-        return (
-            f"{self.name}: the distributions CROSS: the 25% quantile moved by {low}, the 75% "
-            f"quantile by {high}."
-        )
-
-    def _answer_at_infinity(self, infinite: Infinite) -> str:
-        """Shares at infinity, and the first quantile that is finite on both sides."""
-        word = "no clear change (INCONCLUSIVE)"
-        if self.verdict in ("increase", "decrease"):
-            higher = "HIGHER" if self.verdict == "increase" else "LOWER"
-            word = f"{higher} in {self.current.label} than in {self.reference.label}"
-        sign = "+" if infinite.where > 0.0 else "−"
-        told = (
-            f"{self.name}: {word}: {infinite.current:.0%} of the values are at {sign}inf (never "
-            f"finished, for times), before {infinite.reference:.0%}"
-        )
-        before, after = self.reference.quantiles, self.current.quantiles
-        levels = QUANTILES if infinite.where > 0.0 else QUANTILES[::-1]
-        for q in levels:
-            if math.isfinite(before[q]) and math.isfinite(after[q]):
-                old, new = plain_pair(before[q], after[q])
-                unit = self.unit and f" {self.unit}"
-                return f"{told}; the {q:.0%} quantile is {new}{unit}, before {old}{unit}."
-        return f"{told}."
-
-    def _centre_answer(self) -> str:
-        where = f"in {self.current.label} than in {self.reference.label}"
-        if self.verdict in ("increase", "decrease"):
-            word = "HIGHER" if self.verdict == "increase" else "LOWER"
-            beyond = f", by more than {plain_margin(self.margin, self.unit)}" if self.margin else ""
-            return f"{self.name} is {word} {where}{beyond}: {self._numbers()}."
-        if self.verdict == "equivalent":
-            within = plain_margin(self.margin, self.unit)
-            return f"{self.name} is EQUIVALENT up to {within}: {self._numbers()}."
-        if math.isnan(self.shift):
-            return f"{self.name} cannot be compared."
-        if self.is_clear:
-            word = "higher" if self.shift > 0.0 else "lower"
-            margin = plain_margin(self.margin, self.unit)
-            return (
-                f"{self.name} is {word} {where}, but whether by more than {margin} is "
-                f"INCONCLUSIVE: {self._numbers()}."
-            )
-        return f"{self.name}: no clear change (INCONCLUSIVE): {self._numbers()}."
-
-    def _numbers(self) -> str:
-        low, high = (amount(end) for end in self.shift_interval)
-        shown = f"{amount(self.shift, self.unit)} "
-        shown += f"({level_of(self.alpha)} interval {low} to {high})"
-        if self.relative_shift is not None:
-            shown += f", {percent(self.relative_shift)}"
-        return shown
-
-    def _evidence(self) -> str:
-        sizes = f"n = {count(self.reference.size)} and {count(self.current.size)}"
-        p = probability(self.pvalue)
-        if self.adjusted_pvalue is not None:
-            p += f" (adjusted {short_p(self.adjusted_pvalue) or 'unknown'})"
-        return f"{p}, {sizes}."

@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import Any, Self
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
 from dkmd.answers.comparison.words import plain_margin
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
     html_page,
+    names_by_note,
     short_p,
     text_page,
     visible,
@@ -25,13 +27,13 @@ from dkmd.base.wording import (
 class Comparisons(Mapping[str, Comparison]):
     """Several comparisons by name: one per level of a column, or one per column.
 
-    Their verdicts take their number into account: where the adjusted p-value does not show a
-    change, none is claimed.
+    Verdicts rest on p-values that are adjusted for the number of comparisons. A change counts only
+    if its adjusted p-value is below alpha.
 
     Attributes
     ----------
     alpha : float
-        The share of false discoveries that is allowed among those that ``changed`` names.
+        The false-discovery rate: the share of false alarms allowed among ``changed``.
     """
 
     FORMAT = "dkmd-comparisons"
@@ -57,53 +59,53 @@ class Comparisons(Mapping[str, Comparison]):
 
     @cached_property
     def adjusted_pvalues(self) -> dict[str, float]:
-        """p-values adjusted for their number (Benjamini–Hochberg); NaN where there is none."""
+        """p-values adjusted for their number (Benjamini–Hochberg); NaN where no test was made."""
         known = {name: comparison.adjusted_pvalue for name, comparison in self.items()}
         return {name: math.nan if p is None else p for name, p in known.items()}
 
     @property
     def changed(self) -> list[str]:
-        """Those whose adjusted p-value is below alpha."""
+        """Names whose adjusted p-value is below alpha."""
         return [name for name in self if self[name].is_clear]
 
     @property
     def beyond(self) -> list[str]:
-        """Those that moved by more than the margin, with as few false discoveries."""
+        """Names that moved by more than the margin, at the same false-discovery rate."""
         return [name for name in self if self[name].verdict in ("increase", "decrease")]
 
     def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
-        """Write a page with a row for each: one HTML file that needs nothing else.
+        """Write a page with a row for each comparison: one self-contained HTML file.
 
-        ``command`` is what to type at a shell for the same, where that is known better.
+        ``command`` is the shell command that the page shows; by default it follows from the call.
         """
         from dkmd.render.report.page import write_page
 
         write_page(self, path, command)
 
     def with_call(self, call: Call) -> Self:
-        """The same answers, knowing how they were asked for."""
+        """The same answers with a record of how they were asked for."""
         known = copy(self)
         known.call = call
         known._comparisons = {n: c.with_call(call.of_row(n)) for n, c in self.items()}
         return known
 
     def rows(self) -> list[tuple[str, ...]]:
-        """One line each: name, shift, interval, scales, p, adjusted p, verdict."""
+        """A line for each: name, shift, interval, shift in scales, p, adjusted p, verdict."""
         return [self._row(name, comparison) for name, comparison in self.items()]
 
     HEAD: tuple[str, ...] = ("", "shift", "interval", "in scales", "p", "adjusted p", "verdict")
 
     def table(self) -> list[tuple[str, ...]]:
-        """``rows`` below their heading."""
+        """``rows`` under a heading."""
         return [self.HEAD, *self.rows()]
 
     def headline(self) -> str:
-        """How many changed, by name."""
+        """How many changed, and their names."""
         named = ", ".join(self.beyond)
         return f"{self.tally()}{named and f': {named}'}."
 
     def tally(self) -> str:
-        """How many changed, and how many of them by more than the margin, if there is one."""
+        """How many changed; with a margin, also how many changed by more than that."""
         what = f"{len(self.changed)} of {len(self)} {self.ROWS}".strip()
         told = f"{what} changed (false-discovery rate {self.alpha:g})"
         some = next(iter(self.values()))
@@ -125,11 +127,8 @@ class Comparisons(Mapping[str, Comparison]):
         return to_json(self.to_dict(), indent)
 
     def notes(self) -> list[str]:
-        """What to watch out for, and the names it holds for."""
-        names: dict[str, list[str]] = {}
-        for name, comparison in self.items():
-            for warning in comparison.warnings:
-                names.setdefault(warning, []).append(name)
+        """Every warning once, with the names that it holds for."""
+        names = names_by_note((name, note) for name, c in self.items() for note in c.warnings)
         return [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
 
     def __str__(self) -> str:
@@ -169,17 +168,17 @@ class Comparisons(Mapping[str, Comparison]):
 
 
 class Drift(Comparisons):
-    """A comparison per numeric column of two tables, the largest shift in scales first.
+    """A comparison for each numeric column of two tables, the largest shift in scales first.
 
     Attributes
     ----------
     skipped : dict
-        Columns that were not compared, and why.
+        Why columns were not compared, by column.
     """
 
     FORMAT = "dkmd-drift"
     ROWS = "columns"
-    HEAD = ("column", *Comparisons.HEAD[1:], "NaN")
+    HEAD = ("column", *Comparisons.HEAD[1:], MISSING)
 
     def __init__(
         self, comparisons: Mapping[str, Comparison], skipped: Mapping[str, str], alpha: float
@@ -189,29 +188,28 @@ class Drift(Comparisons):
         self.skipped = dict(skipped)
 
     def nan_change(self, column: str) -> float:
-        """The share of NaN now minus the share of NaN before."""
+        """The share of missing values in current minus that in reference."""
         return self[column].current.nan_share - self[column].reference.nan_share
 
     def notes(self) -> list[str]:
-        """What to watch out for, and what was not compared."""
+        """Every warning, and every column that was not compared."""
         skipped = [f"{column} was skipped: {why}" for column, why in self.skipped.items()]
         return super().notes() + skipped
 
     def to_dict(self) -> dict[str, Any]:
-        """Every column in order, with the change of its NaN share, and what was skipped."""
+        """Every column with the change of its share of missing values, and ``skipped``."""
         return super().to_dict() | {"skipped": dict(self.skipped)}
 
     def _entry(self, name: str) -> dict[str, Any]:
         return super()._entry(name) | {"nan_change": self.nan_change(name)}
 
     def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
-        before, after = c.reference.nan_share, c.current.nan_share
-        share = f"{before:.1%} → {after:.1%}" if before or after else ""
-        return *super()._row(name, c), share
+        some = c.reference.nan or c.current.nan
+        return *super()._row(name, c), missing_shares(c.reference, c.current) if some else ""
 
 
 def _adjusted(pvalues: Mapping[str, float]) -> dict[str, float]:
-    """Benjamini–Hochberg; NaN stays and does not count."""
+    """Benjamini–Hochberg's adjusted p-values. NaN stays NaN and does not count as a test."""
     from scipy.stats import false_discovery_control
 
     known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
@@ -221,6 +219,6 @@ def _adjusted(pvalues: Mapping[str, float]) -> dict[str, float]:
 
 
 def _rank(comparison: Comparison) -> tuple[bool, float]:
-    """Large shifts first, those that could not be worked out last."""
+    """A key that sorts large shifts first and unknown ones last."""
     shift = abs(comparison.shift_in_scales)
     return math.isnan(shift), -shift

@@ -1,7 +1,7 @@
 """``gate``: is any benchmark of this build worse? All benchmarks are paired, judged and corrected.
 
-A gate must not pass by accident: what vanished, appeared or was left out is listed, and no common
-benchmark is an error.
+A gate must not pass by accident. Benchmarks that vanished, appeared or were left out are listed.
+Two files without a common benchmark are an error.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from dkmd.answers.gate.judge import _judge, _Judged
+from dkmd.answers.gate.judge import Judged, Limit, judge
 from dkmd.answers.gate.result import (
     NOT_WORSE,
     UNDECIDED,
     WORSE,
     Gate,
     GateRow,
-    _listed,
-    _processors_differ,
+    listed,
+    processors_differ,
 )
+from dkmd.base.arrays import Array
 from dkmd.base.calls import recorded
 from dkmd.binned.logarithms import as_factor
+from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
-from dkmd.sources.files.benchmarks import (
-    BenchmarkFile,
-    Benchmarks,
-)
+from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks
 
 WORSE_WHEN = ("increase", "decrease")
 
@@ -40,45 +39,36 @@ def gate(
     *,
     margin: Margin = "5%",
     worse: str = "increase",
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
 ) -> Gate:
-    """Judge whether any benchmark of ``current`` is worse than that of ``reference``.
+    """Judge whether any benchmark of ``current`` is worse than the same one of ``reference``.
 
     Parameters
     ----------
     reference, current : mapping of names to Measurements
         As ``read_benchmarks`` gives them.
     margin : float or str
-        The change that does not matter: a number in the benchmark's unit, "2%", or "0.1sd".
+        The smallest change that matters: a number in the benchmark's unit, "2%", or "0.1sd".
     worse : {"increase", "decrease"}
         Which direction is bad: times increase, throughputs decrease.
     alpha : float
-        The probability of a false alarm over all benchmarks (Holm's correction), and that of
-        letting a benchmark pass that is worse than the margin.
+        A bound on two probabilities: that of a false alarm anywhere (Holm's correction), and that
+        of passing a benchmark that is worse than the margin.
 
     Returns
     -------
     Gate
-        A benchmark is "worse" when the change is shown to exceed the margin, "not worse" when it
-        is shown not to, and else "inconclusive". Values of one process are taken as a group. Values
-        that do not vary on either side are held against the margin as they are.
+        A benchmark is "worse" when its change is shown to exceed the margin, "not worse" when its
+        change is shown not to, and otherwise "inconclusive". Values of one process are a group. If
+        no value varies on either side, the two values are compared with the margin directly.
     """
     if worse not in WORSE_WHEN:
         raise ValueError(f"worse must be 'increase' or 'decrease', got {worse!r}")
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
+    require_shares(alpha=alpha)
     _require_possible(margin, worse)
     before, after = _paired(reference, current)
-    names = [
-        *(name for name in before if name in after or name in after.left_out),
-        *(name for name in after if name in before.left_out),
-        # what fails before there is anything to compare it with must not pass either
-        *(name for name in after if after[name].failure and name not in before),
-    ]
-    names = list(dict.fromkeys(names))
-    if not names:
-        raise ValueError(_nothing_in_common(tuple(before), tuple(after)))
-    judged = [_judge(name, before, after, margin, worse) for name in names]
+    names = _judged_names(before, after)
+    judged = [judge(name, before, after, Limit(margin, worse)) for name in names]
     corrected = _holm(np.array([j.worse for j in judged]))
     rows = [_decided(j, p, alpha) for j, p in zip(judged, corrected.tolist(), strict=True)]
     changes = [j.log_change for j in judged if math.isfinite(j.log_change)]
@@ -97,17 +87,31 @@ def gate(
     )
 
 
+def _judged_names(before: BenchmarkFile, after: BenchmarkFile) -> list[str]:
+    """The benchmarks to judge: those that both files name, and new ones that failed."""
+    names = [
+        *(name for name in before if name in after or name in after.left_out),
+        *(name for name in after if name in before.left_out),
+        # a benchmark that fails in its first run must not pass
+        *(name for name in after if after[name].failure and name not in before),
+    ]
+    if not names:
+        raise ValueError(_nothing_in_common(tuple(before), tuple(after)))
+    return list(dict.fromkeys(names))
+
+
 def _require_possible(margin: Margin, worse: str) -> None:
-    """A margin that could never be exceeded would let anything pass."""
+    """Reject a margin that no change could exceed: any build would pass."""
     amount, kind = parse_margin(margin)
     if kind == "%" and amount >= 100.0 and worse == "decrease":
         raise ValueError(
-            f"margin {margin}: nothing positive decreases by 100 % or more, so nothing could fail"
+            f"margin {margin}: no positive value can decrease by 100% or more, so no benchmark "
+            "could fail"
         )
 
 
 def _paired(reference: Benchmarks, current: Benchmarks) -> tuple[BenchmarkFile, BenchmarkFile]:
-    """Both sides with what was left out, and with names that can be matched."""
+    """Both sides as benchmark files, with names that can be matched."""
     before, after = (
         side if isinstance(side, BenchmarkFile) else BenchmarkFile(side)
         for side in (reference, current)
@@ -117,20 +121,15 @@ def _paired(reference: Benchmarks, current: Benchmarks) -> tuple[BenchmarkFile, 
 
 def _nothing_in_common(before: Sequence[str], after: Sequence[str]) -> str:
     """The error for files of different benchmarks, with some of their names."""
-    return "; ".join(
-        filter(
-            None,
-            (
-                "the two files have no benchmark in common: reference has "
-                f"{_listed(before, 3)}; current has {_listed(after, 3)}",
-                _processors_differ(before, after),
-            ),
-        )
+    told = (
+        f"the two files have no benchmark in common: reference has {listed(before, 3)}; current "
+        f"has {listed(after, 3)}"
     )
+    return "; ".join(filter(None, (told, processors_differ(before, after))))
 
 
-def _decided(judged: _Judged, corrected: float, alpha: float) -> GateRow:
-    """The row with its verdict and corrected p-value."""
+def _decided(judged: Judged, corrected: float, alpha: float) -> GateRow:
+    """The row of a benchmark with its verdict and corrected p-value."""
     if math.isnan(judged.worse):
         return judged.row
     verdict = UNDECIDED
@@ -145,8 +144,8 @@ def _decided(judged: _Judged, corrected: float, alpha: float) -> GateRow:
     return replace(judged.row, verdict=verdict, reason=reason, pvalue=corrected)
 
 
-def _holm(pvalues: np.ndarray) -> np.ndarray:
-    """Holm's corrected p-values; NaN stays and does not count."""
+def _holm(pvalues: Array) -> Array:
+    """Holm's corrected p-values. NaN stays NaN and does not count as a test."""
     corrected = np.full(pvalues.size, math.nan)
     known = np.flatnonzero(~np.isnan(pvalues))
     order = known[np.argsort(pvalues[known])]

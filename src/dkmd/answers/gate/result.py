@@ -1,4 +1,4 @@
-"""What the gate answers: a row per benchmark, the outcome for CI, and both in words."""
+"""The answer of the gate: a row for each benchmark, the outcome for CI, and both in words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from typing import Any, NamedTuple, Self
 
 from dkmd.answers.comparison import FORMAT_VERSION, plain_margin
 from dkmd.base.calls import Call
-from dkmd.base.wording import percent, plain_pair, short_p, signed_number, visible
+from dkmd.base.wording import (
+    level_of,
+    names_by_note,
+    percent,
+    plain_pair,
+    short_p,
+    signed_number,
+    visible,
+)
+from dkmd.inference.defaults import ALPHA, CONFIDENCE
 from dkmd.inference.margins import Margin
 from dkmd.inference.result import DkmdResult
-from dkmd.sources.files.benchmarks import (
-    Measurements,
-    go_processors,
-)
+from dkmd.sources.files.benchmarks import Measurements, go_processors
 
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
 WORSE, NOT_WORSE, UNDECIDED = "worse", "not worse", "inconclusive"
@@ -26,10 +32,10 @@ WORSE, NOT_WORSE, UNDECIDED = "worse", "not worse", "inconclusive"
 class GateRow:
     """One benchmark: how it moved and what that means.
 
-    ``shift`` and its interval are relative changes (0.02 is 2 %) where ``relative`` says so, else
-    amounts in ``unit``; positive when current is larger. ``pvalue`` is that of "worse than the
-    margin", corrected for the number of benchmarks; NaN where there is none, as for values that do
-    not vary.
+    ``shift`` and its interval are positive when current is larger. They are relative changes (0.02
+    is 2 %) if ``relative`` is true, else amounts in ``unit``. ``pvalue`` is that of "worse than the
+    margin", corrected for the number of benchmarks. It is NaN where no test was made, as for values
+    that do not vary.
     """
 
     name: str
@@ -45,112 +51,113 @@ class GateRow:
 
 
 class Evidence(NamedTuple):
-    """What a row was judged by: the measurements as they were read, and the test of them."""
+    """What a row was judged by: the measurements as they were read, and their test."""
 
     reference: Measurements
     current: Measurements
-    result: DkmdResult | None = None  # with x = current; None where there is none
+    result: DkmdResult | None = None  # with x = current; None where no test was made
     pvalue: float = math.nan  # of "worse than the margin", for this benchmark alone
 
 
 @dataclass(frozen=True)
 class Gate:
-    """All benchmarks of two builds."""
+    """The verdicts on all benchmarks of two builds."""
 
     rows: tuple[GateRow, ...]
     vanished: tuple[str, ...]
     appeared: tuple[str, ...]
     margin: Margin
     worse: str
-    geometric_mean: float  # of the factors by which benchmarks changed; NaN if none could be told
-    alpha: float = 0.05
+    geometric_mean: float  # of the factors by which benchmarks changed; NaN if no factor is known
+    alpha: float = ALPHA
     evidence: Mapping[str, Evidence] = field(default_factory=dict, repr=False, compare=False)
     call: Call | None = field(default=None, repr=False, compare=False)
     averaged: int | None = None  # how many benchmarks the geometric mean covers; None for all
-    left_out: Mapping[str, str] = field(default_factory=dict)  # what else there was, and why not
+    left_out: Mapping[str, str] = field(default_factory=dict)  # other columns, and why not judged
 
     def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
-        """Write a page with a row for each benchmark: one HTML file that needs nothing else.
+        """Write a page with a row for each benchmark: one self-contained HTML file.
 
-        ``command`` is what to type at a shell for the same, where that is known better.
+        ``command`` is the shell command that the page shows; by default it follows from the call.
         """
         from dkmd.render.report.page import write_page
 
         write_page(self, path, command)
 
     def with_call(self, call: Call) -> Self:
-        """The same gate, knowing how it was asked for."""
+        """The same gate with a record of how it was asked for."""
         return replace(self, call=call)
 
     @property
     def outcome(self) -> str:
-        """What CI should do: "failed" if anything is worse, "inconclusive" if anything is so."""
+        """The word for CI: "failed" if any benchmark is worse, else "inconclusive" or "passed"."""
         verdicts = {row.verdict for row in self.rows}
         if WORSE in verdicts:
             return FAILED
         return INCONCLUSIVE if UNDECIDED in verdicts else PASSED
 
     def headline(self) -> str:
-        """The answer in one line."""
+        """The outcome in one sentence."""
         margin, total = plain_margin(self.margin, ""), len(self.rows)
         named = {v: [r.name for r in self.rows if r.verdict == v] for v in (WORSE, UNDECIDED)}
         if self.outcome == FAILED:
             return (
                 f"FAILED: {len(named[WORSE])} of {total} benchmarks worse by more than {margin}: "
-                f"{_listed(named[WORSE])}."
+                f"{listed(named[WORSE])}."
             )
         if self.outcome == INCONCLUSIVE:
             return (
-                f"INCONCLUSIVE: {len(named[UNDECIDED])} of {total} benchmarks cannot be told from "
-                f"a margin of {margin}: {_listed(named[UNDECIDED])}."
+                f"INCONCLUSIVE: {len(named[UNDECIDED])} of {total} benchmarks may or may not be "
+                f"worse by more than {margin}: {listed(named[UNDECIDED])}."
             )
         return f"PASSED: none of {total} benchmarks is worse by more than {margin}."
 
     def table(self) -> list[tuple[str, ...]]:
-        """A row per benchmark under a head, and the geometric mean of all that have a factor."""
-        head = ("", "reference", "current", "change", "95 % interval", "p (worse)", "n", "verdict")
+        """A heading, a row for each benchmark, and the geometric mean of their changes."""
+        interval = f"{level_of(1.0 - CONFIDENCE)} interval"
+        head = ("", "reference", "current", "change", interval, "p (worse)", "n", "verdict")
         rows = [_table_row(row) for row in self.rows]
-        if not math.isnan(self.geometric_mean):
-            mean = percent(100.0 * (self.geometric_mean - 1.0))
+        if not math.isnan(self.mean_change):
+            mean = percent(self.mean_change)
             rows.append((self.mean_of(), "", "", mean, "", "", "", ""))
         return [head, *rows]
 
     @property
+    def mean_change(self) -> float:
+        """The geometric mean as a change in percent."""
+        return 100.0 * (self.geometric_mean - 1.0)
+
+    @property
     def covered(self) -> int:
-        """How many benchmarks the geometric mean is of."""
+        """How many benchmarks the geometric mean covers."""
         return len(self.rows) if self.averaged is None else self.averaged
 
     def mean_of(self) -> str:
-        """What the geometric mean is of, if not of all."""
+        """The words "geometric mean", and of how many benchmarks if not of all."""
         some = self.covered < len(self.rows)
         return "geometric mean" + (f" of {self.covered} of {len(self.rows)}" if some else "")
 
     def notes(self) -> list[str]:
-        """What a table does not show: reasons, and what was not judged."""
-        by_reason: dict[str, list[str]] = {}
-        for row in self.rows:
-            by_reason.setdefault(row.reason, []).append(row.name)
-        told = [f"{', '.join(names)}: {why}" for why, names in by_reason.items() if why]
+        """Reasons, and benchmarks that were not judged: the table shows neither."""
+        reasons = names_by_note((row.name, row.reason) for row in self.rows)
+        told = [f"{', '.join(names)}: {why}" for why, names in reasons.items() if why]
         return told + self.not_judged()
 
     def not_judged(self) -> list[str]:
-        """Benchmarks that are on one side only, and what was left out."""
+        """Benchmarks that are in one file only, and columns that were left out."""
         notes = []
         if self.vanished:
-            notes.append(f"not in current any more: {', '.join(self.vanished)}")
+            notes.append(f"missing from current: {', '.join(self.vanished)}")
         if self.appeared:
             notes.append(f"new in current, not judged: {', '.join(self.appeared)}")
-        renamed = _processors_differ(self.vanished, self.appeared)
+        renamed = processors_differ(self.vanished, self.appeared)
         if renamed:
             notes.append(renamed)
-        by_reason: dict[str, list[str]] = {}
-        for name, why in self.left_out.items():
-            by_reason.setdefault(why, []).append(name)
-        notes += [f"not judged: {', '.join(names)} {why}" for why, names in by_reason.items()]
-        return notes
+        reasons = names_by_note(self.left_out.items())
+        return notes + [f"not judged: {', '.join(names)} {why}" for why, names in reasons.items()]
 
     def markdown(self) -> str:
-        """The same for a pull request."""
+        """The headline, the table and the notes as Markdown for a pull request."""
         head, *rows = ([_cell(text) for text in row] for row in self.table())
         lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 2) + "|---|"]
         lines += [f"| {' | '.join(row)} |" for row in rows]
@@ -158,7 +165,7 @@ class Gate:
         return f"**{_cell(self.headline())}**\n\n" + "\n".join(lines) + f"\n{notes}\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, unrounded."""
+        """Every number unrounded, under the names of the JSON schema."""
         return {
             "format": "dkmd-gate",
             "version": FORMAT_VERSION,
@@ -175,8 +182,8 @@ class Gate:
         }
 
 
-def _processors_differ(before: Sequence[str], after: Sequence[str]) -> str:
-    """A word on names that differ in what Go appends for GOMAXPROCS; empty if none do."""
+def processors_differ(before: Sequence[str], after: Sequence[str]) -> str:
+    """A note if names differ only in the number that Go appends for GOMAXPROCS; else empty."""
     then = dict(go_processors(name) for name in before)
     now = dict(go_processors(name) for name in after)
     for bare, processors in then.items():
@@ -203,14 +210,14 @@ def _table_row(row: GateRow) -> tuple[str, ...]:
     return (row.name, before, after, change, interval, short_p(row.pvalue), sizes, row.verdict)
 
 
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    """Names with commas, cut where there are many."""
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Names with commas; the first few if there are many."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _cell(text: str) -> str:
-    """Text from data that breaks no Markdown table, is no markup and steers no terminal."""
+    """Text for a cell of a Markdown table: without markup and control characters."""
     text = visible(" ".join(text.split()))
     for character in "\\`*_[]<>|":
         text = text.replace(character, f"\\{character}")

@@ -231,7 +231,7 @@ def _row(name: str, c: Comparison, adjusted: float) -> Row:
         reference=c.reference,
         current=c.current,
         warnings=c.warnings,
-        outcome=outcome if known else None,
+        outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
         call=c.call,
     )
