@@ -28,7 +28,7 @@ from dkmd.inference.pair import (
     satterthwaite,
     statistic_interval,
 )
-from dkmd.inference.sides import NOTHING, Form, Side, m_center, means_of, side_sums
+from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums
 from dkmd.inference.tails import (
     Tails,
     critical,
@@ -216,8 +216,8 @@ def test_the_centre_is_the_root_wherever_the_search_begins(near: float, delta: f
     found = m_center(x, y, PSI, delta, near)
     assert found == pytest.approx(expected, abs=1e-10)
     alone = naive_center(X, PSI)
-    assert m_center(x, NOTHING, PSI, near=near) == pytest.approx(alone, abs=1e-10)
-    assert m_center(NOTHING, x, PSI, near=near) == pytest.approx(alone, abs=1e-10)
+    assert m_center(x, EMPTY_SIDE, PSI, near=near) == pytest.approx(alone, abs=1e-10)
+    assert m_center(EMPTY_SIDE, x, PSI, near=near) == pytest.approx(alone, abs=1e-10)
 
 
 def test_a_gap_that_psi_does_not_bridge_has_its_centre_in_between() -> None:
