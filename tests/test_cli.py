@@ -107,7 +107,7 @@ def test_planning_answers_three_questions() -> None:
     assert shift["shift"] == pytest.approx(3.0, rel=0.01)
     power = answer("plan", BEFORE, "-n", str(size["n"]), "--shift", "3")
     assert power["power"] == pytest.approx(0.9, abs=0.01)
-    assert "takes" in here("plan", BEFORE, "--shift", "3%").stdout
+    assert "you need" in here("plan", BEFORE, "--shift", "3%").stdout
 
 
 def test_a_summary_stands_for_its_data(tmp_path: Path) -> None:

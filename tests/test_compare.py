@@ -288,7 +288,7 @@ def test_what_is_missing_or_infinite_is_counted() -> None:
     facts = answer.current
     assert (facts.size, facts.nan, facts.minus_inf, facts.plus_inf) == (348, 2, 1, 3)
     assert facts.quantiles[0.5] == np.sort(current)[348 // 2 - 1]
-    assert "NaN, left out" in str(answer)
+    assert "missing, left out" in str(answer)
     assert math.isnan(compare(reference, current, nan_policy="propagate").pvalue)
     with pytest.raises(ValueError, match="nan"):
         compare(reference, current, nan_policy="raise")
@@ -639,8 +639,8 @@ def test_a_fault_of_our_own_is_no_reason_to_skip_a_column(
             raise error
         return compare_samples(reference, *_words)
 
-    compare_samples = sys.modules["dkmd.compare"].compare_samples
-    monkeypatch.setattr(sys.modules["dkmd.compare"], "compare_samples", fails)
+    compare_samples = sys.modules["dkmd.answers.many_columns"].compare_samples
+    monkeypatch.setattr(sys.modules["dkmd.answers.many_columns"], "compare_samples", fails)
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1.0, 2.0, 5.0], "c": [1.0, 3.0, 5.0]})
     with pytest.raises(type(error), match="a"):
         drift(frame, frame)

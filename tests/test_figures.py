@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from outcomes import exact_outcome
 
 import dkmd
 from dkmd import Grid, Summary, embedding_difference
@@ -32,7 +33,7 @@ FAMILIES: dict[str, Draw] = {
 
 
 def _curves(x: npt.ArrayLike, y: npt.ArrayLike) -> Curves:
-    return curves_of(dkmd.compare(np.asarray(x), np.asarray(y)).result.outcome())
+    return curves_of(exact_outcome(dkmd.compare(np.asarray(x), np.asarray(y)).result))
 
 
 def _pair(draw: Draw, n: int) -> tuple[Array, Array]:
@@ -165,7 +166,7 @@ def test_where_samples_differ_is_the_difference_of_mean_embeddings() -> None:
 def test_psi_is_that_of_the_test() -> None:
     y, x = _pair(FAMILIES["exponential"], 400)
     answer = dkmd.compare(y, x)
-    curves = curves_of(answer.result.outcome())
+    curves = curves_of(exact_outcome(answer.result))
     psi = answer.result.witness(curves.origin + curves.x)
     assert curves.psi == pytest.approx(psi / np.abs(psi).max())
 
@@ -182,7 +183,7 @@ def test_summaries_draw_what_their_values_draw() -> None:
     grid = Grid.fit(y, x)
     held = _curves(y, x)
     stored = curves_of(
-        dkmd.compare(Summary.of(y, grid), Summary.of(x, grid)).result.outcome()
+        exact_outcome(dkmd.compare(Summary.of(y, grid), Summary.of(x, grid)).result)
     )  # fmt: skip
     peak = held.current.density.max()
     assert np.abs(held.current.density - stored.current.density).max() < 1e-3 * peak
@@ -247,7 +248,7 @@ def test_notebook_and_plot_show_the_curves_of_the_page() -> None:
 
     rng = np.random.default_rng(12)
     answer = dkmd.compare(rng.normal(0, 1, 500), rng.normal(1, 1, 500))
-    curves = curves_of(answer.result.outcome())
+    curves = curves_of(exact_outcome(answer.result))
     axes = answer.plot()
     drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
     height = max(curves.reference.density.max(), curves.current.density.max())

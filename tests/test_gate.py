@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, _holm, gate
+from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, gate
+from dkmd.answers.gate.question import _holm
 from dkmd.base.errors import BenchmarkFileError
 from dkmd.inference.two_sample import row_tails
 from dkmd.sources.files.benchmarks import (
@@ -200,7 +201,7 @@ def test_margins_in_units_and_scales_work() -> None:
     [
         ([1.0], "current has one value"),
         ([], "current has no values"),
-        ([math.nan, math.nan], "no values but NaN"),
+        ([math.nan, math.nan], "current has no values: all 2 are missing"),
         ([1.0, 1.2], "too few values: 2 beside 10"),
         ([0.7, 0.8, 1.0, 1.1, 1.2, 1.5], "too noisy or too few"),
         ([-1.0, 1.0, 2.0], "positive data"),
@@ -464,7 +465,7 @@ def test_twice_as_slow_can_be_the_margin() -> None:
     before = _bench(a=_times(1, 1.0))
     assert gate(before, _bench(a=_times(2, 1.9)), margin="100%").outcome == PASSED
     assert gate(before, _bench(a=_times(2, 2.2)), margin="100%").outcome == FAILED
-    with pytest.raises(ValueError, match="nothing could fail"):
+    with pytest.raises(ValueError, match="no benchmark could fail"):
         gate(before, before, margin="100%", worse="decrease")
 
 

@@ -105,7 +105,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(
 def test_json_has_everything_unrounded(files: dict[str, Path]) -> None:
     answer = run(files["main"], files["slow"], "--margin", "2%", "--json")
     document = json.loads(answer.stdout)
-    schema = (Path(dkmd.__file__).parent / "schema" / "answers.json").read_text()
+    schema = (Path(dkmd.__file__).parent / "answers/schema/answers.json").read_text()
     jsonschema.validate(document, json.loads(schema))
     assert document["format"] == "dkmd-gate"
     assert document["outcome"] == "failed"
@@ -152,7 +152,7 @@ def test_quiet_still_tells_what_was_not_judged(tmp_path: Path) -> None:
     assert answer.returncode == 0
     assert answer.stdout == "PASSED: none of 1 benchmarks is worse by more than 5%.\n"
     assert answer.stderr.splitlines() == [
-        "dkmd: watch out: not in current any more: old",
+        "dkmd: watch out: missing from current: old",
         "dkmd: watch out: new in current, not judged: new",
     ]
 
@@ -270,7 +270,7 @@ def test_json_tells_what_was_left_out_averaged_and_allowed(tmp_path: Path) -> No
     after = _csv(tmp_path / "b.csv", wall=_times(2, 1.0), zero=zero, host=host, new=host)
     options = ("--margin", "0.5", "--alpha", "0.01", "--json")
     document = json.loads(run(before, after, *options).stdout)
-    schema = json.loads((Path(dkmd.__file__).parent / "schema" / "answers.json").read_text())
+    schema = json.loads((Path(dkmd.__file__).parent / "answers/schema/answers.json").read_text())
     jsonschema.validate(document, schema)
     assert document["alpha"] == 0.01
     assert (document["averaged"], len(document["benchmarks"])) == (1, 2)

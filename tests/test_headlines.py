@@ -71,7 +71,7 @@ def test_a_quantile_that_one_side_lacks_is_not_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("NaN, left out", math.nan), ("−inf", -math.inf), ("+inf", math.inf)]
+    ("name", "value"), [("missing, left out", math.nan), ("−inf", -math.inf), ("+inf", math.inf)]
 )
 @pytest.mark.parametrize("side", [0, 1])
 def test_what_is_missing_or_infinite_has_a_row_if_either_side_has_it(
@@ -81,4 +81,4 @@ def test_what_is_missing_or_infinite_has_a_row_if_either_side_has_it(
     pair[side] = np.append(pair[side], [value] * 3)
     rows = {row[0]: row[1:] for row in compare(*pair).rows()}
     assert rows[name] == (("3", "0", "") if side == 0 else ("0", "3", ""))
-    assert len(set(rows) & {"NaN, left out", "−inf", "+inf"}) == 1
+    assert len(set(rows) & {"missing, left out", "−inf", "+inf"}) == 1

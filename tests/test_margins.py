@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from outcomes import exact_outcome
 from scipy import stats
 
 from dkmd import compare, dkmd_2samp, drift, equivalence, verdict
@@ -55,7 +56,7 @@ def test_a_percentage_is_a_region_of_logarithms_that_is_not_symmetric(turned: bo
 
 
 def test_a_margin_in_scales_is_counted_in_the_robust_scale() -> None:
-    outcome = RESULT.outcome()
+    outcome = exact_outcome(RESULT)
     region = region_of(RESULT, " 0.7sd ")
     assert (region.low, region.high) == pytest.approx(
         (-0.7 * outcome.robust_scale, 0.7 * outcome.robust_scale)

@@ -149,7 +149,7 @@ def test_a_column_of_lists_is_no_column_of_numbers(kind: pa.DataType, tmp_path: 
     assert open_files(str(path)).kinds() == {"a": "numbers", "lists": "other", "b": "numbers"}
     found = drift(path, path)
     assert sorted(found) == ["a", "b"]
-    assert found.skipped == {"lists": "it holds values that are no numbers"}
+    assert found.skipped == {"lists": "it holds values that are not numbers"}
 
 
 def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(
@@ -543,7 +543,8 @@ def test_drift_of_long_files_does_not_hold_their_columns(
     paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
     kept = drift(*paths)
     assert all(answer.values is not None for answer in kept.values())
-    monkeypatch.setattr(importlib.import_module("dkmd.compare"), "KEPT", 2 * rows * columns - 1)
+    many_columns = importlib.import_module("dkmd.answers.many_columns")
+    monkeypatch.setattr(many_columns, "KEPT", 2 * rows * columns - 1)
     monkeypatch.setattr(duck, "READ_AHEAD", 2 * rows)
     tracemalloc.start()
     try:
@@ -665,7 +666,7 @@ def test_a_pipe_that_ends_is_read(tmp_path: Path) -> None:
 def test_gates_and_results_of_queries_are_not_read_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dkmd.answers.gate.LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr("dkmd.answers.gate.load.LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(by_hand, "LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(benchmarks, "LARGEST_FILE", 1 << 20)
     with pytest.raises(ValueError, match=r"/dev/zero is too large for a benchmark file: .*1 MiB"):

@@ -223,9 +223,9 @@ class PanicError(BaseException):
 @pytest.mark.parametrize(
     ("words", "module", "function"),
     [
-        (FAILS, "dkmd.gate", "gate"),
-        (DRIFT, "dkmd.compare", "compare_samples"),
-        (COMPARE, "dkmd.compare", "compare_samples"),
+        (FAILS, "dkmd.answers.gate", "gate"),
+        (DRIFT, "dkmd.answers.many_columns", "compare_samples"),
+        (COMPARE, "dkmd.answers.compare", "compare_samples"),
         (("plan", BEFORE, "-n", "50"), "dkmd.inference.planning", "detectable_shift"),
     ],
 )

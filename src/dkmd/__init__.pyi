@@ -1,8 +1,8 @@
 from .answers.compare import compare as compare
-from .answers.compare import drift as drift
 from .answers.comparison import Comparison as Comparison
 from .answers.comparison import Comparisons as Comparisons
 from .answers.comparison import Drift as Drift
+from .answers.drift import drift as drift
 from .answers.riemann import riemann as riemann
 from .base.errors import DkmdError as DkmdError
 from .base.errors import SummaryFileError as SummaryFileError

@@ -17,8 +17,9 @@ import sqlglot
 from shell import here
 
 from dkmd import Grid, compare
-from dkmd.answers.compare import How, compare_bins
 from dkmd.answers.comparison import Comparison
+from dkmd.answers.many_levels import compare_bins
+from dkmd.answers.options import CompareOptions
 from dkmd.base.calls import Call
 from dkmd.base.secrets import without_password
 from dkmd.cli.options import command_line
@@ -26,7 +27,7 @@ from dkmd.sources.engines.by_hand import DIALECTS, read_bins, statement
 from dkmd.sources.engines.connections import shown
 
 ODD = 'select "x"; --'
-FIXED = How(scale=5.0)
+FIXED = CompareOptions.of(scale=5.0)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import pytest
 from ibis.expr import operations
 
 from dkmd import drift
-from dkmd.answers.compare import How, compare_samples
+from dkmd.answers.one_column import compare_samples
+from dkmd.answers.options import CompareOptions
 from dkmd.sources.engines import tables as engines
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.pairs import common_grid
@@ -59,7 +60,11 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
         scan.plan(grids)
     for name, there in expected.items():
         pair = [Sample(table[name], name, label) for table, label in zip(read, "ab", strict=True)]
-        found = compare_samples(pair[0], pair[1], How(scale=1.0))
+        found = compare_samples(
+            pair[0],
+            pair[1],
+            CompareOptions.of(scale=1.0),
+        )
         assert found.shift == pytest.approx(there.shift, abs=1e-9)
         assert found.relative_shift == pytest.approx(there.relative_shift, rel=1e-6)
     assert queries == ["bins"] * 4

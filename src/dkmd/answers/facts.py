@@ -1,14 +1,13 @@
-"""What each side of a comparison looks like, and what to watch out for.
+"""The facts about each side of a comparison, and the warnings that follow from them.
 
-Counts and quantiles are exact where few values are held, else they come from bins; whether
-neighbours are correlated needs the values themselves, of which a bounded part is looked at.
+Counts and quantiles are exact if a side has few values in memory; otherwise they come from bins.
+The correlation of neighbours needs the values themselves. Of many values, a part is used.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from dkmd.answers.comparison import QUANTILES, SampleFacts
 from dkmd.base.arrays import PIECE, Array, present
 from dkmd.base.compiled import compiled
 from dkmd.binned.summary import Summary
-from dkmd.inference.result import ExactOutcome
+from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.inference.shapes import in_a_valley
 from dkmd.inference.sides import Side
 from dkmd.sources.samples import LARGE, Data, Held
@@ -24,17 +23,17 @@ from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
 MANY_TIES = 0.25
-"""The share of one single value from which ties are worth a word."""
+"""From this share of one single value on, there is a warning about ties."""
 CORRELATED = 0.1
-"""Correlation of neighbours from which the p-value is off: at 0.1 a true 5 % is about 7.5 %."""
+"""From this correlation of neighbours on, p-values are too small: at 0.1 a true 5 % is 7.5 %."""
 RUNS = 16
-"""Stretches of PIECE neighbouring values that are looked at where there are more than these."""
+"""How many stretches of PIECE neighbouring values are used of a long sample."""
 
 
 def facts_of(
     data: Data, summary: Summary | None, label: str, center: float, psi: Witness | None
 ) -> SampleFacts:
-    """Counts and quantiles of one side; ``psi`` is what neighbours are correlated by, if at all."""
+    """The facts about one side. With ``psi``, the correlation of neighbours is one of them."""
     correlation = math.nan
     if isinstance(data, Held) and psi is not None:
         correlation = neighbour_correlation(data.values, psi)
@@ -49,10 +48,10 @@ def facts_of(
 
 
 def _exactly(held: Array) -> tuple[tuple[int, int, int, int], Array]:
-    """Size, NaN, −inf and +inf, and the quantiles, of values that are few enough to sort."""
+    """The numbers of values, NaN, −inf and +inf, and the quantiles, by sorting the values."""
     values = present(held)
     shares = np.full(len(QUANTILES), math.nan)
-    if values.size:  # the inverse of the cdf; sorting is quicker than NumPy's quantile
+    if values.size:  # the inverse of the cdf; sorting is faster than NumPy's quantile
         reached = np.ceil(values.size * np.asarray(QUANTILES)).astype(np.int64)
         shares = np.sort(values)[np.maximum(reached, 1) - 1]
     infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
@@ -60,9 +59,9 @@ def _exactly(held: Array) -> tuple[tuple[int, int, int, int], Array]:
 
 
 def neighbour_correlation(values: Array, psi: Witness) -> float:
-    """The correlation of ψ at neighbouring values, if it is more than chance; 0 for sorted data.
+    """The correlation of ψ at neighbouring values; 0 if chance explains it, and for sorted data.
 
-    Of long samples, RUNS stretches that lie evenly apart are looked at.
+    Of a long sample, RUNS evenly spaced stretches are used.
     """
     runs = [psi(present(run)) for run in _stretches(values)]
     size = sum(run.size for run in runs)
@@ -78,7 +77,7 @@ def neighbour_correlation(values: Array, psi: Witness) -> float:
 
 @compiled
 def _lagged(psi: Array, mean: float) -> tuple[float, float, float, float]:
-    """Σ d², Σ d·(the next d) with d = ψ − mean, and how many steps lead up and down."""
+    """Σ d² and Σ d·(the next d) with d = ψ − mean, and the numbers of steps up and down."""
     total = products = rising = falling = before = 0.0
     for i in range(psi.size):
         around = psi[i] - mean
@@ -92,7 +91,7 @@ def _lagged(psi: Array, mean: float) -> tuple[float, float, float, float]:
 
 
 def _stretches(values: Array) -> list[Array]:
-    """All values, or RUNS parts of them."""
+    """All values, or RUNS stretches of a long sample."""
     if values.size <= RUNS * PIECE:
         return [values]
     starts = np.linspace(0, values.size - PIECE, RUNS).astype(np.int64)
@@ -100,11 +99,12 @@ def _stretches(values: Array) -> list[Array]:
 
 
 def notes_of(
-    facts: Sequence[SampleFacts], outcome: Any, values: Sequence[Array] | None = None
+    facts: Sequence[SampleFacts], outcome: Outcome, values: Sequence[Array] | None = None
 ) -> list[str]:
-    """What to watch out for, beyond what the test itself warns of; ``values`` where they are held.
+    """Warnings beyond those of the test itself.
 
-    ``facts`` and ``values`` are those of reference and current.
+    ``facts`` and ``values`` are those of reference and current; ``values`` is None if they are not
+    in memory.
     """
     notes = []
     if 2 <= min(f.size for f in facts) < FEW_VALUES:
@@ -117,24 +117,24 @@ def notes_of(
     else:
         share = max(map(_largest_tie, facts, values))
     if share >= MANY_TIES:
-        notes.append(f"many ties: one single value makes up {share:.0%} of a sample")
+        notes.append(f"one value makes up {share:.0%} of a sample (ties)")
     if in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
         notes.append(
-            "the centre lies in a valley between two peaks, where few values are: if the values "
-            "moved from one peak to the other, Mann-Whitney (--peers) sees it sooner"
+            "the centre lies in a valley between two peaks, where few values are: if values moved "
+            "from one peak to the other, Mann-Whitney (--peers) is more sensitive"
         )
     if any(f.neighbour_correlation > CORRELATED for f in facts):
         notes.append(
-            "neighbouring values are so correlated that they look like repeated measurements: say "
-            "which belong together (groups), or the p-value is too small"
+            "neighbouring values are correlated like repeated measurements, so the p-value is too "
+            "small: say which values belong together (groups)"
         )
     return notes
 
 
 def _largest_tie(facts: SampleFacts, values: Array) -> float:
-    """The share of the most common finite value, if it is large.
+    """The share of the most common finite value, if that share is at least a quarter.
 
-    A value that makes up a quarter of a sample is one of its quartiles, or fills its upper end.
+    Such a value is one of the quantiles of the sample.
     """
     common = {value for value in facts.quantiles.values() if math.isfinite(value)}
     largest = max((int(np.count_nonzero(values == value)) for value in common), default=0)
@@ -142,6 +142,6 @@ def _largest_tie(facts: SampleFacts, values: Array) -> float:
 
 
 def _binned_tie(side: Side) -> float:
-    """The share of the most common value, as far as bins can tell."""
+    """The share of the most common value, judged by bins."""
     tied = side.counts[(side.variance == 0.0) & (side.counts > 1.0)]
     return float(tied.max()) / side.size if tied.size else 0.0

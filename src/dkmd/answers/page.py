@@ -141,7 +141,7 @@ def _comparison_row(
         two_sided=c.pvalue,
         reference=c.reference,
         current=c.current,
-        outcome=outcome if known else None,
+        outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"

@@ -1,4 +1,4 @@
-"""``dkmd.riemann``: the paper's estimator of arrays here or of tables in their engine."""
+"""``dkmd.riemann``: the paper's estimator, for arrays and for tables inside their engine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def riemann(x: Any, y: Any, witness: Witness, *, column: str | None = None) -> f
     Parameters
     ----------
     x, y : array_like, Ibis table or Spark dataframe
-        One-dimensional finite real numbers; tables with a ``column``, of one connection.
+        One-dimensional finite real numbers, or two tables of one connection with a ``column``.
     witness : Witness
         Its kernel must be "laplace": the scan rests on e^(−a−b) = e^(−a)·e^(−b).
     column : str, optional
-        Of the tables; may be left out when they have only one.
+        The column of the tables. Not needed if they have only one.
 
     Returns
     -------
@@ -27,17 +27,18 @@ def riemann(x: Any, y: Any, witness: Witness, *, column: str | None = None) -> f
 
     Notes
     -----
-    This is the paper's estimator as defined there, kept for comparison. It is biased toward 0,
-    because the sum stops at the range of the data, and it is not robust: a lone outlier brings the
-    gap before it as its own weight, so ψ̂ is not bounded by 2·sigma. ``exact`` has neither fault.
+    This is the estimator as the paper defines it, kept for comparison. It is biased toward 0,
+    because the sum stops at the range of the data. It is not robust: an outlier is weighted by the
+    gap before it, so ψ̂ is not bounded by 2·sigma. ``exact`` has neither fault.
 
-    O(N log N) time, in threads from 200,000 values on. Memory beyond the inputs: their sorted
-    copies and less than 1 MiB. Tables are sorted by their engine, which gives ten numbers for each
-    range of values; those of DuckDB, and any with the weight "erf" or a callable, stream here.
+    Time is O(N log N), in threads from 200,000 values on. The function needs memory for sorted
+    copies of the inputs and less than 1 MiB more. Tables are sorted by their engine, which returns
+    ten numbers for each range of values. Values of DuckDB tables, and of any table if the weight is
+    "erf" or a callable, are streamed to this process instead.
 
     Examples
     --------
-    One outlier decides the sign of the Riemann estimator, and not that of the exact one:
+    One outlier flips the sign of the Riemann estimator, but not that of the exact one:
 
     >>> x, y = [0.1, -0.4, 0.2, 1000.0], [0.9, 1.4, 0.6, 1.1]
     >>> round(riemann(x, y, Witness()), 3)
@@ -56,5 +57,5 @@ def riemann(x: Any, y: Any, witness: Witness, *, column: str | None = None) -> f
 
 
 def is_remote(source: Any) -> bool:
-    """Whether this is a table of Ibis or Spark, or a relation of DuckDB; imports none of them."""
+    """Whether a source is an Ibis or Spark table or a DuckDB relation. No engine is imported."""
     return type(source).__module__.partition(".")[0] in ("ibis", "pyspark", "duckdb", "_duckdb")

@@ -1,6 +1,6 @@
-"""Arrays in: checks at the door, then pieces of clean contiguous float64 for the loops inside.
+"""Checks of arrays that users pass, and pieces of clean contiguous float64 for the loops inside.
 
-Nothing here copies a whole sample: other types, strides and byte orders are converted piece by
+No function here copies a whole sample. Other types, strides and byte orders are converted piece by
 piece into a small buffer.
 """
 
@@ -54,7 +54,7 @@ def present(values: npt.NDArray[Any]) -> Array:
 
 
 def piece(sample: Sample, start: int, stop: int) -> Array:
-    """``sample[start:stop]`` as contiguous float64: a view where it is that already."""
+    """``sample[start:stop]`` as contiguous float64; a copy only if it is something else."""
     return np.ascontiguousarray(sample[start:stop], dtype=np.float64)
 
 
@@ -65,12 +65,12 @@ def piece_bounds(size: int) -> Iterator[tuple[int, int]]:
 
 
 def nan_error(name: str, sample: Sample) -> ValueError:
-    """The error for a sample with NaN where no policy says what to do with it."""
+    """The error for a sample with NaN, for functions that have no NaN policy."""
     count = sum(int(np.isnan(piece(sample, *b)).sum()) for b in piece_bounds(sample.size))
     return missing_values(name, count)
 
 
 def missing_values(name: str, count: int, kind: str = "NaN") -> ValueError:
-    """The error for values that are missing where no policy says what to do about it."""
+    """The error for missing values, for functions that have no NaN policy."""
     values = "1 value that is" if count == 1 else f"{count:,} values that are"
     return ValueError(f"{name} has {values} {kind}: drop or fill them first")

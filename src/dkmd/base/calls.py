@@ -1,7 +1,7 @@
-"""How an answer was asked for, so that it can be asked again: in Python and at a shell.
+"""A record of how an answer was asked for, to repeat the call in Python or at a shell.
 
-A ``Call`` keeps paths and options as they were given. Data in memory has no name here: it
-appears as ``reference``, ``current`` or ``table``, and nothing is invented.
+A ``Call`` keeps paths and options as they were given. Data in memory have no name, so they appear
+as ``reference``, ``current`` or ``table``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 from dkmd.base.secrets import without_password
 
 FLAGS = ("column", "by", "reference", "current", "margin", "groups", "worse", "alpha")
-"""Options that the command line has too, under the same names."""
+"""Options that the command line has under the same names."""
 
 SEVERAL = {"columns": "--column", "table": "--table"}
-"""Options that are given there once for each value."""
+"""Options that the command line repeats for each value."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Call:
         return f"dkmd.{self.function}({', '.join([*given, *options])})"
 
     def command(self) -> str | None:
-        """The same at a shell; None where the data is in memory or an option has no flag."""
+        """The call at a shell; None if data are in memory or an option has no flag."""
         words = ["dkmd", self.function]
         for path in self.sources:
             if path is None:
@@ -70,13 +70,13 @@ class Call:
         return shlex.join(words)
 
     def in_memory(self) -> list[str]:
-        """The names that stand for data, and for options, which are not written out."""
+        """The names that stand for data and options which cannot be written out."""
         sources = zip(self.sources, self._names(), strict=True)
         options = (key for key, value in self.options.items() if not _is_plain(value))
         return [*(name for path, name in sources if path is None), *options]
 
     def of_row(self, name: str) -> Call:
-        """The call for one row of a table: a level, or a column of a drift."""
+        """The call for one row of the answer: a level, or a column of a drift."""
         if self.function == "drift":
             kept = {key: value for key, value in self.options.items() if key != "columns"}
             return Call("compare", self.sources, {"column": name} | kept)
@@ -85,7 +85,7 @@ class Call:
         return self
 
     def read_from(self, paths: tuple[str, ...], **options: str | None) -> Call:
-        """The same call of what was read from files, with the options that said how."""
+        """The same call with the files that the data were read from, and the options of reading."""
         given = {key: value for key, value in options.items() if value is not None}
         return replace(self, sources=paths, options=given | dict(self.options))
 
@@ -93,7 +93,7 @@ class Call:
         return ("table",) if len(self.sources) == 1 else ("reference", "current")
 
     def _gate(self, given: list[str]) -> str:
-        """Benchmarks are loaded first, with the options that say how a table holds them."""
+        """The call of a gate: files are loaded first, with the options for tables."""
         loading = {k: v for k, v in self.options.items() if k in ("column", "by", "groups")}
         judging = {k: v for k, v in self.options.items() if k not in loading}
         how = "".join(f", {key}={_written(key, value)}" for key, value in loading.items())
@@ -107,20 +107,21 @@ class Call:
 
 
 def _written(key: str, value: Any) -> str:
-    """A value as Python; what is no plain value goes by the name of its option."""
+    """A value as Python code; the name of its option if the value cannot be written out."""
     if isinstance(value, float):
-        return repr(float(value))  # NumPy's floats are floats, but write themselves differently
+        return repr(float(value))  # the repr of a NumPy float is np.float64(…)
     return repr(value) if _is_plain(value) else key
 
 
 def _is_plain(value: Any) -> bool:
+    """Whether a value is short and can be written as Python code."""
     if isinstance(value, list | tuple):
         return len(value) <= 100 and all(isinstance(item, str | int | float) for item in value)
     return value is None or isinstance(value, str | int | float)
 
 
 class Answer(Protocol):
-    """An answer that remembers how it was asked for."""
+    """An answer that keeps a record of its call."""
 
     def with_call(self, call: Call) -> Self:
         """The same answer with this call."""
@@ -134,7 +135,7 @@ _NO_OPTIONS = ("advance",)
 
 
 def recorded(function: Callable[P, A]) -> Callable[P, A]:
-    """Let the answers of a function remember how it was called."""
+    """Decorate a function so that its answers keep a record of the call."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -148,7 +149,7 @@ def recorded(function: Callable[P, A]) -> Callable[P, A]:
 
 
 def _call(name: str, given: Mapping[str, Any], signature: inspect.Signature) -> Call:
-    """Sources first; with ``by``, reference and current are levels, and so are options."""
+    """The record of a call. With ``by``, reference and current are levels and count as options."""
     levels = given.get("by") is not None
     sources = list(given.get("samples", ()))
     if not levels:
@@ -163,15 +164,17 @@ def _call(name: str, given: Mapping[str, Any], signature: inspect.Signature) -> 
 
 
 def _place(option: str) -> int:
-    """Options that say what is compared come first."""
+    """A key that sorts the options which say what is compared first."""
     return FLAGS.index(option) if option in FLAGS else len(FLAGS)
 
 
 def _path(source: Any) -> str | None:
+    """The path of a source without passwords; None for data in memory."""
     if not isinstance(source, str | os.PathLike):
         return None
     return without_password(os.fspath(source))
 
 
 def _is_default(value: Any, default: Any) -> bool:
+    """Whether an option has its default value, so that the record can leave it out."""
     return value is default or (_is_plain(value) and bool(value == default))

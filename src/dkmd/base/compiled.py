@@ -1,6 +1,6 @@
-"""How loops are compiled and spread over threads: one decorator and one pool, the same everywhere.
+"""How loops are compiled and spread over threads: one decorator and one pool for the package.
 
-Touches Numba and the standard library only. Nothing here knows what is being computed.
+This module uses Numba and the standard library only, and knows nothing about statistics.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ Outcome = TypeVar("Outcome")
 
 
 def compiled(function: Function) -> Function:
-    """Compile with Numba, without the GIL, cached on disk where a cache can be written.
+    """Compile with Numba, without the GIL. The result is cached on disk if the disk can be written.
 
-    ``contract`` lets a multiplication and an addition share one rounding (FMA). It is the only
-    relaxation: sums keep the order that the source gives them, NaN and inf mean what they say.
+    ``contract`` lets a multiplication and an addition share one rounding (FMA). No other rule is
+    relaxed: sums keep the order of the source, and NaN and inf follow IEEE 754.
     """
     relaxed = {"contract"}
     try:
         return cast(Function, numba.njit(cache=True, nogil=True, fastmath=relaxed)(function))
-    except RuntimeError:  # a read-only installation without a home folder: no place for a cache
+    except RuntimeError:  # read-only installation and no home folder: there is no place for a cache
         return cast(Function, numba.njit(nogil=True, fastmath=relaxed)(function))
 
 
 def thread_count() -> int:
-    """Threads to use: ``DKMD_NUM_THREADS`` if set, else the cores this process may run on."""
+    """The number of threads: ``DKMD_NUM_THREADS`` if set, else the cores this process may use."""
     asked = os.environ.get("DKMD_NUM_THREADS", "")
     if asked:
         if not asked.isdigit() or int(asked) < 1:
@@ -44,9 +44,9 @@ def thread_count() -> int:
 
 
 def spread(task: Callable[[Item], Outcome], items: Iterable[Item], work: int) -> list[Outcome]:
-    """``[task(item) for item in items]``, in threads when ``work`` (values touched) is worth it.
+    """``[task(item) for item in items]``, in threads if ``work`` (values read) is large enough.
 
-    A task must not call ``spread`` itself: its threads would wait for each other.
+    A task must not call ``spread`` itself: the threads would wait for each other.
     """
     threads = thread_count() if work >= WORTH_THREADS else 1
     if threads == 1:
@@ -56,7 +56,7 @@ def spread(task: Callable[[Item], Outcome], items: Iterable[Item], work: int) ->
 
 @lru_cache(maxsize=8)
 def _pool(_process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads are kept between calls: starting them takes 0.3 ms. A forked process has its own."""
+    """The threads of a process, kept between calls because starting them needs 0.3 ms."""
     return ThreadPoolExecutor(threads, thread_name_prefix="dkmd")
 
 

@@ -1,4 +1,4 @@
-"""The tree of errors: what can be wrong with data, with files and with the engines that hold them.
+"""The tree of errors: faults of data, of files and of the engines that hold them.
 
 Every class here is a ``ValueError``, so callers who do not know these classes still catch them.
 Arguments of a wrong kind raise plain ``TypeError`` and ``ValueError`` at the door, as in SciPy.
@@ -30,7 +30,7 @@ class NanError(ColumnError):
 
 
 class NotANumberError(ColumnError):
-    """A cell of a column of numbers holds a word."""
+    """A column of numbers holds a word."""
 
 
 class EngineError(DkmdError):
@@ -54,7 +54,7 @@ class BenchmarkFileError(FileError):
 
 
 class UnknownFormatError(BenchmarkFileError):
-    """A file has none of the formats that are known."""
+    """The format of a file is not known."""
 
 
 TOO_FAR_APART = "its values lie too far apart to be compared as doubles"
@@ -62,5 +62,5 @@ TOO_FAR_APART = "its values lie too far apart to be compared as doubles"
 
 
 def needs_packages(what: str, error: ImportError, extra: str) -> ImportError:
-    """The error for a package that is missing, which says what to install."""
+    """The error for a missing package. It says what to install."""
     return ImportError(f"{what} needs more packages ({gist(error)}): pip install '{extra}'")

@@ -1,4 +1,4 @@
-"""Messages of engines and URLs, in one line and with their passwords hidden."""
+"""Messages of engines and URLs, in one line and without passwords."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def gist(error: BaseException) -> str:
 
 
 def without_password(text: str) -> str:
-    """A text with the secrets of URLs and settings in it hidden, more rather than less.
+    """Hide the secrets of URLs and settings in a text. When in doubt, more is hidden.
 
     Examples
     --------
@@ -36,4 +36,4 @@ SECRET = re.compile(
     (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^&\s;]*)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A setting whose name says that its value is nobody's business, quoted or not."""
+"""A setting whose name says that its value is secret, with or without quotes."""

@@ -1,8 +1,8 @@
-"""Files that are written whole or not at all: the one way in which this package writes files.
+"""Files that are written whole or not at all. The whole package writes files this way.
 
-A new file takes the place of the old one in a single step, so a reader sees one or the other. The
-path is treated as a shell's ``>`` would treat it: links are followed, the mode of a file is kept,
-a device or a pipe is written to, and a file without write permission is left alone.
+A new file replaces the old one in a single step, so that a reader sees either the old file or the
+new one. The path is treated as a shell treats ``>``: links are followed, the mode of a file is
+kept, a device or a pipe is written to, and a file without write permission is left alone.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from contextlib import suppress
 Path = str | os.PathLike[str]
 
 IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
-"""Why a file may not be replaced although it can be written to: the folder is not ours to write
-to, the owner cannot be kept, or the file is mounted where it stands."""
+"""Errors of a file that can be written to but not replaced: the folder cannot be written to, the
+owner cannot be kept, or the file is a mount point."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file whole; an error names ``path`` and leaves the old file as it was.
+    """Write a file whole. After an error, which names ``path``, the old file is unchanged.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
         A regular file is replaced in one step and keeps its mode and owner; a symbolic link stays,
         and the file that it points to is replaced; a device or a named pipe is written to.
     content : str or bytes
-        All of it. Text is written as UTF-8.
+        The whole content. Text is written as UTF-8.
 
     Raises
     ------
@@ -42,11 +42,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError as error:
         if error.errno is None:
             raise
-        # the file beside the target, which the system may name, means nothing to anybody
+        # the system may name the temporary file, which users do not know
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _write(path: Path, data: bytes) -> None:
+    """Replace a regular file; write into anything else, and where replacing is not possible."""
     try:
         old = os.stat(path)
     except FileNotFoundError:
@@ -66,12 +67,12 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
-    """Write beside the target, then rename."""
+    """Write a temporary file beside the target, then rename it."""
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise NotADirectoryError(errno.ENOTDIR, f"there is no folder {folder}")
     beside = os.path.join(folder, f".dkmd-{secrets.token_hex(8)}")
-    # what the umask allows for a new file; one that takes a place is private until it has its mode
+    # a new file gets what the umask allows; a replacement is private until it has the old mode
     mode = 0o666 if old is None else 0o600
     try:
         with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
@@ -80,12 +81,13 @@ def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
             file.write(data)
         os.replace(beside, target)
     except BaseException:
-        with suppress(OSError):  # the folder may not be ours to write to
+        with suppress(OSError):  # the folder may not be writable
             os.unlink(beside)
         raise
 
 
 def _keep_owner_and_mode(path: str, old: os.stat_result) -> None:
+    """Give a file the owner and the mode of the file that it will replace."""
     new = os.stat(path)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         os.chown(path, old.st_uid, old.st_gid)
@@ -93,6 +95,6 @@ def _keep_owner_and_mode(path: str, old: os.stat_result) -> None:
 
 
 def _write_into(path: Path, data: bytes) -> None:
-    """Write to what is there: a device, a pipe, or a file that cannot be replaced."""
+    """Write into a device, a pipe, or a file that cannot be replaced."""
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_CREAT)) as file:
         file.write(data)

@@ -1,4 +1,4 @@
-"""Numbers as words: how amounts, shares and p-values are written, everywhere the same."""
+"""Numbers as words: amounts, shares and p-values are written the same way everywhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def amount(value: float, unit: str = "") -> str:
 
 
 def signed_number(value: float) -> str:
-    """With its sign, and a minus that is one."""
+    """A number to three digits with its sign; the minus is a real minus sign."""
     if math.isinf(value):
         return "+inf" if value > 0.0 else f"{MINUS}inf"
     shown = rounded(abs(value))
@@ -27,7 +27,7 @@ def signed_number(value: float) -> str:
 
 
 def signed(difference: float, old: float, new: float) -> str:
-    """A difference of two numbers; nothing where one is infinite, 0 where it is but rounding.
+    """The difference of two numbers: empty if one is infinite, 0 if it is only rounding error.
 
     Examples
     --------
@@ -42,11 +42,11 @@ def signed(difference: float, old: float, new: float) -> str:
 
 
 DIGITS = 4
-"""Of a number that has no sign to show."""
+"""Significant digits of a number without a sign."""
 
 
 def plain(value: float, digits: int = DIGITS) -> str:
-    """A number to four digits, or more."""
+    """A number to four significant digits, or to more if asked for."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -55,7 +55,7 @@ def plain(value: float, digits: int = DIGITS) -> str:
 
 
 def plain_pair(old: float, new: float) -> tuple[str, str]:
-    """Two numbers with as many digits as it takes to see that they differ.
+    """Two numbers with enough digits to see that they differ.
 
     Examples
     --------
@@ -70,7 +70,9 @@ def plain_pair(old: float, new: float) -> tuple[str, str]:
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """Significant digits, without an exponent between 0.0001 and a million (more with more digits).
+    """A number to some significant digits, without an exponent between 0.0001 and a million.
+
+    With more than four digits, larger numbers are written without an exponent too.
 
     Examples
     --------
@@ -86,12 +88,12 @@ def rounded(value: float, digits: int = 3) -> str:
 
 
 def percent(value: float) -> str:
-    """A signed percentage that is one already."""
+    """A signed number of percent: +3.11 %."""
     return f"{signed_number(value)} %"
 
 
 def count(value: int) -> str:
-    """Thousands apart."""
+    """A whole number with commas between thousands."""
     return f"{value:,}"
 
 
@@ -110,12 +112,12 @@ def level_of(alpha: float) -> str:
 
 
 def short_p(value: float) -> str:
-    """A p-value for a table: nothing where there is none."""
+    """A p-value for a table; empty if it is NaN."""
     return "" if math.isnan(value) else probability(value).removeprefix("p ").removeprefix("= ")
 
 
 def visible(text: str) -> str:
-    r"""Text from data on one line, its control characters written out: they steer terminals.
+    r"""Text from data on one line. Control characters, which act on terminals, are written out.
 
     Examples
     --------
@@ -126,11 +128,12 @@ def visible(text: str) -> str:
 
 
 def _steers(character: str) -> bool:
+    """Whether a terminal would act on a character instead of showing it."""
     return not character.isprintable() and not (character.isspace() and character > "\xa0")
 
 
 def text_table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows of equal length in columns: the first to the left, the others to the right."""
+    """Rows of equal length in columns: the first column left-aligned, the others right-aligned."""
     rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -141,8 +144,22 @@ def text_table(rows: Iterable[Sequence[str]]) -> str:
     )
 
 
+def names_by_note(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """From (name, note) pairs, the names that share each note.
+
+    Examples
+    --------
+    >>> names_by_note([("a", "few values"), ("b", "ties"), ("c", "few values")])
+    {'few values': ['a', 'c'], 'ties': ['b']}
+    """
+    names: dict[str, list[str]] = {}
+    for name, note in notes:
+        names.setdefault(note, []).append(name)
+    return names
+
+
 def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
-    """An answer as text: words, a table, what to watch out for."""
+    """An answer as text: the headline, a table and the notes."""
     watch = "\n".join(f"Watch out: {visible(note)}." for note in notes)
     blocks = [visible(headline), text_table(rows), watch]
     return "\n\n".join(block for block in blocks if block)
@@ -155,7 +172,7 @@ def html_page(
     picture: str = "",
     beside: Iterable[Sequence[str]] | None = None,
 ) -> str:
-    """The same as HTML, for notebooks; ``picture`` and cells ``beside`` rows are HTML already."""
+    """An answer as HTML for notebooks; ``picture`` and the cells ``beside`` the rows are HTML."""
     rows = [[html.escape(text) for text in row] for row in rows]
     if beside is not None:
         rows = [[*row, *more] for row, more in zip(rows, beside, strict=True)]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import (
     Alpha,
+    By,
     Column,
     Connect,
     Force,
@@ -29,12 +28,13 @@ from dkmd.cli.options import (
 )
 from dkmd.cli.show import (
     after_writing,
+    exit_code,
     report_of,
-    show_answer,
-    show_json,
+    show,
     telling_too_little,
     working,
 )
+from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison import Comparison, Comparisons
@@ -52,9 +52,7 @@ def compare(
         ),
     ] = None,
     column: Column = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column that tells the samples apart.")
-    ] = None,
+    by: By = None,
     reference: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Level of --by to compare with.")
     ] = None,
@@ -64,7 +62,7 @@ def compare(
     ] = None,
     margin: Margin = None,
     groups: Groups = None,
-    alpha: Alpha = 0.05,
+    alpha: Alpha = ALPHA,
     peers: Annotated[
         bool, typer.Option("--peers", help="Also show what other statistics would say.")
     ] = False,
@@ -98,42 +96,44 @@ def compare(
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
           --reference JFK --current EWR
     """
-    from dkmd.answers.compare import How, compare_bins
     from dkmd.answers.compare import compare as run
-    from dkmd.answers.comparison import Comparison, to_json
+    from dkmd.answers.comparison import Comparison
+    from dkmd.answers.many_levels import compare_bins
+    from dkmd.answers.options import CompareOptions, Settings
 
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
-    options: dict[str, Any] = {
-        "column": column,
-        "groups": groups,
-        "margin": margin_of(margin),
-        "alpha": alpha,
-    }
-    if by is not None:
-        options |= {"by": by, "reference": reference, "current": current}
     with working("reading …", quiet):
         if from_bins is not None:
             if files or connect or by or groups:
                 raise ValueError("--from-bins takes --reference and --current, and no other source")
-            how = How(options["margin"], alpha)
-            answer = compare_bins(from_bins, column, reference, current, how)
+            options = CompareOptions(margin_of(margin), alpha)
+            answer = compare_bins(from_bins, column, reference, current, options)
         else:
             limit(memory)
+            settings: Settings = {"column": column, "margin": margin_of(margin), "alpha": alpha}
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
-                answer = run(*given, **options)
+                if by is None:
+                    answer = run(given[0], given[1], groups=groups, **settings)
+                else:
+                    answer = run(
+                        given[0],
+                        by=by,
+                        reference=reference,
+                        current=current,
+                        groups=groups,
+                        **settings,
+                    )
     notes = answer.warnings if isinstance(answer, Comparison) else answer.notes()
     others = _opinions(answer) if peers else None
-    if json:
-        said = {} if others is None else {"peers": [o._asdict() for o in others.rows]}
-        show_json(to_json(answer.to_dict() | said), notes)
+    if others is None:
+        show(answer, notes, json, quiet)
     else:
-        rows = [] if quiet else answer.table()
-        show_answer(answer.headline(), rows, () if quiet else notes)
-        if others is not None:
+        show(answer, notes, json, quiet, peers=[each._asdict() for each in others.rows])
+        if not json:
             print(f"\n{others}")
     several = [answer] if isinstance(answer, Comparison) else list(answer.values())
-    code = NO_ANSWER if all(math.isnan(each.pvalue) for each in several) else 0
+    code = exit_code(each.pvalue for each in several)
     return after_writing(code, report_of(answer, report, quiet))
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import typer
 
 from dkmd.base.wording import visible
-from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import (
     Alpha,
     Connect,
@@ -28,12 +26,13 @@ from dkmd.cli.options import (
 )
 from dkmd.cli.show import (
     after_writing,
+    exit_code,
     progress,
     report_of,
-    show_answer,
-    show_json,
+    show,
     telling_too_little,
 )
+from dkmd.inference.defaults import ALPHA
 
 
 @telling_too_little
@@ -52,7 +51,7 @@ def drift(
     ] = None,
     margin: Margin = None,
     groups: Groups = None,
-    alpha: Alpha = 0.05,
+    alpha: Alpha = ALPHA,
     connect: Connect = None,
     table: Tables = None,
     where: Rows = None,
@@ -72,7 +71,7 @@ def drift(
       dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --margin 0.1sd --report drift.html
     """
-    from dkmd.answers.compare import drift as run
+    from dkmd.answers.drift import drift as run
 
     require_outputs({"--report": report}, (reference, current), force)
     limit(memory)
@@ -94,10 +93,6 @@ def drift(
             alpha=alpha,
             advance=advance,
         )
-    if json:
-        show_json(answer.to_json(), answer.notes())
-    else:
-        rows = [] if quiet else answer.table()
-        show_answer(answer.headline(), rows, () if quiet else answer.notes())
-    code = NO_ANSWER if all(math.isnan(each.pvalue) for each in answer.values()) else 0
+    show(answer, answer.notes(), json, quiet)
+    code = exit_code(each.pvalue for each in answer.values())
     return after_writing(code, report_of(answer, report, quiet))

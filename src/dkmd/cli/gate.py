@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dkmd.base.wording import visible
 from dkmd.cli import NO_ANSWER
 from dkmd.cli.options import Force, Json, Quiet, Report, margin_of, require_outputs
-from dkmd.cli.show import after_writing, report_of, show_answer, show_json, working
+from dkmd.cli.show import after_writing, report_of, show, warn, working
+from dkmd.inference.defaults import ALPHA
 
 
 class Worse(StrEnum):
@@ -43,7 +42,8 @@ def gate(
     margin: Annotated[
         str,
         typer.Option(
-            metavar="AMOUNT", help="Change that does not matter: 2%, a number in data units, 0.1sd."
+            metavar="AMOUNT",
+            help="Smallest change that matters: 2%, a number in data units, 0.1sd.",
         ),
     ] = "5%",
     worse: Annotated[Worse, typer.Option(help="The bad direction.")] = Worse.INCREASE,
@@ -57,12 +57,12 @@ def gate(
     ] = None,
     groups: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="In a table: the column that tells processes apart."),
+        typer.Option(metavar="NAME", help="In a table: the column that names the process."),
     ] = None,
     alpha: Annotated[
         float,
         typer.Option(metavar="LEVEL", help="Probability of a false alarm over all benchmarks."),
-    ] = 0.05,
+    ] = ALPHA,
     inconclusive: Annotated[
         Inconclusive, typer.Option(help="Exit as pass (0) or fail (1) when inconclusive.")
     ] = Inconclusive.THREE,
@@ -79,9 +79,10 @@ def gate(
 
     Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data) and google-benchmark JSON,
     the output of go test -bench -count N, and tables. Benchmarks are paired by name; values of
-    one pyperf process are taken as repeated measurements; the number of benchmarks is corrected
-    for. Exits with 0 when none is worse, 1 when one is, 3 when something cannot be told
-    (--inconclusive changes that), and 2 when there is no verdict or an output cannot be written.
+    one pyperf process are taken as repeated measurements; p-values are corrected for
+    the number of benchmarks. Exits with 0 when none is worse, 1 when one is, 3 when the result is
+    inconclusive (--inconclusive changes that), and 2 when there is no verdict or an output cannot
+    be written.
 
     \b
     Examples:
@@ -90,7 +91,6 @@ def gate(
       dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --by origin -c dep_delay --groups date --margin 0.5
     """
-    from dkmd.answers.comparison import to_json
     from dkmd.answers.gate import gate as judge
     from dkmd.answers.gate import load_benchmarks
     from dkmd.base.whole_files import write_whole
@@ -102,13 +102,9 @@ def gate(
         before = load_benchmarks(reference, column, by, groups)
         after = load_benchmarks(current, column, by, groups)
         answer = judge(before, after, margin=limit, worse=worse.value, alpha=alpha)
-    if json:
-        show_json(to_json(answer.to_dict()), answer.notes())
-    else:
-        rows = [] if quiet else answer.table()
-        show_answer(answer.headline(), rows, () if quiet else answer.notes())
-        for note in answer.not_judged() if quiet else ():
-            print(f"dkmd: watch out: {visible(note)}", file=sys.stderr)
+    show(answer, answer.notes(), json, quiet)
+    if quiet and not json:
+        warn(answer.not_judged())
     assert answer.call is not None
     call = answer.call.read_from((reference, current), column=column, by=by, groups=groups)
 

@@ -24,24 +24,26 @@ Column = Annotated[
         help="Column to compare; may be left out where only one is numeric.",
     ),
 ]
+By = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Column that says which sample a row belongs to."),
+]
 Margin = Annotated[
     str | None,
     typer.Option(
-        metavar="AMOUNT", help="Shifts that do not matter: a number in data units, 3%, or 0.1sd."
+        metavar="AMOUNT", help="Smallest shift that matters: a number in data units, 3%, or 0.1sd."
     ),
 ]
 Groups = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Column that tells which values are repeated measurements (user, host).",
+        help="Column identifying repeated measurements of one unit (user, host).",
     ),
 ]
 Alpha = Annotated[
     float,
-    typer.Option(
-        metavar="LEVEL", help="Intervals have confidence 1 - alpha; p-values count below it."
-    ),
+    typer.Option(metavar="LEVEL", help="Significance level; intervals have confidence 1 - alpha."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Report = Annotated[

@@ -1,13 +1,15 @@
-"""``dkmd plan``: how many values a shift takes, or what shift a number of values can show."""
+"""``dkmd plan``: how many values a shift needs, or what shift a number of values can show."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dkmd.cli.options import Alpha, Column, Json, Quiet
 from dkmd.cli.show import show_answer, show_json, working
+from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.binned.summary import Summary
@@ -30,7 +32,7 @@ def plan(
     power: Annotated[
         float, typer.Option(metavar="PROBABILITY", help="Probability of showing the shift.")
     ] = 0.8,
-    alpha: Alpha = 0.05,
+    alpha: Alpha = ALPHA,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -56,23 +58,24 @@ def plan(
         "format": "dkmd-plan", "version": FORMAT_VERSION, "name": sample.name, "unit": sample.unit,
         "pilot_size": summary.size, "alpha": alpha,
     }  # fmt: skip
-    shows = "{:,} values a side show a shift of {:.3g}{} with power {:.3g}."
     if shift is None:
         assert n is not None
         amount = planning.detectable_shift(summary, n, power=power, alpha=alpha)
-        answer |= {"n": n, "shift": amount, "power": power}
-        words = shows.format(n, amount, unit, power)
     else:
         amount = _shift(shift, summary)
-        if n is None:
-            n = planning.sample_size(summary, amount, power, alpha)
-            words = f"A shift of {amount:.3g}{unit} takes {n:,} values a side at power {power:g}."
-        else:
+    if n is None:
+        n = planning.sample_size(summary, amount, power, alpha)
+        words = (
+            f"To detect a shift of {amount:.3g}{unit} with power {power:g}, you need {n:,} values "
+            "per side."
+        )
+    else:
+        if shift is not None:
             power = planning.power(summary, amount, n, alpha=alpha)
-            words = (
-                f"{n:,} values a side show a shift of {amount:.3g}{unit} with power {power:.3g}."
-            )
-        answer |= {"n": n, "shift": amount, "power": power}
+        words = (
+            f"{n:,} values per side detect a shift of {amount:.3g}{unit} with power {power:.3g}."
+        )
+    answer |= {"n": n, "shift": amount, "power": power}
     if json:
         show_json(to_json(answer))
     else:
@@ -82,20 +85,18 @@ def plan(
 
 
 def _shift(text: str, summary: Summary) -> float:
-    """A shift in data units: as it is, in percent of the median or in robust scales."""
+    """A shift in data units, from data units, percent of the median or robust scales."""
+    from dkmd.inference.margins import parse_amount
     from dkmd.inference.scale import median_and_spread
 
-    number, factor = text, 1.0
-    if text.endswith("%"):
+    amount, kind = parse_amount(text)
+    if math.isnan(amount):
+        raise ValueError(f"--shift needs a number, 3% or 0.1sd, got {text!r}")
+    if kind == "%":
         if summary.minimum <= 0.0:
             raise ValueError(f"--shift {text}: a percentage needs values above 0 only")
-        number, factor = text[:-1], summary.median() / 100.0
-    elif text.endswith("sd"):
-        number, factor = text[:-2], median_and_spread(summary)[1]
-    try:
-        return float(number) * factor
-    except ValueError:
-        raise ValueError(f"--shift takes a number, 3% or 0.1sd, got {text!r}") from None
+        return amount * summary.median() / 100.0
+    return amount * median_and_spread(summary)[1] if kind == "sd" else amount
 
 
 def _notes(summary: Summary) -> list[str]:

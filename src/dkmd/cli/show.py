@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec, Protocol
+from typing import Any, ParamSpec, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -72,9 +73,49 @@ def _with_verdict(row: Sequence[str], line: str) -> Text:
     return text
 
 
+class Shown(Protocol):
+    """An answer that has words and a table."""
+
+    def headline(self) -> str:
+        """The answer in one sentence."""
+
+    def table(self) -> Sequence[Sequence[str]]:
+        """A heading and rows."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number unrounded."""
+
+
+def show(
+    answer: Shown, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
+) -> None:
+    """Show an answer as JSON (with ``more`` in it), or as words, a table and notes.
+
+    ``quiet`` leaves the headline alone.
+    """
+    if json:
+        from dkmd.answers.comparison import to_json
+
+        show_json(to_json(answer.to_dict() | more), notes)
+    elif quiet:
+        show_answer(answer.headline(), (), ())
+    else:
+        show_answer(answer.headline(), answer.table(), notes)
+
+
+def exit_code(pvalues: Iterable[float]) -> int:
+    """NO_ANSWER where no comparison has a p-value, else 0."""
+    return NO_ANSWER if all(map(math.isnan, pvalues)) else 0
+
+
 def show_json(text: str, notes: Iterable[str] = ()) -> None:
     """The object on standard output, diagnostics on standard error."""
     print(json_for(text, sys.stdout.encoding))
+    warn(notes)
+
+
+def warn(notes: Iterable[str]) -> None:
+    """Notes on standard error."""
     for note in notes:
         print(f"dkmd: watch out: {visible(note)}", file=sys.stderr)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dkmd.cli.options import Column
+from dkmd.cli.options import By, Column
 
 if TYPE_CHECKING:
     from dkmd.binned.grid import Grid
@@ -28,9 +28,7 @@ def sql(
         ),
     ],
     column: Column = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column that tells the samples apart.")
-    ] = None,
+    by: By = None,
     grid: Annotated[
         str | None,
         typer.Option(

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.proportions import Counts, share_interval
-from dkmd.inference.tails import CONFIDENCE
 
 LEAST_EXPECTED = 5.0
 """Expected counts below this call for relabellings instead of the χ² law."""

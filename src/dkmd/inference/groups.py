@@ -8,13 +8,15 @@ along, with degrees of freedom that a few large groups bring down.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.inference.tails import relabelled_skewness
+from dkmd.statistic.witness import Witness
 
 FEW_GROUPS = 8
 """Fewer groups than this on a side: size may leave what docs/inference.md promises."""
@@ -113,6 +115,16 @@ class GroupSums(NamedTuple):
         return max(0.0, second), third
 
 
+SumsAt = Callable[[Witness], GroupSums]
+"""The sums over the groups of one sample at a witness, its centre included."""
+
+Labels = npt.ArrayLike | SumsAt
+"""The groups of one sample: a label for each value, or their sums where a summary is compared."""
+
+Groups = Sequence[Labels]
+"""The groups of two samples, a pair."""
+
+
 class Clusters(NamedTuple):
     """What groups do to a test: factors and degrees of freedom, held while a shift is varied."""
 
@@ -168,7 +180,7 @@ class Clusters(NamedTuple):
         return tuple(self)  # type: ignore[return-value]
 
 
-def group_codes(labels: npt.ArrayLike, size: int, name: str) -> npt.NDArray[np.int64]:
+def group_codes(labels: Labels, size: int, name: str) -> npt.NDArray[np.int64]:
     """Group labels of any type as 0, 1, 2, …; one label per value."""
     given = np.asarray(labels)
     if given.ndim != 1 or given.size != size:
@@ -189,7 +201,7 @@ def note_on_few(x: GroupSums, y: GroupSums) -> str:
     )
 
 
-def check_groups(groups: Any) -> tuple[Any, Any]:
+def check_groups(groups: Groups) -> tuple[Labels, Labels]:
     """``groups`` as a pair."""
     if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != 2:
         raise ValueError("groups must be a pair (groups of x, groups of y)")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dkmd.binned.logarithms import as_change
+from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.result import NO_SHIFT, DkmdResult, ExactOutcome, LimitOutcome, RiemannOutcome
 
 Margin = float | str
@@ -18,7 +20,9 @@ class Region(NamedTuple):
     result: DkmdResult
 
 
-def verdict(result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float = 0.95) -> str:
+def verdict(
+    result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float = CONFIDENCE
+) -> str:
     """What the shift's interval says against ±margin.
 
     Parameters
@@ -132,18 +136,40 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
 
 def parse_margin(margin: Margin) -> tuple[float, str]:
     """A margin as an amount and what it is counted in: "" (data units), "%" or "sd"."""
-    text = margin.strip() if isinstance(margin, str) else margin
-    kind = ""
-    if isinstance(text, str):
-        kind = next((ending for ending in ("%", "sd") if text.endswith(ending)), "")
-        text = text.removesuffix(kind)
-    try:
-        amount = float(text)
-    except (TypeError, ValueError):
-        amount = math.nan
+    amount, kind = parse_amount(margin)
     if not (amount >= 0.0 and math.isfinite(amount)):
         raise ValueError(
             "margin must be a number in data units, '0.1sd', or '3%', and not negative; got "
             f"{margin!r}"
         )
     return amount, kind
+
+
+def parse_amount(given: Margin) -> tuple[float, str]:
+    """A number and its unit: "" (data units), "%" or "sd". The number is NaN if it cannot be read.
+
+    Examples
+    --------
+    >>> parse_amount("-3%"), parse_amount("0.1 sd"), parse_amount(2)
+    ((-3.0, '%'), (0.1, 'sd'), (2.0, ''))
+    """
+    text = given.strip() if isinstance(given, str) else given
+    kind = ""
+    if isinstance(text, str):
+        kind = next((ending for ending in ("%", "sd") if text.endswith(ending)), "")
+        text = text.removesuffix(kind)
+    try:
+        return float(text), kind
+    except (TypeError, ValueError):
+        return math.nan, kind
+
+
+def as_percent(log_shift: float) -> float:
+    """A shift of logarithms as a change in percent; held to what a double can hold.
+
+    Examples
+    --------
+    >>> round(as_percent(math.log(1.02)), 9), math.isfinite(as_percent(1e6))
+    (2.0, True)
+    """
+    return 100.0 * as_change(log_shift)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dkmd.inference.tails import CONFIDENCE
+from dkmd.inference.defaults import CONFIDENCE
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 """The percentiles that are shown unless others are asked for."""

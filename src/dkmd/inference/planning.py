@@ -17,6 +17,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, as_sample, nan_error
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Atoms, Summary
+from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.direct import MOST_VALUES
 from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.scale import Shape, median_and_spread, scale_of, shape_of
@@ -40,7 +41,7 @@ def sample_size(
     pilot: Pilot,
     shift: float,
     power: float = 0.8,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     ratio: float = 1.0,
     scale: float | str | None = None,
 ) -> int:
@@ -94,7 +95,7 @@ def detectable_shift(
     n: int,
     m: int | None = None,
     power: float = 0.8,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     scale: float | str | None = None,
 ) -> float:
     """The shift that samples of n and m values (m = n by default) show with this power.
@@ -121,7 +122,7 @@ def power(
     shift: float,
     n: int,
     m: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     scale: float | str | None = None,
 ) -> float:
     """The probability that samples of n and m values (m = n by default) show ``shift``.
@@ -133,7 +134,7 @@ def power(
     >>> round(power(pilot, shift=0.5, n=7000), 2)
     0.83
     """
-    _check(alpha=alpha)
+    require_shares(alpha=alpha)
     m = n if m is None else m
     _check_sizes(n, m)
     return _Plan(pilot, scale, alpha).power(shift, n, m)
@@ -278,15 +279,9 @@ def _check_sizes(n: int, m: int) -> None:
 
 
 def _check_power(alpha: float, power: float) -> None:
-    _check(alpha=alpha, power=power)
+    require_shares(alpha=alpha, power=power)
     if power <= alpha:
         raise ValueError(
             f"power must be above alpha, which is reached without any shift; got power={power!r}, "
             f"alpha={alpha!r}"
         )
-
-
-def _check(**shares: float) -> None:
-    for name, value in shares.items():
-        if not 0.0 < value < 1.0:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")

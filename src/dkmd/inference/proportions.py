@@ -16,7 +16,8 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.inference.tails import CONFIDENCE, Tails, critical, student_tails, tail_share
+from dkmd.inference.defaults import CONFIDENCE
+from dkmd.inference.tails import Tails, critical, student_tails, tail_share
 
 EXACT_COUNTS = 200
 """Up to so many counts of the rarer answer, on both sides together, the test is Boschloo's."""

@@ -384,7 +384,7 @@ class DkmdResult:
         self._rows, self._logs = state["rows"], state["logs"]
         self._on_logs = None
 
-    def outcome(self) -> Any:
+    def outcome(self) -> Outcome:
         """The one comparison this result holds."""
         return self._rows.only()
 
@@ -404,7 +404,7 @@ class DkmdResult:
         shown.append(f"direction={self.direction!r}")
         return f"DkmdResult({', '.join(shown)})"
 
-    def _interval(self, ends: Callable[[Any], tuple[float, float]]) -> ConfidenceInterval:
+    def _interval(self, ends: Callable[[Outcome], tuple[float, float]]) -> ConfidenceInterval:
         pairs = [ends(o) for o in self._rows]
         low, high = (
             np.array([p[i] for p in pairs], dtype=np.float64).reshape(self._rows.shape)

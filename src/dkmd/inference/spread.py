@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.compiled import compiled
+from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.pair import satterthwaite
 from dkmd.inference.scale import unit_form
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of
-from dkmd.inference.tails import CONFIDENCE, Tails, critical, guarded, relabelled_skewness
+from dkmd.inference.tails import Tails, critical, guarded, relabelled_skewness
 from dkmd.statistic.table import jet_at
 
 SETTLED = 1e-9

@@ -28,7 +28,15 @@ from dkmd.inference.direct import (
     small_sides,
     studentized,
 )
-from dkmd.inference.groups import Clusters, GroupSums, check_groups, group_codes, note_on_few
+from dkmd.inference.groups import (
+    Clusters,
+    Groups,
+    GroupSums,
+    Labels,
+    check_groups,
+    group_codes,
+    note_on_few,
+)
 from dkmd.inference.limits import test_at_infinity
 from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.resampling import Bootstrap, permutation_pvalue
@@ -82,7 +90,7 @@ def dkmd_2samp(
     estimator: str = "exact",
     alternative: str = "two-sided",
     method: Any = None,
-    groups: Any = None,
+    groups: Groups | None = None,
     axis: int | None = 0,
     nan_policy: str = "propagate",
     keepdims: bool = False,
@@ -152,7 +160,7 @@ def run(
     x: npt.ArrayLike | Summary,
     y: npt.ArrayLike | Summary,
     options: Options,
-    groups: Any = None,
+    groups: Groups | None = None,
     axis: int | None = 0,
     keepdims: bool = False,
 ) -> DkmdResult:
@@ -213,7 +221,9 @@ def row_tails(
     return Tails(upper, lower)
 
 
-def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = None) -> Outcome:
+def compare_summaries(
+    x: Summary, y: Summary, options: Options, grouped: Clustering | None = None
+) -> Outcome:
     """The test of two summaries of one grid; ``grouped(witness)`` gives what groups add to it."""
     if min(x.size, y.size) < 2:
         return _too_small(options)
@@ -238,7 +248,12 @@ def _scale_asked(options: Options) -> float | str | None:
 
 
 def _compare_sides(
-    x: Side, y: Side, origin: float, fitted: Scale, options: Options, grouped: Any = None
+    x: Side,
+    y: Side,
+    origin: float,
+    fitted: Scale,
+    options: Options,
+    grouped: Clustering | None = None,
 ) -> Outcome:
     """The test of two sides at a width that was chosen."""
     shape = fitted.shape
@@ -384,7 +399,7 @@ def _is_small(n: int, m: int) -> bool:
 
 
 def _compare_small(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options, grouped: Any = None
+    x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options, grouped: Clustering | None = None
 ) -> Outcome:
     """One comparison of few values, without bins."""
     kept = present(x), present(y)
@@ -398,7 +413,7 @@ def _compare_small(
 
 
 def _compare_grouped(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], groups: tuple[Any, Any], options: Options
+    x: npt.NDArray[Any], y: npt.NDArray[Any], groups: tuple[Labels, Labels], options: Options
 ) -> Outcome:
     """One comparison of repeated measurements: as ``_compare``, with variances by groups."""
     if options.estimator == "riemann":
@@ -428,9 +443,13 @@ def _compare_grouped(
 
 
 GroupsAt = Callable[[Witness], tuple[GroupSums, GroupSums]]
+"""The sums over the groups of x and of y at a witness."""
+
+Clustering = Callable[[Witness], tuple[Clusters, tuple[str, ...]]]
+"""What groups do to a test at a witness, and what to say of them."""
 
 
-def _clustering(sums: GroupsAt) -> Callable[[Witness], tuple[Clusters, tuple[str, ...]]]:
+def _clustering(sums: GroupsAt) -> Clustering:
     """What groups do to a test, and what to say of them."""
 
     def at(witness: Witness) -> tuple[Clusters, tuple[str, ...]]:
@@ -462,7 +481,12 @@ def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options)
     return riemann_outcome(kept[0], kept[1], psi, options.alternative, options.method)
 
 
-def _of_summaries(x: Any, y: Any, options: Options, groups: Any) -> DkmdResult:
+def _of_summaries(
+    x: npt.ArrayLike | Summary,
+    y: npt.ArrayLike | Summary,
+    options: Options,
+    groups: Groups | None,
+) -> DkmdResult:
     """One comparison of two summaries."""
     if not (isinstance(x, Summary) and isinstance(y, Summary)):
         raise TypeError("x and y must both be summaries, or both arrays")
@@ -475,7 +499,7 @@ def _of_summaries(x: Any, y: Any, options: Options, groups: Any) -> DkmdResult:
     return DkmdResult(Rows.of([outcome]).shaped(()))
 
 
-def _known_groups(groups: Any) -> Callable[[Witness], tuple[Clusters, tuple[str, ...]]]:
+def _known_groups(groups: Groups) -> Clustering:
     """Groups whose sums are worked out by whoever holds the data."""
     of_x, of_y = check_groups(groups)
     if not (callable(of_x) and callable(of_y)):
@@ -484,7 +508,11 @@ def _known_groups(groups: Any) -> Callable[[Witness], tuple[Clusters, tuple[str,
 
 
 def _result(
-    outcome: Outcome, x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options, groups: Any
+    outcome: Outcome,
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    options: Options,
+    groups: Groups | None,
 ) -> DkmdResult:
     """A result of one comparison that can be repeated on logarithms."""
 

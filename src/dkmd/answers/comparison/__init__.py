@@ -1,0 +1,22 @@
+"""The answers of ``compare`` and ``drift``: frozen, in words first, and the same again as JSON.
+
+``one`` is the answer for one column, ``several`` holds the answers for many, ``words`` has the
+sentences and ``documents`` the JSON.
+"""
+
+from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, SampleFacts
+from dkmd.answers.comparison.several import Comparisons, Drift
+from dkmd.answers.comparison.words import plain_margin
+
+__all__ = [
+    "FORMAT_VERSION",
+    "QUANTILES",
+    "Comparison",
+    "Comparisons",
+    "Drift",
+    "Infinite",
+    "SampleFacts",
+    "plain_margin",
+    "to_json",
+]

@@ -1,0 +1,46 @@
+"""The words for missing values: the same in comparisons, drifts and gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dkmd.answers.comparison.one import SampleFacts
+
+MISSING = "missing"
+"""The heading of the shares of missing values."""
+
+LEFT_OUT = "missing, left out"
+"""The heading of the numbers of missing values."""
+
+ALL_MISSING = "all its values are missing"
+
+
+def missing_shares(reference: SampleFacts, current: SampleFacts) -> str:
+    """The shares of missing values: 0.0% → 2.5%."""
+    return f"{reference.nan_share:.1%} → {current.nan_share:.1%}"
+
+
+def emptiness(side: SampleFacts, column: str) -> str:
+    """What to say of a side that has no values; empty if it has some."""
+    if side.size:
+        return ""
+    if not side.nan:
+        return f"{side.label} has no rows"
+    where = f" in column {column!r}" if column != "value" else ""
+    return no_values(f"{side.label} has no values{where}", side.nan)
+
+
+def no_values(told: str, missing: int) -> str:
+    """The end of a sentence on a side without values: how many are missing, if any."""
+    return f"{told}: all {missing:,} are missing" if missing else told
+
+
+def why_empty(reference: SampleFacts, current: SampleFacts) -> str:
+    """Why a column without values on one side was skipped, and its shares of missing values."""
+    if not (reference.size + reference.nan and current.size + current.nan):
+        return "there are no rows to compare"
+    if not reference.size and not current.size:
+        return ALL_MISSING
+    where = "the current table" if reference.size else "the reference"
+    return f"{ALL_MISSING} in {where} ({MISSING}: {missing_shares(reference, current)})"

@@ -1,0 +1,278 @@
+"""One answer: which way one column moved, by how much, and whether that is real.
+
+Every signed number is positive when *current* is larger.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.comparison.words import answer_of, evidence_of
+from dkmd.base.arrays import Array, present
+from dkmd.base.calls import Call
+from dkmd.base.wording import (
+    amount,
+    count,
+    html_page,
+    plain_pair,
+    signed,
+    text_page,
+)
+from dkmd.inference.opinions import Opinion, Opinions, opinions
+from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.shapes import Crossing
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class SampleFacts:
+    """The facts about one side of a comparison.
+
+    Attributes
+    ----------
+    label : str
+        A file's name, a level, or "reference" and "current".
+    size : int
+        How many values were compared. ±inf counts, NaN does not.
+    nan, minus_inf, plus_inf : int
+        How many values are missing (and left out), −inf and +inf.
+    center : float
+        The M-centre.
+    quantiles : dict
+        At 5, 25, 50, 75, 95 and 99 %, keyed by 0.05, 0.25, …
+    neighbour_correlation : float
+        The correlation of ψ at values that follow each other; 0 if chance explains it. NaN if the
+        values are not in memory or belong to groups.
+    """
+
+    label: str
+    size: int
+    nan: int
+    minus_inf: int
+    plus_inf: int
+    center: float
+    quantiles: Mapping[float, float]
+    neighbour_correlation: float = math.nan
+
+    @property
+    def nan_share(self) -> float:
+        """The share of missing values."""
+        total = self.size + self.nan
+        return self.nan / total if total else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers."""
+        names = ("label", "size", "nan", "minus_inf", "plus_inf", "center", "neighbour_correlation")
+        shares = {f"{q:g}": value for q, value in self.quantiles.items()}
+        return {name: getattr(self, name) for name in names} | {"quantiles": shares}
+
+
+class Infinite(NamedTuple):
+    """At least half of all values are at one infinity: which one, and the share of each side."""
+
+    where: float  # inf or −inf
+    reference: float
+    current: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which way *current* moved against *reference*, by how much, and whether that is real.
+
+    Attributes
+    ----------
+    verdict : str
+        "increase", "decrease", "equivalent" or "inconclusive": the shift against ``margin``.
+    direction : str
+        "current is larger", "current is smaller" or "no direction".
+    shift, shift_interval : float, ConfidenceInterval
+        In data units, with confidence 1 − alpha.
+    relative_shift, relative_shift_interval : float, ConfidenceInterval or None
+        In percent, worked out on logarithms. None unless all values are positive and can be read.
+    statistic, pvalue, df : float
+        The numbers of the test.
+    pvalue_beyond : float
+        The p-value of "beyond the margin". Without a margin, ``pvalue`` itself.
+    adjusted_pvalue, adjusted_pvalue_beyond : float or None
+        For one of several comparisons: adjusted for their number. The verdict rests on them.
+    crossing : Crossing or None
+        The differences of the 25 and 75 % quantiles, if they clearly have opposite signs.
+    infinite : Infinite or None
+        The shares at infinity, if at least half of all values are there.
+    reference, current : SampleFacts
+        Sizes, missing and infinite values, centres and quantiles.
+    warnings : tuple of str
+        Reasons for caution.
+    result : DkmdResult
+        The test itself, with x = current and y = reference.
+    """
+
+    name: str
+    unit: str
+    verdict: str
+    direction: str
+    shift: float
+    shift_interval: ConfidenceInterval
+    relative_shift: float | None
+    relative_shift_interval: ConfidenceInterval | None
+    statistic: float
+    pvalue: float
+    df: float
+    scale: float
+    margin: float | str | None
+    alpha: float
+    reference: SampleFacts
+    current: SampleFacts
+    warnings: tuple[str, ...]
+    result: DkmdResult = field(repr=False)
+    pvalue_beyond: float = math.nan
+    adjusted_pvalue: float | None = None
+    adjusted_pvalue_beyond: float | None = None
+    crossing: Crossing | None = None
+    infinite: Infinite | None = None
+    values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
+    """The values of reference and current, if they are in memory."""
+    call: Call | None = field(default=None, repr=False, compare=False)
+    """How it was asked for, if that is known."""
+
+    @property
+    def shift_in_scales(self) -> float:
+        """The shift in units of the robust scale of the pooled data."""
+        return self.shift / self.scale if self.scale > 0.0 else math.nan
+
+    @property
+    def interval_in_scales(self) -> tuple[float, float]:
+        """The interval of the shift, in units of the same scale."""
+        scale = self.scale if self.scale > 0.0 else math.nan
+        return self.shift_interval.low / scale, self.shift_interval.high / scale
+
+    def peers(self) -> Opinions:
+        """What mean difference, Welch, Mann-Whitney, KS and MMD² would say, in one table."""
+        if self.values is None:
+            raise ValueError("other statistics need the single values, and only summaries are held")
+        own = Opinion("dkmd (shift)", self.shift, self.pvalue, self.direction)
+        reference, current = (present(side) for side in self.values)
+        return opinions(own, reference, current, self.scale)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number unrounded, under the names of the JSON schema."""
+        relative = self.relative_shift_interval
+        return {
+            "format": "dkmd-comparison",
+            "version": FORMAT_VERSION,
+            "name": self.name,
+            "unit": self.unit,
+            "verdict": self.verdict,
+            "direction": self.direction,
+            "shift": self.shift,
+            "shift_interval": list(self.shift_interval),
+            "relative_shift": self.relative_shift,
+            "relative_shift_interval": None if relative is None else list(relative),
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "pvalue_beyond": self.pvalue_beyond,
+            "df": self.df,
+            "scale": self.scale,
+            "margin": self.margin,
+            "alpha": self.alpha,
+            "crossing": None if self.crossing is None else self.crossing._asdict(),
+            "infinite": None if self.infinite is None else self.infinite._asdict(),
+            "reference": self.reference.to_dict(),
+            "current": self.current.to_dict(),
+            "warnings": list(self.warnings),
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """``to_dict`` as JSON: NaN is null, infinities are "inf" and "-inf"."""
+        return to_json(self.to_dict(), indent)
+
+    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+        """Write a page with the answer and its figures: one self-contained HTML file.
+
+        ``command`` is the shell command that the page shows; by default it follows from the call.
+        """
+        from dkmd.answers.page import write_page
+
+        write_page(self, path, command)
+
+    def with_call(self, call: Call) -> Self:
+        """The same answer with a record of how it was asked for."""
+        return replace(self, call=call)
+
+    def among_several(self, adjusted: float, adjusted_beyond: float) -> Self:
+        """The same answer as one of several, with p-values adjusted for their number.
+
+        A change counts only if its adjusted p-value of "beyond the margin" is below alpha.
+        """
+        clear = adjusted_beyond < self.alpha or self.verdict == "equivalent"
+        return replace(
+            self,
+            adjusted_pvalue=adjusted,
+            adjusted_pvalue_beyond=adjusted_beyond,
+            verdict=self.verdict if clear else "inconclusive",
+        )
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether there is a change of any size: p, or the adjusted p, is below alpha."""
+        decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
+        return decides < self.alpha
+
+    def plot(self, ax: Any = None, kind: str = "density") -> Any:
+        """Both distributions, their centres and the shift; needs matplotlib (dkmd[plot]).
+
+        ``kind`` is "density" or "cdf".
+        """
+        from dkmd.render.plot import entitle, plot_pair
+
+        labels = (self.reference.label, self.current.label)
+        axes = plot_pair(self.result, labels, self.verdict, self.unit, ax, kind, self.values)
+        axes.set_xlabel(f"{self.name} ({self.unit})" if self.unit else self.name)
+        entitle(axes, self.headline())
+        return axes
+
+    def headline(self) -> str:
+        """The answer in one sentence, and its evidence in another."""
+        return f"{answer_of(self)} {evidence_of(self)}"
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """A small table: a fact, its value for reference and current, and the difference."""
+        before, after = self.reference, self.current
+        rows = [
+            ("values", count(before.size), count(after.size), ""),
+            (
+                "centre",
+                *plain_pair(before.center, after.center),
+                amount(self.shift, self.unit),
+            ),
+        ]
+        for q in QUANTILES:
+            old, new = before.quantiles[q], after.quantiles[q]
+            rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
+        for what, name in ((LEFT_OUT, "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
+            old, new = getattr(before, name), getattr(after, name)
+            if old or new:
+                rows.append((what, count(old), count(new), ""))
+        return rows
+
+    def __str__(self) -> str:
+        return text_page(self.headline(), self.table(), self.warnings)
+
+    def _repr_html_(self) -> str:
+        from dkmd.render.figures.notebook import pictures
+
+        outcome = self.result.outcome()
+        labels = (self.reference.label, self.current.label)
+        drawn = pictures(outcome, self.verdict, labels, self.unit, self.values)
+        return html_page(self.headline(), self.table(), self.warnings, drawn)
+
+    def table(self) -> list[tuple[str, ...]]:
+        """``rows`` under a heading."""
+        return [("", self.reference.label, self.current.label, "difference"), *self.rows()]

@@ -1,0 +1,224 @@
+"""Several answers: one per level or column, with p-values adjusted for their number."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
+
+from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.missing import MISSING, missing_shares
+from dkmd.answers.comparison.one import Comparison
+from dkmd.answers.comparison.words import plain_margin
+from dkmd.base.calls import Call
+from dkmd.base.wording import (
+    amount,
+    html_page,
+    names_by_note,
+    short_p,
+    text_page,
+    visible,
+)
+
+
+class Comparisons(Mapping[str, Comparison]):
+    """Several comparisons by name: one per level of a column, or one per column.
+
+    Verdicts rest on p-values that are adjusted for the number of comparisons. A change counts only
+    if its adjusted p-value is below alpha.
+
+    Attributes
+    ----------
+    alpha : float
+        The false-discovery rate: the share of false alarms allowed among ``changed``.
+    """
+
+    FORMAT = "dkmd-comparisons"
+    ROWS = ""
+
+    def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
+        adjusted = _adjusted({name: c.pvalue for name, c in comparisons.items()})
+        beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
+        self._comparisons = {
+            n: c.among_several(adjusted[n], beyond[n]) for n, c in comparisons.items()
+        }
+        self.alpha = alpha
+        self.call: Call | None = None
+
+    def __getitem__(self, name: str) -> Comparison:
+        return self._comparisons[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._comparisons)
+
+    def __len__(self) -> int:
+        return len(self._comparisons)
+
+    @cached_property
+    def adjusted_pvalues(self) -> dict[str, float]:
+        """p-values adjusted for their number (Benjamini–Hochberg); NaN where no test was made."""
+        known = {name: comparison.adjusted_pvalue for name, comparison in self.items()}
+        return {name: math.nan if p is None else p for name, p in known.items()}
+
+    @property
+    def changed(self) -> list[str]:
+        """Names whose adjusted p-value is below alpha."""
+        return [name for name in self if self[name].is_clear]
+
+    @property
+    def beyond(self) -> list[str]:
+        """Names that moved by more than the margin, at the same false-discovery rate."""
+        return [name for name in self if self[name].verdict in ("increase", "decrease")]
+
+    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+        """Write a page with a row for each comparison: one self-contained HTML file.
+
+        ``command`` is the shell command that the page shows; by default it follows from the call.
+        """
+        from dkmd.answers.page import write_page
+
+        write_page(self, path, command)
+
+    def with_call(self, call: Call) -> Self:
+        """The same answers with a record of how they were asked for."""
+        known = copy(self)
+        known.call = call
+        known._comparisons = {n: c.with_call(call.of_row(n)) for n, c in self.items()}
+        return known
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A line for each: name, shift, interval, shift in scales, p, adjusted p, verdict."""
+        return [self._row(name, comparison) for name, comparison in self.items()]
+
+    HEAD: tuple[str, ...] = ("", "shift", "interval", "in scales", "p", "adjusted p", "verdict")
+
+    def table(self) -> list[tuple[str, ...]]:
+        """``rows`` under a heading."""
+        return [self.HEAD, *self.rows()]
+
+    def headline(self) -> str:
+        """How many changed, and their names."""
+        named = ", ".join(self.beyond)
+        return f"{self.tally()}{named and f': {named}'}."
+
+    def tally(self) -> str:
+        """How many changed; with a margin, also how many changed by more than that."""
+        what = f"{len(self.changed)} of {len(self)} {self.ROWS}".strip()
+        told = f"{what} changed (false-discovery rate {self.alpha:g})"
+        some = next(iter(self.values()))
+        if not some.margin or not self.changed:
+            return told
+        return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every comparison with its adjusted p-value, in order."""
+        return {
+            "format": self.FORMAT,
+            "version": FORMAT_VERSION,
+            "alpha": self.alpha,
+            "comparisons": [self._entry(name) for name in self],
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """``to_dict`` as JSON."""
+        return to_json(self.to_dict(), indent)
+
+    def notes(self) -> list[str]:
+        """Every warning once, with the names that it holds for."""
+        names = names_by_note((name, note) for name, c in self.items() for note in c.warnings)
+        return [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
+
+    def __str__(self) -> str:
+        return text_page(self.headline(), self.table(), self.notes())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {visible(self.headline())}>"
+
+    def _repr_html_(self) -> str:
+        from dkmd.render.figures.notebook import Line, overview
+
+        lines = [
+            Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
+            for c in self.values()
+        ]
+        return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        one = self[name]
+        adjusted = {
+            "adjusted_pvalue": one.adjusted_pvalue,
+            "adjusted_pvalue_beyond": one.adjusted_pvalue_beyond,
+        }
+        return one.to_dict() | {"key": name} | adjusted
+
+    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
+        low, high = (amount(end) for end in c.shift_interval)
+        return (
+            name,
+            amount(c.shift, c.unit),
+            f"{low} to {high}",
+            amount(c.shift_in_scales),
+            short_p(c.pvalue),
+            short_p(self.adjusted_pvalues[name]),
+            c.verdict,
+        )
+
+
+class Drift(Comparisons):
+    """A comparison for each numeric column of two tables, the largest shift in scales first.
+
+    Attributes
+    ----------
+    skipped : dict
+        Why columns were not compared, by column.
+    """
+
+    FORMAT = "dkmd-drift"
+    ROWS = "columns"
+    HEAD = ("column", *Comparisons.HEAD[1:], MISSING)
+
+    def __init__(
+        self, comparisons: Mapping[str, Comparison], skipped: Mapping[str, str], alpha: float
+    ) -> None:
+        ranked = sorted(comparisons.items(), key=lambda item: _rank(item[1]))
+        super().__init__(dict(ranked), alpha)
+        self.skipped = dict(skipped)
+
+    def nan_change(self, column: str) -> float:
+        """The share of missing values in current minus that in reference."""
+        return self[column].current.nan_share - self[column].reference.nan_share
+
+    def notes(self) -> list[str]:
+        """Every warning, and every column that was not compared."""
+        skipped = [f"{column} was skipped: {why}" for column, why in self.skipped.items()]
+        return super().notes() + skipped
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every column with the change of its share of missing values, and ``skipped``."""
+        return super().to_dict() | {"skipped": dict(self.skipped)}
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        return super()._entry(name) | {"nan_change": self.nan_change(name)}
+
+    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
+        some = c.reference.nan or c.current.nan
+        return *super()._row(name, c), missing_shares(c.reference, c.current) if some else ""
+
+
+def _adjusted(pvalues: Mapping[str, float]) -> dict[str, float]:
+    """Benjamini–Hochberg's adjusted p-values. NaN stays NaN and does not count as a test."""
+    from scipy.stats import false_discovery_control
+
+    known = {name: p for name, p in pvalues.items() if not math.isnan(p)}
+    adjusted = false_discovery_control(list(known.values())) if known else ()
+    found = dict(zip(known, (float(p) for p in adjusted), strict=True))
+    return {name: found.get(name, math.nan) for name in pvalues}
+
+
+def _rank(comparison: Comparison) -> tuple[bool, float]:
+    """A key that sorts large shifts first and unknown ones last."""
+    shift = abs(comparison.shift_in_scales)
+    return math.isnan(shift), -shift

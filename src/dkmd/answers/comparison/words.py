@@ -1,0 +1,98 @@
+"""The sentences of answers: what happened, and the evidence for it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dkmd.base.wording import amount, count, level_of, percent, plain_pair, probability, short_p
+from dkmd.inference.margins import Margin
+from dkmd.inference.shapes import Crossing
+
+if TYPE_CHECKING:
+    from dkmd.answers.comparison.one import Comparison, Infinite
+
+HIGHER = {"increase": "HIGHER", "decrease": "LOWER"}
+"""The word for a verdict that has a direction."""
+
+
+def answer_of(c: Comparison) -> str:
+    """The answer in one sentence; in two where the distributions cross."""
+    if c.infinite is not None:
+        return _answer_at_infinity(c, c.infinite)
+    if c.crossing is not None:
+        return f"{_across(c, c.crossing)} {_centre_answer(c)}"
+    return _centre_answer(c)
+
+
+def evidence_of(c: Comparison) -> str:
+    """The p-value and the sizes."""
+    sizes = f"n = {count(c.reference.size)} and {count(c.current.size)}"
+    p = probability(c.pvalue)
+    if c.adjusted_pvalue is not None:
+        p += f" (adjusted {short_p(c.adjusted_pvalue) or 'unknown'})"
+    return f"{p}, {sizes}."
+
+
+def plain_margin(margin: Margin | None, unit: str) -> str:
+    """A margin as users gave it. A bare number gets the unit of the data."""
+    if margin is None:
+        return "0"
+    return margin if isinstance(margin, str) else f"{margin:g}{unit and ' ' + unit}"
+
+
+def _centre_answer(c: Comparison) -> str:
+    where = f"in {c.current.label} than in {c.reference.label}"
+    margin, numbers = plain_margin(c.margin, c.unit), _numbers(c)
+    if c.verdict in HIGHER:
+        beyond = f", by more than {margin}" if c.margin else ""
+        return f"{c.name} is {HIGHER[c.verdict]} {where}{beyond}: {numbers}."
+    if c.verdict == "equivalent":
+        return f"{c.name} is EQUIVALENT up to {margin}: {numbers}."
+    if math.isnan(c.shift):
+        return f"{c.name} cannot be compared."
+    if c.is_clear:
+        word = "higher" if c.shift > 0.0 else "lower"
+        return (
+            f"{c.name} is {word} {where}, but whether by more than {margin} is INCONCLUSIVE: "
+            f"{numbers}."
+        )
+    return f"{c.name}: no clear change (INCONCLUSIVE): {numbers}."
+
+
+def _numbers(c: Comparison) -> str:
+    """The shift, its interval and the percentage."""
+    low, high = (amount(end) for end in c.shift_interval)
+    shown = f"{amount(c.shift, c.unit)} ({level_of(c.alpha)} interval {low} to {high})"
+    if c.relative_shift is not None:
+        shown += f", {percent(c.relative_shift)}"
+    return shown
+
+
+def _across(c: Comparison, crossing: Crossing) -> str:
+    """The first sentence where one number would mislead."""
+    low, high = (amount(end, c.unit) for end in crossing)
+    return (
+        f"{c.name}: the distributions CROSS: the 25% quantile moved by {low}, the 75% quantile by "
+        f"{high}."
+    )
+
+
+def _answer_at_infinity(c: Comparison, infinite: Infinite) -> str:
+    """The shares at infinity, and the first quantile that is finite on both sides."""
+    word = "no clear change (INCONCLUSIVE)"
+    if c.verdict in HIGHER:
+        word = f"{HIGHER[c.verdict]} in {c.current.label} than in {c.reference.label}"
+    sign = "+" if infinite.where > 0.0 else "−"
+    told = (
+        f"{c.name}: {word}: {infinite.current:.0%} of the values are at {sign}inf (never finished, "
+        f"for times), before {infinite.reference:.0%}"
+    )
+    before, after = c.reference.quantiles, c.current.quantiles
+    levels = sorted(before, reverse=infinite.where < 0.0)
+    for q in levels:
+        if math.isfinite(before[q]) and math.isfinite(after[q]):
+            old, new = plain_pair(before[q], after[q])
+            unit = c.unit and f" {c.unit}"
+            return f"{told}; the {q:.0%} quantile is {new}{unit}, before {old}{unit}."
+    return f"{told}."

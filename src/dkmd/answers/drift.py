@@ -1,0 +1,67 @@
+"""``drift``: every numeric column of two tables. The question, checked at the door."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from dkmd.answers.comparison import Drift
+from dkmd.answers.many_columns import Advance, TwoTables, compare_columns
+from dkmd.answers.options import CompareOptions
+from dkmd.base.calls import recorded
+from dkmd.inference.defaults import ALPHA
+from dkmd.inference.margins import Margin
+from dkmd.sources.loading import open_table
+
+
+@recorded
+def drift(
+    reference: Any,
+    current: Any,
+    columns: Sequence[str | int] | None = None,
+    *,
+    margin: Margin | None = None,
+    groups: str | None = None,
+    alpha: float = ALPHA,
+    scale: float | str | None = None,
+    nan_policy: str = "omit",
+    advance: Advance | None = None,
+) -> Drift:
+    """Compare every numeric column of two tables.
+
+    Parameters
+    ----------
+    reference, current : frame, table or path
+        pandas, polars, pyarrow or dask frames; Ibis tables, Spark DataFrames, DuckDB relations;
+        data files.
+    columns : sequence of str, optional
+        By default, all numeric columns that both tables have.
+    margin, groups, alpha, scale, nan_policy
+        As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
+        column with a missing value raises an error: it is not skipped.
+    advance : callable, optional
+        Called with (column, done, total) before each column.
+
+    Returns
+    -------
+    Drift
+        A mapping from column to Comparison, the largest |shift| in robust scales first. It has
+        adjusted p-values (false-discovery control), ``changed``, ``nan_change()`` and ``skipped``.
+
+    Examples
+    --------
+    >>> import pandas as pd, numpy as np
+    >>> rng = np.random.default_rng(5)
+    >>> old = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400), "c": "text"})
+    >>> new = old.assign(b=old.b + 0.5)
+    >>> found = drift(old, new)
+    >>> found.changed, found.skipped
+    (['b'], {'c': 'it holds text'})
+    """
+    options = CompareOptions.of(margin, alpha, scale, nan_policy=nan_policy)
+    before, after = open_table(reference, "reference"), open_table(current, "current")
+    names = None if columns is None else list(map(str, columns))
+    from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
+    tables = TwoTables.of(before, after, groups)
+    return compare_columns(tables, names, options, from_files, advance)

@@ -1,0 +1,191 @@
+"""Read benchmarks: named measurements from a benchmark file, a table or a pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from dkmd.base.errors import BenchmarkFileError, NotANumberError, UnknownFormatError
+from dkmd.sources.files.benchmarks import (
+    LARGEST_FILE,
+    WHAT,
+    BenchmarkFile,
+    Benchmarks,
+    Measurements,
+    looks_like_benchmarks,
+    looks_like_text_of_benchmarks,
+    parse_benchmarks,
+    read_benchmarks,
+    text_of,
+)
+from dkmd.sources.files.characters import whole_stream
+from dkmd.sources.files.paths import STDIN, text_table
+from dkmd.sources.loading import open_table
+from dkmd.sources.memory.columns import MISSING, NUMERIC, OTHER, TEXT, level_order
+from dkmd.sources.samples import Data, Held, Table, unit_of
+
+
+class _Found(NamedTuple):
+    """What a path holds: benchmarks, or else a table, or else the reason why neither was read."""
+
+    benchmarks: BenchmarkFile | None = None
+    table: Table | None = None
+    refusal: BenchmarkFileError | None = None
+
+
+def load_benchmarks(
+    path: str, column: str | None = None, by: str | None = None, groups: str | None = None
+) -> Benchmarks:
+    """Read named measurements from a benchmark file or a table.
+
+    In a table every numeric column is a benchmark, or only ``column``. With ``by``, every value of
+    that column names a benchmark. ``groups`` is the column that says which process measured a row.
+    """
+    found = _look_into(path)
+    if found.benchmarks is not None:
+        if column or by or groups:
+            raise BenchmarkFileError(
+                f"--column, --by and --groups are for tables, and {path} holds benchmarks"
+            )
+        return found.benchmarks
+    try:
+        table = found.table or open_table(path, path)
+        kinds = table.kinds()
+    except (ValueError, OSError):
+        if found.refusal is not None:
+            raise found.refusal from None
+        raise
+    return _of_table(_Asked(table, kinds, column, by, groups), found.refusal)
+
+
+def _look_into(path: str) -> _Found:
+    """The benchmarks at a path, if it holds any; a pipe can be read once only."""
+    if path == STDIN:
+        return _read_once(sys.stdin.buffer, "standard input")
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        with open(path, "rb") as file:
+            return _read_once(file, path)
+    if looks_like_benchmarks(path):
+        try:
+            return _Found(read_benchmarks(path))
+        except UnknownFormatError as error:
+            return _Found(refusal=error)
+    return _Found()
+
+
+def _read_once(file: BinaryIO, name: str) -> _Found:
+    """The benchmarks of a pipe or a device; if it holds none, its numbers as a table."""
+    text = text_of(whole_stream(file, name, LARGEST_FILE, WHAT), name)
+    if text.strip() and not looks_like_text_of_benchmarks(text):
+        return _Found(table=text_table(text, name))
+    return _Found(parse_benchmarks(text, name))
+
+
+class _Asked(NamedTuple):
+    """A table and the columns of it that were asked for."""
+
+    table: Table
+    kinds: Mapping[str, str]
+    column: str | None
+    by: str | None
+    groups: str | None
+
+    def measured(self, column: str, data: Data) -> Measurements:
+        """One column, or one level of it, as measurements."""
+        if not isinstance(data, Held):
+            raise BenchmarkFileError(f"{self.table.name} is too large for a gate: use dkmd compare")
+        labels = np.arange(data.values.size)
+        if data.groups is not None:
+            _, labels = np.unique(np.asarray(data.groups).astype(str), return_inverse=True)
+        unit = unit_of(column, self.kinds.get(column, ""))
+        return Measurements(unit, data.values.tolist(), labels.tolist())
+
+
+def _of_table(asked: _Asked, refusal: BenchmarkFileError | None) -> BenchmarkFile:
+    """Columns, or the levels of one column, as benchmarks."""
+    table = asked.table
+    columns, found = ([asked.column], BenchmarkFile()) if asked.column else _sorted_out(asked)
+    if not columns and (asked.by or not found):
+        why = "".join(f": {name} {measured.failure}" for name, measured in found.items())
+        raise refusal or BenchmarkFileError(f"{table.name} has no column of numbers{why}")
+    if asked.by is None:
+        _add_columns(found, asked, columns)
+        return found
+    if len(columns) > 1:
+        raise BenchmarkFileError(
+            f"{table.name} has several columns of numbers ({', '.join(columns)}): say which with "
+            "--column"
+        )
+    levels = _levels(table, columns[0], asked.by, asked.groups)
+    found.update({level: asked.measured(columns[0], data) for level, data in levels.items()})
+    return found
+
+
+def _sorted_out(asked: _Asked) -> tuple[list[str], BenchmarkFile]:
+    """The columns of numbers. The file holds columns that fail, and why others are left out."""
+    columns: list[str] = []
+    found = BenchmarkFile()
+    for name, kind in asked.kinds.items():
+        if name in (asked.by, asked.groups):
+            continue
+        words = _words_among_numbers(asked.table, name) if kind == TEXT else None
+        if kind in NUMERIC or words == []:
+            columns.append(name)
+        elif words:
+            found[name] = Measurements(unit_of(name), failure=f"holds {words[0]!r} among numbers")
+        else:
+            held = "other things" if kind == OTHER else kind
+            found.left_out[name] = f"holds {held}, not numbers"
+    return columns, found
+
+
+def _add_columns(found: BenchmarkFile, asked: _Asked, columns: Sequence[str]) -> None:
+    """Add each column as a benchmark. A column that cannot be read fails, unless it was named."""
+    every = asked.table.read_columns(columns, asked.groups)
+    for name in columns:
+        try:
+            found[name] = asked.measured(name, every[name])
+        except NotANumberError as error:
+            if asked.column:
+                raise
+            found[name] = Measurements(unit_of(name), failure=f"cannot be read: {error}")
+
+
+def _words_among_numbers(table: Table, column: str) -> list[str] | None:
+    """The words in a text column that is mostly numbers; None for any other column."""
+    levels = [v for v in table.levels(column) if v.strip().lower() not in MISSING]
+    words = [v for v in levels if not _spells_number(v)]
+    return words if 2 * len(words) < len(levels) or not levels else None
+
+
+def _spells_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[str, Data]:
+    """A column at every level of another column, read in one pass if both fit into memory."""
+    try:
+        whole = table.read(column, by)
+        processes = table.read(column, groups) if groups else None
+    except ValueError:  # some row has no level: read the levels one by one
+        return table.read_levels(column, by, table.levels(by), groups)
+    if not (isinstance(whole, Held) and isinstance(processes, Held | None)):
+        return table.read_levels(column, by, table.levels(by), groups)
+    assert whole.groups is not None
+    names, codes = np.unique(np.asarray(whole.groups).astype(str), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=names.size))[:-1]
+    labels = None if processes is None else processes.groups
+    rows = dict(zip(names.tolist(), np.split(order, ends), strict=True))
+    return {
+        level: Held(whole.values[rows[level]], None if labels is None else labels[rows[level]])
+        for level in sorted(rows, key=level_order)
+    }

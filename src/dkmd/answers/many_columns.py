@@ -1,0 +1,162 @@
+"""The work on many columns: two tables, column by column.
+
+A column that cannot be compared is skipped with a reason. The other columns are still compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+
+from dkmd.answers.comparison import Comparison, Drift
+from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
+from dkmd.answers.one_column import compare_samples
+from dkmd.answers.options import CompareOptions
+from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
+from dkmd.sources.loading import labelled
+from dkmd.sources.memory.columns import (
+    DURATION,
+    NOTHING,
+    NUMBER,
+    NUMERIC,
+    OTHER,
+    TEXT,
+    no_such_column,
+)
+from dkmd.sources.pairs import plan_together
+from dkmd.sources.samples import Data, Sample, Table, sample_of
+
+Advance = Callable[[str, int, int], None]
+"""Called with a column, how many columns are done and how many there are."""
+
+KEPT = 16_000_000
+"""Values of all columns of two files that answers keep in memory: 128 MB."""
+
+
+@dataclass(frozen=True)
+class TwoTables:
+    """Two tables, what their columns hold, and the column of groups that both must have."""
+
+    before: Table
+    after: Table
+    kinds: Mapping[str, str]
+    """What each column of the reference holds."""
+    later: Mapping[str, str]
+    """What each column of the current table holds."""
+    groups: str | None
+
+    @classmethod
+    def of(cls, before: Table, after: Table, groups: str | None) -> TwoTables:
+        """Look the columns up."""
+        kinds, later = before.kinds(), after.kinds()
+        for table, there in ((before, kinds), (after, later)):
+            if groups is not None and groups not in there:
+                raise no_such_column(table.name, groups, there)
+        return cls(before, after, kinds, later, groups)
+
+    def wanted(self, columns: Sequence[str] | None) -> list[str]:
+        """The columns that were asked for; by default all columns of either table."""
+        if columns is None:
+            return list(dict.fromkeys([*self.kinds, *self.later]))
+        for name in columns:
+            if name not in self.kinds and name not in self.later:
+                raise no_such_column(self.before.name, name, self.kinds)
+        return list(columns)
+
+    def why_not(self, name: str, asked: bool) -> str:
+        """Why a column is not compared; empty if it is. Text is tried when it was asked for."""
+        if name not in self.kinds:
+            return "it is not in the reference"
+        if name not in self.later:
+            return "it is not in the current table"
+        if name == self.groups:
+            return "it holds the groups"
+        pair = self.kinds[name], self.later[name]
+        old, new = ("values that are not numbers" if kind == OTHER else kind for kind in pair)
+        apart = f"it holds {old} in the reference and {new} in the current table"
+        if any(kind not in NUMERIC and not (asked and kind == TEXT) for kind in pair):
+            return f"it holds {old}" if old == new else apart
+        if set(pair) == {NUMBER, DURATION}:
+            return apart
+        return ALL_MISSING if set(pair) == {NOTHING} else ""
+
+    def read(self, columns: Sequence[str]) -> tuple[Mapping[str, Data], Mapping[str, Data]]:
+        """Some columns of both tables; engines are told of all of them before the first is read."""
+        old, new = (t.read_columns(columns, self.groups) for t in (self.before, self.after))
+        plan_together(old, new)
+        return old, new
+
+    def pair(self, name: str, old: Data, new: Data) -> tuple[Sample, Sample]:
+        """The two samples of a column, with their names and units."""
+        return labelled(
+            _sample(self.before, name, old, self.kinds[name]),
+            _sample(self.after, name, new, self.later[name]),
+        )
+
+    def require_readable(self) -> None:
+        """Raise an error if a table cannot be read any more."""
+        self.before.require_readable()
+        self.after.require_readable()
+
+
+def _sample(table: Table, name: str, data: Data, kind: str) -> Sample:
+    """One column of a table as a side of a comparison."""
+    return sample_of(data, name, table.name, kind, partial(table.missing_at, name))
+
+
+def compare_columns(
+    tables: TwoTables,
+    columns: Sequence[str] | None,
+    options: CompareOptions,
+    from_files: bool,
+    advance: Advance | None,
+) -> Drift:
+    """Compare the columns that can be compared, and say why the others cannot."""
+    wanted = tables.wanted(columns)
+    reasons = {name: tables.why_not(name, asked=columns is not None) for name in wanted}
+    if options.test.nan_policy == "raise":  # a column without values has missing ones
+        reasons = {name: "" if why == ALL_MISSING else why for name, why in reasons.items()}
+    skipped = {name: why for name, why in reasons.items() if why}
+    empty = {name for name, why in skipped.items() if why == ALL_MISSING}
+    compared = [name for name in wanted if name not in skipped]
+    found: dict[str, Comparison] = {}
+    old, new = tables.read(compared)
+    for done, name in enumerate(compared):
+        if advance is not None:
+            advance(name, done, len(compared))
+        try:
+            answer = compare_samples(*tables.pair(name, old[name], new[name]), options)
+            found[name] = _without_many_values(answer, len(compared)) if from_files else answer
+        except NanError:
+            raise
+        except ColumnError as error:
+            skipped[name] = str(error)
+        except EngineError as error:
+            # an engine that still reads both tables failed at this column only
+            tables.require_readable()
+            skipped[name] = str(error)
+        else:
+            if not min(answer.reference.size, answer.current.size):
+                skipped[name] = why_empty(answer.reference, answer.current)
+                del found[name]
+                empty.add(name)
+    if not found:
+        raise _nothing_compared(skipped, empty)
+    return Drift(found, skipped, options.alpha)
+
+
+def _nothing_compared(skipped: Mapping[str, str], empty: set[str]) -> ValueError:
+    """The error for two tables without a column that could be compared."""
+    listed = "; ".join(f"{name}: {why}" for name, why in skipped.items())
+    kind = TooLittleError if empty and empty == skipped.keys() else ValueError
+    return kind(f"no column could be compared ({listed or 'there are none'})")
+
+
+def _without_many_values(answer: Comparison, columns: int) -> Comparison:
+    """The answer without its values, if the values of all columns would fill the memory."""
+    if answer.values is None or columns * sum(side.size for side in answer.values) <= KEPT:
+        return answer
+    # copying a result works out its logarithms, so that it does not need the values any more
+    return replace(answer, values=None, result=copy(answer.result))

@@ -1,0 +1,210 @@
+"""The work on one column: two samples become one test, and the test becomes one answer."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.answers.comparison import Comparison, Infinite
+from dkmd.answers.comparison.missing import emptiness
+from dkmd.answers.facts import facts_of, notes_of
+from dkmd.answers.options import CompareOptions
+from dkmd.answers.orientation import centers_of, compared, shares_of
+from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnTypeError, EngineError, NanError
+from dkmd.binned.logarithms import log_grid, log_summaries, require_positive
+from dkmd.binned.summary import Summary
+from dkmd.inference.margins import as_percent, beyond_margin, opposed, verdict
+from dkmd.inference.opinions import direction_of
+from dkmd.inference.result import (
+    ConfidenceInterval,
+    DkmdResult,
+    ExactOutcome,
+    LimitOutcome,
+    Outcome,
+)
+from dkmd.inference.shapes import crossing
+from dkmd.inference.two_sample import Options
+from dkmd.sources.memory.columns import DURATION, NUMBER
+from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
+from dkmd.sources.samples import Data, Held, Sample
+from dkmd.statistic.witness import Witness
+
+
+def compare_samples(reference: Sample, current: Sample, options: CompareOptions) -> Comparison:
+    """Compare two samples of one column."""
+    _require_one_kind(reference, current)
+    test = _tested(reference, current, options.test)
+    result, outcome = test.result, test.result.outcome()
+    values = _values(reference.data, current.data)
+    percentage = _percentage(result, options.confidence)
+    psi = _psi(outcome, reference.data)
+    before, after = (
+        facts_of(side.data, summary, side.label, center, psi)
+        for side, summary, center in zip(
+            (reference, current), test.summaries, centers_of(outcome), strict=True
+        )
+    )
+    name = current.name if current.name != "value" else reference.name
+    notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
+    notes += notes_of((before, after), outcome, values)
+    exact = outcome if isinstance(outcome, ExactOutcome) else None
+    return Comparison(
+        name=name,
+        unit=current.unit or reference.unit,
+        verdict=verdict(result, options.margin or 0.0, confidence_level=options.confidence),
+        direction=direction_of(result.statistic),
+        shift=result.shift,
+        shift_interval=result.shift_interval(options.confidence),
+        relative_shift=percentage.shift,
+        relative_shift_interval=percentage.interval,
+        statistic=result.statistic,
+        pvalue=result.pvalue,
+        pvalue_beyond=beyond_margin(result, options.margin),
+        df=result.df,
+        scale=math.nan if exact is None else exact.robust_scale,
+        margin=options.margin,
+        alpha=options.alpha,
+        reference=before,
+        current=after,
+        warnings=tuple(dict.fromkeys(filter(None, notes))),
+        crossing=None if exact is None else crossing(exact.pair),
+        infinite=_infinite(outcome),
+        result=result,
+        values=values,
+    )
+
+
+class _Tested(NamedTuple):
+    """A test, and the summaries of reference and current; None where values were compared."""
+
+    result: DkmdResult
+    summaries: tuple[Summary | None, Summary | None]
+
+
+def _tested(of_reference: Sample, of_current: Sample, options: Options) -> _Tested:
+    """The test of current against reference: of values where both sides hold few, else of bins."""
+    reference, current = of_reference.data, of_current.data
+    if _is_small(reference) and _is_small(current):
+        groups = _groups(reference, current)
+        if options.nan_policy == "raise":
+            for side, values in ((of_reference, reference.values), (of_current, current.values)):
+                _require_no_nan(side, int(np.isnan(values).sum()), values.size)
+        result = compared(reference.values, current.values, options, groups)
+        return _Tested(result, (None, None))
+    before, after = summaries_of_pair(reference, current)
+    if options.nan_policy == "raise":
+        for side, summary in ((of_reference, before), (of_current, after)):
+            _require_no_nan(side, summary.nan, summary.size + summary.nan)
+    result = compared(before, after, options, groups_of_pair(reference, current, logs=False))
+
+    def on_logs() -> DkmdResult:
+        require_positive(before, after)
+        grid = log_grid(before + after)
+        logs = log_summaries((before, after), grid, (reference.logs, current.logs))
+        groups = groups_of_pair(reference, current, logs=True)
+        return compared(logs[0], logs[1], options.on_logs(), groups)
+
+    return _Tested(result.with_logs(on_logs), (before, after))
+
+
+def _require_no_nan(side: Sample, count: int, rows: int) -> None:
+    """Raise an error that names the first missing value, as nan_policy="raise" asks."""
+    if not count:
+        return
+    place = "" if side.missing_at is None else side.missing_at()
+    column = f", column {side.name!r}" if side.name != "value" else ""
+    if not place and isinstance(side.data, Held):
+        at = int(np.argmax(np.isnan(side.data.values))) + 1
+        word = "row" if side.missing_at is None else "value"  # of a pipe, whose lines are gone
+        place = f"{side.label}{column}, {word} {at:,}"
+    if place:
+        what = "the value is missing"
+    else:
+        place = f"{side.label}{column}"
+        what = f"{count:,} of {rows:,} values {'is' if count == 1 else 'are'} missing"
+    raise NanError(f'{place}: {what}, and nan_policy is "raise"')
+
+
+def _is_small(side: Data) -> TypeGuard[Held]:
+    """Whether the values of a side are in memory, and few enough to compare them without bins."""
+    return isinstance(side, Held) and not side.summed
+
+
+def _groups(reference: Held, current: Held) -> tuple[npt.ArrayLike, npt.ArrayLike] | None:
+    """The labels of reference and current; None without groups."""
+    before, after = reference.groups, current.groups
+    if before is None and after is None:
+        return None
+    if before is None or after is None:
+        raise ValueError("groups are needed on both sides")
+    return before, after
+
+
+class _Percentage(NamedTuple):
+    """The shift in percent, its interval, and a note on why there is none."""
+
+    shift: float | None = None
+    interval: ConfidenceInterval | None = None
+    note: str = ""
+
+
+def _percentage(result: DkmdResult, confidence: float) -> _Percentage:
+    """The shift in percent, worked out on logarithms."""
+    if not isinstance(result.outcome(), ExactOutcome):
+        return _Percentage()
+    try:
+        on_logs = result.on_logs()
+    except EngineError:  # an engine that did not answer says nothing about the data
+        raise
+    except ValueError:
+        return _Percentage()
+    if opposed(result, on_logs, confidence):
+        return _Percentage(note=DISAGREE)
+    low, high = on_logs.shift_interval(confidence)
+    interval = ConfidenceInterval(as_percent(low), as_percent(high))
+    return _Percentage(as_percent(on_logs.shift), interval)
+
+
+DISAGREE = (
+    "values and their logarithms moved in opposite directions, so there is no percentage: the "
+    "shapes differ, with more small values and more very large ones on one side"
+)
+
+
+def _told(outcome: Outcome) -> tuple[str, ...]:
+    """The notes of the test. The headline already tells the shares at infinity."""
+    return () if isinstance(outcome, LimitOutcome) else outcome.notes
+
+
+def _infinite(outcome: Outcome) -> Infinite | None:
+    """The shares of reference and current at an infinity, if the test compared these."""
+    if not isinstance(outcome, LimitOutcome):
+        return None
+    return Infinite(outcome.where, *shares_of(outcome))
+
+
+def _psi(outcome: Outcome, reference: Data) -> Witness | None:
+    """The ψ by which neighbours are correlated; None where values belong to groups."""
+    grouped = isinstance(reference, Held) and reference.groups is not None
+    return outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
+
+
+def _require_one_kind(reference: Sample, current: Sample) -> None:
+    """Reject durations beside plain numbers: durations are seconds, the unit of numbers is open."""
+    kinds = {side.kind: side.label for side in (reference, current)}
+    if kinds.keys() == {NUMBER, DURATION}:
+        raise ColumnTypeError(
+            f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
+            f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
+        )
+
+
+def _values(reference: Data, current: Data) -> tuple[Array, Array] | None:
+    """The values of reference and current, where both are in memory."""
+    if isinstance(reference, Held) and isinstance(current, Held):
+        return reference.values, current.values
+    return None

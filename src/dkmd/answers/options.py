@@ -1,0 +1,71 @@
+"""How to compare: what ``compare``, ``drift`` and the command line let users choose.
+
+The test's own options (scale, method, NaN policy) live in ``two_sample.Options``. Margin and alpha
+say how its result is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy.typing as npt
+
+from dkmd.inference.defaults import ALPHA, require_shares
+from dkmd.inference.margins import Margin, parse_margin
+from dkmd.inference.two_sample import Options, check_options
+
+Level = str | float | bool
+"""A value of the column that says which sample a row belongs to."""
+
+GroupLabels = Sequence[npt.ArrayLike] | str
+"""Labels of reference and current, a pair; or the name of a column that both tables have."""
+
+DEFAULT_TEST = check_options(None, None, "exact", "two-sided", None, "omit")
+"""The test of every answer unless users choose otherwise: two-sided, with a fitted scale."""
+
+
+class Settings(TypedDict, total=False):
+    """The keywords that every form of ``compare`` accepts."""
+
+    column: str | int | None
+    margin: Margin | None
+    alpha: float
+    scale: float | str | None
+    method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
+    nan_policy: str
+    where: Any  # an expression of Ibis, which has no types
+    table: str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """How to test and how to read the result. The same options serve every column and level."""
+
+    margin: Margin | None = None
+    alpha: float = ALPHA
+    test: Options = DEFAULT_TEST
+
+    def __post_init__(self) -> None:
+        require_shares(alpha=self.alpha)
+        if self.margin is not None:
+            parse_margin(self.margin)
+
+    @classmethod
+    def of(
+        cls,
+        margin: Margin | None = None,
+        alpha: float = ALPHA,
+        scale: float | str | None = None,
+        method: Any = None,
+        nan_policy: str = "omit",
+    ) -> CompareOptions:
+        """From the keywords of ``compare``, all checked before any data is read."""
+        test = check_options(None, scale, "exact", "two-sided", method, nan_policy)
+        return cls(margin, alpha, test)
+
+    @property
+    def confidence(self) -> float:
+        """The confidence level of intervals."""
+        return 1.0 - self.alpha

@@ -1,0 +1,58 @@
+"""The one place where (reference, current) becomes (x, y), and back.
+
+The test compares x with y and is positive when x is larger. Answers compare current with reference
+and are positive when current is larger. So x is current and y is reference.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+import numpy.typing as npt
+
+from dkmd.binned.summary import Summary
+from dkmd.inference.groups import Labels
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
+from dkmd.inference.two_sample import Options, run
+
+Side = TypeVar("Side")
+
+
+def turned(pair: tuple[Side, Side]) -> tuple[Side, Side]:
+    """(reference, current) as (x, y), or (x, y) as (reference, current).
+
+    No other function of ``answers`` exchanges the two sides.
+
+    Examples
+    --------
+    >>> x, y = turned(("reference", "current"))
+    >>> x, turned((x, y))
+    ('current', ('reference', 'current'))
+    """
+    first, second = pair
+    return second, first
+
+
+def compared(
+    reference: npt.ArrayLike | Summary,
+    current: npt.ArrayLike | Summary,
+    options: Options,
+    groups: tuple[Labels, Labels] | None = None,
+) -> DkmdResult:
+    """The test of current against reference; ``groups`` are those of reference and current."""
+    x, y = turned((reference, current))
+    return run(x, y, options, None if groups is None else turned(groups))
+
+
+def centers_of(outcome: Outcome) -> tuple[float, float]:
+    """The M-centres of reference and current; NaN where the test found none."""
+    if not isinstance(outcome, ExactOutcome):
+        return math.nan, math.nan
+    reference, current = turned(outcome.pair.centers())
+    return outcome.pair.origin + reference, outcome.pair.origin + current
+
+
+def shares_of(outcome: LimitOutcome) -> tuple[float, float]:
+    """The shares of reference and current at infinity."""
+    return turned(outcome.shares)

@@ -1,0 +1,17 @@
+"""The levels that every test, interval and command starts from, and how levels are checked.
+
+This module imports nothing, so that the command line can show the defaults without loading Numba.
+"""
+
+ALPHA = 0.05
+"""The significance level."""
+
+CONFIDENCE = 1.0 - ALPHA
+"""The confidence level of intervals."""
+
+
+def require_shares(**shares: float) -> None:
+    """Reject a probability that does not lie between 0 and 1; the keyword names it."""
+    for name, value in shares.items():
+        if not 0.0 < value < 1.0:
+            raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")

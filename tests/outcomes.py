@@ -1,0 +1,17 @@
+"""The outcome behind a result, where a test knows which kind it is."""
+
+from __future__ import annotations
+
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
+
+
+def exact_outcome(result: DkmdResult) -> ExactOutcome:
+    outcome = result.outcome()
+    assert isinstance(outcome, ExactOutcome)
+    return outcome
+
+
+def limit_outcome(result: DkmdResult) -> LimitOutcome:
+    outcome = result.outcome()
+    assert isinstance(outcome, LimitOutcome)
+    return outcome
