@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from dkmd.compiled import compiled
@@ -41,6 +42,7 @@ from dkmd.tails import (
     relabelled_skewness,
     student_tails,
     tail_share,
+    upper_tail,
 )
 from dkmd.witness import Witness
 
@@ -77,6 +79,15 @@ class Studentized(NamedTuple):
             return student_tails(t, self.df)
         return guarded(t, self.df, self.z, self.skewness, self.units[0] + self.units[1])
 
+    def tail(self, side: float) -> float:
+        """One of the ``tails``: the upper for a side of 1, the lower for −1."""
+        t = self.t
+        if math.isfinite(t) and not math.isnan(self.z):
+            units = self.units[0] + self.units[1]
+            return upper_tail(side * t, self.df, side * self.z, side * self.skewness, units)
+        tails = self.tails()
+        return float(tails.upper if side > 0.0 else tails.lower)
+
     def pvalue(self, alternative: str) -> float:
         """In SciPy's words: "greater" asks whether x is larger."""
         return float(self.tails().pvalue(alternative))
@@ -103,6 +114,10 @@ class Pair:
 
     def coarsened(self) -> Pair:
         """The same with as few bins as this ψ needs; single values stay as they are."""
+        return self._coarse
+
+    @cached_property
+    def _coarse(self) -> Pair:
         if math.isinf(self.witness.bound):
             return self
         width = self.witness.length / ATOMS_PER_LENGTH
@@ -110,20 +125,23 @@ class Pair:
 
     def test(self, delta: float = 0.0, near: float = 0.0) -> Studentized:
         """The test of (x − delta, y); ``near`` is a guess of the centre's offset."""
+        return self.tester()(delta, near)
+
+    def tester(self) -> Callable[[float, float], Studentized]:
+        """``test``, with what all shifts share made ready once."""
         if math.isinf(self.witness.bound):
-            return self._linear_test(delta)
+            return lambda delta, _near: self._linear_test(delta)
         form = Form.of(self.witness)
-        center = self.witness.center - self.origin
-        if not self.fixed:
-            center = center_of(self.x, self.y, delta, near, form, ACCURATE)
-        if not math.isfinite(center):
-            return Studentized(math.nan, math.nan, math.nan, center)
-        excess = beyond_allowance(self.separation - delta, self.allowance)
+        center = self.witness.center - self.origin if self.fixed else math.nan
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
-        numbers = studentize(
-            self.x, self.y, delta, center, excess, form, self.fixed, clusters.numbers()
-        )
-        return Studentized(*numbers[:3], center, *numbers[3:], clusters.units)
+        numbers, units = clusters.numbers(), clusters.units
+        apart = self.separation, self.allowance
+
+        def test(delta: float, near: float) -> Studentized:
+            found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
+            return Studentized(*found, units)
+
+        return test
 
     def _linear_test(self, delta: float) -> Studentized:
         """Welch's t-test of the data themselves (or by groups), for ψ = slope·u."""
@@ -237,6 +255,32 @@ def studentize(
     return length * (mean_x - mean_y), error, df, z, skewness
 
 
+@compiled
+def _tested(
+    x: Side,
+    y: Side,
+    delta: float,
+    near: float,
+    fixed_center: float,
+    apart: tuple[float, float],
+    form: Form,
+    clusters: tuple[float, float, float, float, float, float, float, float],
+) -> tuple[float, float, float, float, float, float]:
+    """D, its error, degrees of freedom, the centre, z and γ of (x − delta, y).
+
+    The centre is solved for where ``fixed_center`` is NaN. ``apart``: separation and allowance.
+    """
+    fixed = not math.isnan(fixed_center)
+    center = fixed_center
+    if not fixed:
+        center = center_of(x, y, delta, near, form, ACCURATE)
+    if math.isinf(center) or math.isnan(center):
+        return math.nan, math.nan, math.nan, center, math.nan, 0.0
+    excess = beyond_allowance(apart[0] - delta, apart[1])
+    found = studentize(x, y, delta, center, excess, form, fixed, clusters)
+    return found[0], found[1], found[2], center, found[3], found[4]
+
+
 NO_SPREAD = 1e-14
 """A variance of the pooled ψ, in squares of its limit, that is only rounding."""
 
@@ -281,13 +325,14 @@ def shift_interval(
     share_of_x = pair.x.size * of_x.slope
     share_of_x /= max(share_of_x + pair.y.size * of_y.slope, 1e-300)
     limit = critical(1.0 - share, math.inf)
+    test_at = pair.tester()
 
     def beyond(delta: float, side: float) -> float:
         """A normal score minus its limit, which falls with delta: 0 at the lower (1) or upper end.
 
         The score of the one-sided p-value: −Φ⁻¹(upper) for the lower end, Φ⁻¹(lower) for the other.
         """
-        at = pair.test(delta, test.center - share_of_x * delta)
+        at = test_at(delta, test.center - share_of_x * delta)
         return _score(at, side) - side * limit
 
     slope, length = 0.5 * (of_x.slope + of_y.slope), pair.witness.length
@@ -313,11 +358,10 @@ def _score(test: Studentized, side: float) -> float:
     """The normal score of a one-sided p-value: falls as x moves down, on either side."""
     from scipy.special import ndtri
 
-    tails = test.tails()
-    if math.isnan(tails.upper):
+    tail = test.tail(side)
+    if math.isnan(tail):
         return math.copysign(FAR_OUT, test.statistic)
-    score = -ndtri(tails.upper) if side > 0.0 else ndtri(tails.lower)
-    return max(-FAR_OUT, min(FAR_OUT, float(score)))
+    return max(-FAR_OUT, min(FAR_OUT, -side * float(ndtri(tail))))
 
 
 FAR_OUT = 40.0
@@ -394,14 +438,14 @@ def _root(
     point = right
     for _ in range(100):
         point = right - at_right * (right - left) / (at_right - at_left)
+        if abs(right - left) <= tolerance or abs(point - right) <= tolerance:
+            break
         value = function(point)
-        if value == 0.0 or abs(right - left) <= tolerance:
+        if value == 0.0:
             break
         if value * at_right < 0.0:
             left, at_left = right, at_right
         else:
             at_left *= 0.5  # keeps one end from standing still
-        if abs(point - right) <= tolerance:
-            break
         right, at_right = point, value
     return point

@@ -17,6 +17,7 @@ from dkmd.compiled import compiled
 from dkmd.grid import PER_E_FOLD
 from dkmd.inference import beyond_allowance
 from dkmd.sides import ROUGH, Form, Side, center_of, coarsened
+from dkmd.sources.arrays import Array
 from dkmd.sources.columns import ColumnError
 from dkmd.summary import Atoms, Summary
 from dkmd.table import jet_at
@@ -154,8 +155,9 @@ def shape_of(
     """
     separation, allowance, excess = 0.0, math.inf, 0.0
     if x.weights.size and y.weights.size:
-        separation = _quantile(x, 0.5) - _quantile(y, 0.5)
-        allowance = math.hypot(_median_reach(x), _median_reach(y))
+        passed_x, passed_y = np.cumsum(x.weights), np.cumsum(y.weights)
+        separation = _quantile(x, passed_x, 0.5) - _quantile(y, passed_y, 0.5)
+        allowance = math.hypot(_median_reach(x, passed_x), _median_reach(y, passed_y))
         if math.isnan(separation) or math.isinf(separation) or math.isnan(allowance):
             separation, allowance = 0.0, math.inf
         if not label_free:
@@ -177,36 +179,38 @@ def _pooled_shape(
     pooled = _merged(x, y, excess, 1e-9 * unit)
     if not pooled.weights.size:
         return math.nan, 0.0, 0.0, 0.0
-    median = _quantile(pooled, 0.5)
+    passed = np.cumsum(pooled.weights)
+    median = _quantile(pooled, passed, 0.5)
     if math.isinf(median) or math.isnan(median):
         return median, math.nan, 0.0, 0.0
     # the width of a bin there: values that are closer may be ties
     resolution = (unit + abs(median)) / PER_E_FOLD if unit > 0.0 else 0.0
     spread = PER_MAD * _median_distance(pooled, median, resolution)
-    tilt = _tilt(pooled, median, spread, resolution)
-    return median, spread, tilt, _lattice_multiple(pooled, median, spread)
+    tilt = _tilt(pooled, passed, median, spread, resolution)
+    return median, spread, tilt, _lattice_multiple(pooled, passed[-1], median, spread)
 
 
 @compiled
-def _quantile(atoms: Atoms, q: float) -> float:
-    """The q-quantile of sorted atoms; the mean of two neighbours where it falls between them."""
-    goal = q * atoms.weights.sum()
-    passed = 0.0
-    for i in range(atoms.weights.size):
-        passed += atoms.weights[i]
-        if passed >= goal * (1.0 - ROUNDING):
-            if passed <= goal * (1.0 + ROUNDING) and i + 1 < atoms.weights.size:
-                return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
-            return float(atoms.offset[i])
-    return float(atoms.offset[-1])
+def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
+    """The q-quantile of sorted atoms; the mean of two neighbours where it falls between them.
+
+    ``passed`` are the sums of the weights up to each atom.
+    """
+    goal = q * passed[-1]
+    i = np.searchsorted(passed, goal * (1.0 - ROUNDING))
+    if i >= passed.size:
+        return float(atoms.offset[-1])
+    if passed[i] <= goal * (1.0 + ROUNDING) and i + 1 < passed.size:
+        return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
+    return float(atoms.offset[i])
 
 
 @compiled
-def _median_reach(atoms: Atoms) -> float:
+def _median_reach(atoms: Atoms, passed: Array) -> float:
     """Half the range of ranks within which the median lies: three standard errors of it."""
-    reach = 0.5 * MEDIAN_REACH / math.sqrt(atoms.weights.sum())
-    high, low = _quantile(atoms, min(1.0, 0.5 + reach)), _quantile(atoms, max(0.0, 0.5 - reach))
-    return 0.5 * (high - low)
+    reach = 0.5 * MEDIAN_REACH / math.sqrt(passed[-1])
+    high = _quantile(atoms, passed, min(1.0, 0.5 + reach))
+    return 0.5 * (high - _quantile(atoms, passed, max(0.0, 0.5 - reach)))
 
 
 @compiled
@@ -283,7 +287,9 @@ def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
 
 
 @compiled
-def _tilt(atoms: Atoms, median: float, spread: float, resolution: float) -> float:
+def _tilt(
+    atoms: Atoms, passed: Array, median: float, spread: float, resolution: float
+) -> float:
     """How the change that a width is judged by grows along the data: 0 for symmetric ones.
 
     Data that lean to one side change by a shift on the scale on which they are symmetric. With a
@@ -291,8 +297,8 @@ def _tilt(atoms: Atoms, median: float, spread: float, resolution: float) -> floa
     to 1 + tilt·(z − median)/spread, and not at all at the far end of the short side: a factor for
     lognormal data, whatever their zero point; nothing for the zeros among amounts.
     """
-    low, high = _quantile(atoms, 0.1), _quantile(atoms, 0.9)
-    total = atoms.weights.sum()
+    low, high = _quantile(atoms, passed, 0.1), _quantile(atoms, passed, 0.9)
+    total = passed[-1]
     above, below = high - median, median - low
     if math.isinf(above) or math.isinf(below) or not spread > 0.0:
         return 0.0
@@ -314,7 +320,7 @@ def _tilt(atoms: Atoms, median: float, spread: float, resolution: float) -> floa
 
 
 @compiled
-def _lattice_multiple(atoms: Atoms, median: float, spread: float) -> float:
+def _lattice_multiple(atoms: Atoms, total: float, median: float, spread: float) -> float:
     """For data that are mostly ties, twice the gap between neighbouring values near the centre.
 
     A ψ narrower than the gaps of a lattice sees one atom only, and its slope there is no efficacy.
@@ -328,7 +334,7 @@ def _lattice_multiple(atoms: Atoms, median: float, spread: float) -> float:
         if near and atoms.offset[i] - last > SAME_PLACE * spread:  # two lattices may be a bit off
             distinct += 1.0
             last = atoms.offset[i]
-    mostly = 4.0 * ties / atoms.weights.sum() - 1.0  # from 0 at a quarter to 1 at half of all
+    mostly = 4.0 * ties / total - 1.0  # from 0 at a quarter to 1 at half of all
     return float(max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct)))
 
 

@@ -59,18 +59,32 @@ def relabelling_tails(z: Any, skewness: Any, units: Any) -> Tails:
     w = Φ⁻¹(F_III(z)) would be normal in large samples; t′ = w·√((N − 2)/(N − 1 − w²)) turns the
     normal score into the pooled t, which it is exactly where the skewness is 0.
     """
-    from scipy.special import gammainc, gammaincc, ndtri, stdtr
+    from scipy.special import stdtr
 
+    t = _pooled_t(z, skewness, units)
+    return Tails(stdtr(units - 2.0, -t), stdtr(units - 2.0, t))
+
+
+def _pooled_t(z: Any, skewness: Any, units: Any) -> Any:
+    """t′ of ``relabelling_tails``."""
+    w = _normal_score(z, skewness)
+    room = units - 1.0 - w * w
+    return w * ((units - 2.0) / _at_least(room, TINY)) ** 0.5
+
+
+def _normal_score(z: Any, skewness: Any) -> Any:
+    """Φ⁻¹(F_III(z))."""
+    from scipy.special import gammainc, gammaincc, ndtri
+
+    if isinstance(skewness, float) and abs(skewness) < SYMMETRIC:
+        return z
     shape = 4.0 / _at_least(abs(skewness), SYMMETRIC) ** 2
     # the gamma law leans to the right: for a negative skewness everything is mirrored
     mirrored = skewness < 0.0
     at = _at_least(shape + _where(mirrored, -z, z) * shape**0.5, 0.0)
     far, near = gammaincc(shape, at), gammainc(shape, at)
     w = _where(far < near, -ndtri(far), ndtri(near))
-    w = _where(abs(skewness) < SYMMETRIC, z, _where(mirrored, -w, w))
-    room = units - 1.0 - w * w
-    t = w * ((units - 2.0) / _at_least(room, TINY)) ** 0.5
-    return Tails(stdtr(units - 2.0, -t), stdtr(units - 2.0, t))
+    return _where(abs(skewness) < SYMMETRIC, z, _where(mirrored, -w, w))
 
 
 TINY = 1e-300
@@ -95,6 +109,14 @@ def guarded(t: Any, df: Any, z: Any, skewness: Any, units: Any) -> Tails:
     return Tails(
         _at_least(student.upper, relabelled.upper), _at_least(student.lower, relabelled.lower)
     )
+
+
+def upper_tail(t: float, df: float, z: float, skewness: float, units: float) -> float:
+    """The upper tail of ``guarded`` alone; of −t, −z and −skewness it is the lower one."""
+    from scipy.special import ndtr, stdtr
+
+    student = ndtr(-t) if math.isinf(df) else stdtr(df, -t)
+    return float(max(student, stdtr(units - 2.0, -_pooled_t(z, skewness, units))))
 
 
 def one_of_all(n: float, m: float) -> float:
