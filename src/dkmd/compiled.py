@@ -46,12 +46,18 @@ def thread_count() -> int:
 def spread(task: Callable[[Item], Outcome], items: Iterable[Item], work: int) -> list[Outcome]:
     """``[task(item) for item in items]``, in threads when ``work`` (values touched) is worth it.
 
-    A task must not call ``spread`` itself: its threads would wait for each other.
+    This thread takes the first item itself where there are no more items than threads: one thread
+    less to wake. A task must not call ``spread`` itself: its threads would wait for each other.
     """
     threads = thread_count() if work >= WORTH_THREADS else 1
     if threads == 1:
         return [task(item) for item in items]
-    return list(_pool(os.getpid(), threads).map(task, items))
+    pool = _pool(os.getpid(), threads)
+    all_items = list(items)
+    if len(all_items) > threads:
+        return list(pool.map(task, all_items))
+    others = [pool.submit(task, item) for item in all_items[1:]]
+    return [task(item) for item in all_items[:1]] + [other.result() for other in others]
 
 
 @lru_cache(maxsize=8)

@@ -20,11 +20,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from dkmd.compiled import compiled
 from dkmd.groups import Clusters
 from dkmd.sides import (
     ACCURATE,
     NOTHING,
+    ROUGH,
     Form,
     Side,
     Sums,
@@ -120,8 +123,8 @@ class Pair:
     def _coarse(self) -> Pair:
         if math.isinf(self.witness.bound):
             return self
-        width = self.witness.length / ATOMS_PER_LENGTH
-        return replace(self, x=coarsened(self.x, width), y=coarsened(self.y, width))
+        x, y = _both_coarsened(self.x, self.y, self.witness.length / ATOMS_PER_LENGTH)
+        return replace(self, x=x, y=y)
 
     def test(self, delta: float = 0.0, near: float = 0.0) -> Studentized:
         """The test of (x − delta, y); ``near`` is a guess of the centre's offset."""
@@ -161,12 +164,23 @@ class Pair:
             self.y, self.witness, center
         )
 
+    def slopes(self, center: float) -> tuple[float, float]:
+        """The means of ψ' over x and over y."""
+        if math.isinf(self.witness.bound):
+            of_x, of_y = self.sums(center)
+            return of_x.slope, of_y.slope
+        return _slopes(self.x, self.y, center, Form.of(self.witness))
+
     def centers(self, near: float = 0.0) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
-        return (
-            m_center(self.x, NOTHING, self.witness, near=near),
-            m_center(self.y, NOTHING, self.witness, near=near),
-        )
+        if math.isinf(self.witness.bound):
+            return (
+                m_center(self.x, NOTHING, self.witness, near=near),
+                m_center(self.y, NOTHING, self.witness, near=near),
+            )
+        coarse = self.coarsened()
+        sides = (self.x, coarse.x), (self.y, coarse.y)
+        return _centers(*sides, near, Form.of(self.witness))
 
     @property
     def constant(self) -> bool:
@@ -176,6 +190,35 @@ class Pair:
             and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
             for side in (self.x, self.y)
         )
+
+
+@compiled
+def _both_coarsened(x: Side, y: Side, width: float) -> tuple[Side, Side]:
+    """``coarsened`` for two sides at once: calls into compiled code are not free."""
+    return coarsened(x, width), coarsened(y, width)
+
+
+@compiled
+def _slopes(x: Side, y: Side, center: float, form: Form) -> tuple[float, float]:
+    """The means of ψ' over two sides."""
+    return means_of(x, center, form)[2], means_of(y, center, form)[2]
+
+
+@compiled
+def _centers(
+    x: tuple[Side, Side], y: tuple[Side, Side], near: float, form: Form
+) -> tuple[float, float]:
+    """The M-centres of two sides, each given with a coarser version that leads near to it."""
+    return _center_of_one(x[0], x[1], near, form), _center_of_one(y[0], y[1], near, form)
+
+
+@compiled
+def _center_of_one(side: Side, coarse: Side, near: float, form: Form) -> float:
+    """The M-centre of a side; most Newton steps are made on its coarser version."""
+    nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+    if coarse.offset.size < side.offset.size:
+        near = center_of(coarse, nothing, 0.0, near, form, ROUGH)
+    return center_of(side, nothing, 0.0, near, form, ACCURATE)
 
 
 ATOMS_PER_LENGTH = 128.0
@@ -321,9 +364,9 @@ def shift_interval(
     if pair.constant:  # nothing varies: the shift is what it is
         return _opened(middle, middle, alternative)
 
-    of_x, of_y = pair.sums(test.center)
-    share_of_x = pair.x.size * of_x.slope
-    share_of_x /= max(share_of_x + pair.y.size * of_y.slope, 1e-300)
+    slope_x, slope_y = pair.slopes(test.center)
+    share_of_x = pair.x.size * slope_x
+    share_of_x /= max(share_of_x + pair.y.size * slope_y, 1e-300)
     limit = critical(1.0 - share, math.inf)
     test_at = pair.tester()
 
@@ -335,7 +378,7 @@ def shift_interval(
         at = test_at(delta, test.center - share_of_x * delta)
         return _score(at, side) - side * limit
 
-    slope, length = 0.5 * (of_x.slope + of_y.slope), pair.witness.length
+    slope, length = 0.5 * (slope_x + slope_y), pair.witness.length
     # half the interval to expect: the standard error of the shift by the slope of D in δ
     width = length
     if slope > 0.0 and test.standard_error > 0.0:  # 0 where ψ is at its bounds on either side
@@ -356,12 +399,10 @@ def shift_interval(
 
 def _score(test: Studentized, side: float) -> float:
     """The normal score of a one-sided p-value: falls as x moves down, on either side."""
-    from scipy.special import ndtri
-
     tail = test.tail(side)
     if math.isnan(tail):
         return math.copysign(FAR_OUT, test.statistic)
-    return max(-FAR_OUT, min(FAR_OUT, -side * float(ndtri(tail))))
+    return max(-FAR_OUT, min(FAR_OUT, -side * critical(tail, math.inf)))
 
 
 FAR_OUT = 40.0

@@ -19,7 +19,7 @@ from dkmd.inference import beyond_allowance
 from dkmd.sides import ROUGH, Form, Side, center_of, coarsened
 from dkmd.sources.arrays import Array
 from dkmd.sources.columns import ColumnError
-from dkmd.summary import Atoms, Summary
+from dkmd.summary import Atoms, Summary, bin_atoms
 from dkmd.table import jet_at
 from dkmd.witness import Witness, positive_width
 
@@ -89,8 +89,20 @@ class Scale(NamedTuple):
 
 def fitted_scale(x: Summary, y: Summary, scale: float | str | None, label_free: bool) -> Scale:
     """The width that ``scale`` asks for on two samples; ``label_free``: only on both as one."""
-    shape = Shape(*shape_of(x.atoms(), y.atoms(), x.grid.unit, label_free))
-    return scale_of(Side.of(x), Side.of(y), shape, scale)
+    return fitted_sides(x, y, scale, label_free)[2]
+
+
+def fitted_sides(
+    x: Summary, y: Summary, scale: float | str | None, label_free: bool
+) -> tuple[Side, Side, Scale]:
+    """Two summaries as sides, and their ``fitted_scale``."""
+    kind, given = parse_scale(scale)
+    of_x, of_y = Side.of(x), Side.of(y)
+    within = x.range_of_offsets(), y.range_of_offsets()
+    found = _fitted(of_x, of_y, within, x.grid.unit, label_free, kind, given, unit_form())
+    shape = Shape(*found[:7])
+    require_squares(shape.spread)
+    return of_x, of_y, Scale(found[7], shape)
 
 
 def scale_of(x: Side, y: Side, shape: Shape, scale: float | str | None) -> Scale:
@@ -114,6 +126,28 @@ def parse_scale(scale: float | str | None) -> tuple[int, float]:
     if isinstance(scale, str):
         raise ValueError(f"scale must be a number, 'robust' or 'adaptive', got {scale!r}")
     return GIVEN, positive_width("scale", scale)
+
+
+@compiled
+def _fitted(
+    x: Side,
+    y: Side,
+    within: tuple[tuple[float, float], tuple[float, float]],
+    bin_unit: float,
+    label_free: bool,
+    kind: int,
+    given: float,
+    unit: Form,
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """The numbers of a ``Shape``, then the width; NaN where the spread has no square."""
+    atoms_x = bin_atoms(x.offset, x.variance, x.counts, within[0], (x.minus_inf, x.plus_inf))
+    atoms_y = bin_atoms(y.offset, y.variance, y.counts, within[1], (y.minus_inf, y.plus_inf))
+    shape = Shape(*shape_of(atoms_x, atoms_y, bin_unit, label_free))
+    width = math.nan
+    if kind == GIVEN or SMALLEST <= shape.spread <= LARGEST:
+        width = width_for(x, y, shape, kind, given, unit)
+    median, spread, tilt, excess, separation, allowance, lattice = shape
+    return median, spread, tilt, excess, separation, allowance, lattice, width
 
 
 @compiled

@@ -259,9 +259,12 @@ class Summary:
 
     def atoms(self) -> Atoms:
         """``all_points`` in order, as offsets from the grid's centre; 4 to a bin at the most."""
-        center = self.grid.center
         ends = (float(self.minus_inf), float(self.plus_inf))
-        return _atoms(self.moments(), self.minimum - center, self.maximum - center, ends)
+        return bin_atoms(*self.moments(), self.range_of_offsets(), ends)
+
+    def range_of_offsets(self) -> tuple[float, float]:
+        """The outermost finite values as offsets from the grid's centre."""
+        return self.minimum - self.grid.center, self.maximum - self.grid.center
 
     def save(self, path: Any) -> None:
         """Write a file that ``Summary.load`` reads on any machine; replaces it in one step."""
@@ -411,20 +414,27 @@ ATOMS_PER_BIN = 4.0
 
 
 @compiled
-def _atoms(bins: Moments, low: float, high: float, infinite: tuple[float, float]) -> Atoms:
-    """The values of each bin spread evenly about its mean, in order, from low to high; then ±inf."""
-    most = int(ATOMS_PER_BIN) * bins.counts.size + 2
+def bin_atoms(
+    means: Array,
+    variances: Array,
+    counts: Array,
+    within: tuple[float, float],
+    infinite: tuple[float, float],
+) -> Atoms:
+    """The values of each bin spread evenly about its mean, in order, and what is at ±inf."""
+    low, high = within
+    most = int(ATOMS_PER_BIN) * counts.size + 2
     offset, weights, tied = np.empty(most), np.empty(most), np.empty(most)
     k = 0
     if infinite[0] > 0.0:
         offset[0], weights[0], tied[0] = -math.inf, infinite[0], 1.0
         k = 1
-    for i in range(bins.counts.size):
-        variance, count = bins.variance[i], bins.counts[i]
+    for i in range(counts.size):
+        variance, count = variances[i], counts[i]
         copies = min(count, ATOMS_PER_BIN) if variance > 0.0 else 1.0
         step = math.sqrt(12.0 * variance / max(copies * copies - 1.0, 1.0))
         for rank in range(int(copies)):
-            at = bins.offset[i] + step * (rank - 0.5 * (copies - 1.0))
+            at = means[i] + step * (rank - 0.5 * (copies - 1.0))
             at = min(max(at, low), high)
             # neighbouring bins may overlap a little: sorted by insertion
             place = k

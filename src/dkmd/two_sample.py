@@ -31,7 +31,7 @@ from dkmd.result import (
     Rows,
 )
 from dkmd.riemann_test import riemann_outcome
-from dkmd.scale import Scale, Shape, fitted_scale, require_squares, scale_of
+from dkmd.scale import Scale, Shape, fitted_scale, fitted_sides, require_squares, scale_of
 from dkmd.sides import Side, m_center
 from dkmd.sources.columns import ColumnError
 from dkmd.summary import Summary
@@ -216,9 +216,8 @@ def compare_summaries(x: Summary, y: Summary, options: Options, grouped: Any = N
         require_squares(max(x.grid.unit, 1.0))
     if x.grid != y.grid:
         raise ValueError(f"summaries of different grids cannot be compared: {x.grid} and {y.grid}")
-    fitted = fitted_scale(x, y, _scale_asked(options), options.label_free)
-    sides = Side.of(x), Side.of(y)
-    return _compare_sides(*sides, x.grid.center, fitted, options, grouped)
+    of_x, of_y, fitted = fitted_sides(x, y, _scale_asked(options), options.label_free)
+    return _compare_sides(of_x, of_y, x.grid.center, fitted, options, grouped)
 
 
 def fitted_witness(samples: Sequence[npt.ArrayLike], scale: float | str | None) -> Witness:
@@ -233,8 +232,8 @@ def fitted_witness(samples: Sequence[npt.ArrayLike], scale: float | str | None) 
     else:
         grid = Grid.fit(first, second)
         summaries = Summary.of(first, grid), Summary.of(second, grid)
-        width, shape = fitted_scale(*summaries, scale, label_free=False)
-        x, y, origin = Side.of(summaries[0]), Side.of(summaries[1]), grid.center
+        x, y, (width, shape) = fitted_sides(*summaries, scale, label_free=False)
+        origin = grid.center
     if not width > 0.0:
         raise ValueError("the values are missing, all equal or mostly infinite: they have no scale")
     witness = Witness(width, width)
@@ -370,6 +369,8 @@ def _slices(
     x: npt.NDArray[Any], y: npt.NDArray[Any], axis: int | None, keepdims: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], tuple[int, ...]]:
     """Rows to compare, (slices, values) each, and the shape of the result; SciPy's rules."""
+    if x.ndim == y.ndim == 1 and axis in (0, -1):  # as below, without the machinery
+        return x[None], y[None], (1,) if keepdims else ()
     ndim = max(x.ndim, y.ndim)
     if axis is None:
         return x.reshape(1, -1), y.reshape(1, -1), (1,) * ndim if keepdims else ()
