@@ -126,6 +126,21 @@ def test_the_ends_of_the_shift_interval_are_just_not_rejected(name: str) -> None
         assert outside < 0.1 <= inside
 
 
+@pytest.mark.parametrize("sizes", [(40, 40), (5, 60), (60, 5)])
+def test_one_tail_is_that_of_both(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(8)
+    n, m = sizes
+    for x, y in (
+        (rng.lognormal(0.3, 1.0, n), rng.lognormal(0.0, 1.0, m)),
+        (np.full(n, 1.0), np.full(m, 2.0)),
+    ):
+        for witness in (None, Witness(weight="linear")):
+            test = dkmd_2samp(x, y, witness=witness).outcome().test
+            assert (test.tail(1.0), test.tail(-1.0)) == pytest.approx(
+                tuple(test.tails()), rel=1e-14
+            )
+
+
 def test_the_sign_of_statistic_shift_and_direction_agree() -> None:
     for seed in range(20):
         x, y = _pair("cauchy", 7, 9, seed)

@@ -321,9 +321,7 @@ def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
 
 
 @compiled
-def _tilt(
-    atoms: Atoms, passed: Array, median: float, spread: float, resolution: float
-) -> float:
+def _tilt(atoms: Atoms, passed: Array, median: float, spread: float, resolution: float) -> float:
     """How the change that a width is judged by grows along the data: 0 for symmetric ones.
 
     Data that lean to one side change by a shift on the scale on which they are symmetric. With a

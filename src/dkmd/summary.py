@@ -389,12 +389,21 @@ def _moments(
 
 
 @compiled
+def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> int:
+    """The row of a table for any u, ±inf included: beyond ±2^40 that of an overflow bin."""
+    if u >= _LARGEST:
+        return _ROWS - 1
+    if u <= -_LARGEST:
+        return 0
+    return int(_row_of(u, first_row, upper_edge))
+
+
+@compiled
 def _occupied(
     table: Array, low: float, high: float, first_row: npt.NDArray[np.int32], upper_edge: Array
 ) -> tuple[Index, Index, Array, Array]:
     """The rows of a table that hold values from low to high, in units: bins, counts, Σu and Σu²."""
-    first = int(_row_of(low, first_row, upper_edge)) if low > -_LARGEST else 0
-    beyond = 1 + int(_row_of(high, first_row, upper_edge)) if high < _LARGEST else _ROWS
+    first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
     size = 0
     for row in range(first, beyond):
         size += table[row, 0] > 0.0

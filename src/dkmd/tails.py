@@ -22,7 +22,7 @@ SYMMETRIC = 1e-8
 
 @lru_cache(maxsize=1)
 def _special() -> Any:
-    """``scipy.special``, imported when it is first needed: an import statement takes a µs each time."""
+    """``scipy.special``, imported when first needed; an import in every call would take a µs."""
     from scipy import special
 
     return special
