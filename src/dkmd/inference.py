@@ -390,7 +390,8 @@ def shift_interval(
     for side in (1.0, -1.0):
         # whether 0 lies beyond this end is for the reported p-value to say
         zero_beyond = rejected and (alternative != "two-sided" or test.t * side > 0.0)
-        at_zero = abs(_score(test, side) - side * limit)
+        tail = tails.upper if side > 0.0 else tails.lower
+        at_zero = abs(_score_of(tail, side, test.statistic) - side * limit)
         at_zero = math.copysign(at_zero, side if zero_beyond else -side)
         known = ((middle, -side * limit), (0.0, at_zero))
         ends.append(_end(lambda d, s=side: beyond(d, s), known, width))  # type: ignore[misc]
@@ -399,9 +400,13 @@ def shift_interval(
 
 def _score(test: Studentized, side: float) -> float:
     """The normal score of a one-sided p-value: falls as x moves down, on either side."""
-    tail = test.tail(side)
+    return _score_of(test.tail(side), side, test.statistic)
+
+
+def _score_of(tail: float, side: float, statistic: float) -> float:
+    """The normal score of a tail; as far out as the statistic says where the tail is no number."""
     if math.isnan(tail):
-        return math.copysign(FAR_OUT, test.statistic)
+        return math.copysign(FAR_OUT, statistic)
     return max(-FAR_OUT, min(FAR_OUT, -side * critical(tail, math.inf)))
 
 
