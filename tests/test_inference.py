@@ -136,6 +136,21 @@ def test_the_ends_of_the_shift_interval_are_just_not_rejected(name: str) -> None
         assert outside < 0.1 <= inside
 
 
+@pytest.mark.parametrize("weight", ["tanh", "linear"])
+@pytest.mark.parametrize(("n", "m"), [(40, 40), (5, 60), (60, 5)])
+def test_one_tail_is_that_of_both(n: int, m: int, weight: str) -> None:
+    rng = np.random.default_rng(8)
+    x, y = rng.lognormal(0.3, 1.0, n), rng.lognormal(0.0, 1.0, m)
+    test = dkmd_2samp(x, y, witness=Witness(weight=weight)).outcome().test
+    assert (test.tail(1.0), test.tail(-1.0)) == pytest.approx(tuple(test.tails()), rel=1e-14)
+
+
+def test_so_it_is_for_two_constants() -> None:
+    with pytest.warns(RuntimeWarning, match="do not vary"):
+        test = dkmd_2samp([1.0] * 4, [2.0] * 5).outcome().test
+    assert (test.tail(1.0), test.tail(-1.0)) == (1.0, test.tails().lower)
+
+
 def test_the_sign_of_statistic_shift_and_direction_agree() -> None:
     for seed in range(20):
         x, y = _pair("cauchy", 7, 9, seed)

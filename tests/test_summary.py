@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dkmd import Grid, Summary, SummaryFileError, Witness, fit_witness
-from dkmd.binned.grid import SIDE
+from dkmd.binned.grid import EDGES, SIDE
 from dkmd.inference.sides import Side, side_sums
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.samples import Streamed
@@ -84,6 +84,55 @@ def test_every_value_is_counted_in_its_bin(values: list[float], center: float, u
     assert summary.size == array.size - summary.nan
     if finite.size:
         assert (summary.minimum, summary.maximum) == (finite.min(), finite.max())
+
+
+def test_values_at_and_beside_every_edge_are_in_the_bin_that_the_grid_names() -> None:
+    powers = np.ldexp(1.0, np.arange(40))
+    cells = (powers[:, None] * (1.0 + np.arange(256) / 256)).reshape(-1) - 1.0
+    corners = np.concatenate([EDGES, cells])
+    u = np.concatenate([corners, np.nextafter(corners, 0.0), np.nextafter(corners, math.inf)])
+    u = u[u < 2.0**40]
+    u = np.concatenate([u, -u])  # −0.0 among them
+    grid = Grid(0.0, 1.0)
+    bins, counts = np.unique(grid.bin_of(u), return_counts=True)
+    summary = Summary.of(u, grid)
+    assert summary.bins.tolist() == bins.tolist()
+    assert summary.counts.tolist() == counts.tolist()
+
+
+@pytest.mark.parametrize("values", [[1e30], [-1e30], [2.0**41, 1e300], [-(2.0**41), 0.0]])
+def test_samples_beyond_the_grid_are_in_its_overflow_bins(values: list[float]) -> None:
+    summary = Summary.of(values, Grid(0.0, 1.0))
+    assert summary.bins.tolist() == sorted(set(Grid(0.0, 1.0).bin_of(values).tolist()))
+    assert summary.size == len(values)
+
+
+def test_a_grid_is_the_median_and_an_eighth_of_the_spread() -> None:
+    rng = np.random.default_rng(4)
+    for size in (1, 2, 7, 1_000):
+        values = rng.normal(3.0, 2.0, size)
+        center = np.median(values)
+        grid = Grid.fit([*values, math.nan, math.inf])
+        assert grid.center == center
+        if size > 1:
+            assert grid.unit == 1.4826 * np.median(np.abs(values - center)) / 8
+
+
+def test_atoms_are_in_order_and_weigh_what_the_sample_does() -> None:
+    values = np.random.default_rng(5).lognormal(0.0, 2.0, 5_000)
+    values[:3], values[3:8] = math.inf, -math.inf
+    summary = Summary.of(values, Grid.fit(values))
+    atoms, points = summary.atoms(), summary.all_points()
+    assert np.all(np.diff(atoms.offset[1:-1]) >= 0.0)
+    assert (atoms.offset[0], atoms.offset[-1]) == (-math.inf, math.inf)
+    assert (atoms.weights[0], atoms.weights[-1]) == (5.0, 3.0)
+    assert math.isclose(atoms.weights.sum(), summary.size, rel_tol=1e-12)
+    finite = np.isfinite(points.values)
+    offset = points.values[finite] - summary.grid.center
+    # points and atoms spread a bin alike about its mean, with 8 and with 4 places
+    assert math.isclose(
+        atoms.offset[1:-1] @ atoms.weights[1:-1], offset @ points.weights[finite], rel_tol=1e-12
+    )
 
 
 def test_bins_are_floors_of_logarithms_on_either_side() -> None:

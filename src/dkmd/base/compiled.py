@@ -46,12 +46,19 @@ def thread_count() -> int:
 def spread(task: Callable[[Item], Outcome], items: Iterable[Item], work: int) -> list[Outcome]:
     """``[task(item) for item in items]``, in threads if ``work`` (values read) is large enough.
 
-    A task must not call ``spread`` itself: the threads would wait for each other.
+    The calling thread takes the first item itself if there are no more items than threads, so one
+    thread less has to wake up. A task must not call ``spread`` itself: the threads would wait for
+    each other.
     """
     threads = thread_count() if work >= WORTH_THREADS else 1
     if threads == 1:
         return [task(item) for item in items]
-    return list(_pool(os.getpid(), threads).map(task, items))
+    pool = _pool(os.getpid(), threads)
+    all_items = list(items)
+    if len(all_items) > threads:
+        return list(pool.map(task, all_items))
+    others = [pool.submit(task, item) for item in all_items[1:]]
+    return [task(item) for item in all_items[:1]] + [other.result() for other in others]
 
 
 @lru_cache(maxsize=8)

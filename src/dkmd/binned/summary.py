@@ -28,11 +28,34 @@ _CELL_BITS = 8
 _CELLS = np.ldexp(
     1.0 + np.arange(1 << _CELL_BITS) / (1 << _CELL_BITS), np.arange(41)[:, None]
 ).reshape(-1)
-_FIRST_BIN = (np.searchsorted(EDGES, _CELLS - 1.0, side="right") - 1).astype(np.int32)
-"""The bin at the start of each cell of 1 + |u| (exponent and 8 bits): one bin too low at most."""
-_OUTER_EDGE = np.append(EDGES[1:], math.inf)
 _LARGEST = 2.0**40
 _ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either end
+_BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit in the number of a cell
+
+
+def _first_rows() -> npt.NDArray[np.int32]:
+    """The row of the lowest u in each cell of u ± 1 (sign, exponent and 8 bits).
+
+    The row of any u in the cell is that one or the next. Cells below 0 come after a gap, which no
+    value looks into: a cell's number is read off the bits of u ± 1 as they are.
+    """
+    rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.int32)
+    rows[: _CELLS.size] = SIDE + np.searchsorted(EDGES, _CELLS - 1.0, side="right")
+    ends = np.append(_CELLS[1:], 2.0 * _LARGEST) - 1.0  # the farthest |u| of a cell lies below
+    rows[_BELOW_ZERO:] = SIDE - np.minimum(np.searchsorted(EDGES, ends) - 1, SIDE - 1)
+    return rows
+
+
+def _upper_edges() -> Array:
+    """The smallest u beyond each row, for the rows of regular bins."""
+    edges = np.full(_ROWS, math.inf)
+    edges[: SIDE + 1] = np.nextafter(-EDGES[::-1], math.inf)  # bins below 0 hold their upper edge
+    edges[SIDE] = 0.0
+    edges[SIDE + 1 : 2 * SIDE] = EDGES[1:SIDE]
+    return edges
+
+
+_FIRST_ROW, _UPPER_EDGE = _first_rows(), _upper_edges()
 _SPECIAL = 5  # NaN, −inf, +inf counts, then minimum and maximum
 
 
@@ -197,14 +220,8 @@ class Summary:
         known = self._moments
         if known is not None and known[0] is self.squares:  # arrays are replaced, never written to
             return known[1]
-        regular = (self.bins >= -SIDE) & (self.bins < SIDE)
-        mean = self.sums / self.counts
-        variance = self.squares / self.counts - mean * mean
-        # what is left of ties is rounding, and an overflow bin has no width to speak of
-        spread_out = regular & (self.counts > 1) & (variance > 1e-12 * mean * mean)
-        variance = np.where(spread_out, variance, 0.0)
         unit, squared = self.grid.unit, self.grid.squared_unit()
-        found = Moments(mean * unit, variance * squared, self.counts.astype(np.float64))
+        found = _moments(self.bins, self.counts, self.sums, self.squares, unit, squared)
         self._moments = self.squares, found
         return found
 
@@ -232,31 +249,22 @@ class Summary:
 
         Bins that hold one value, two values or ties give them back exactly.
         """
-        offset, weights, _ = self._spread_out()
-        return Points(self.grid.center + offset, weights)
-
-    def _spread_out(self, most: float = 8.0) -> Atoms:
-        """``points`` as offsets from the grid's centre, and which of them are ties."""
         offset, variance, count = self.moments()
-        copies = np.minimum(np.where(variance > 0.0, count, 1.0), most).astype(np.int64)
+        copies = np.minimum(np.where(variance > 0.0, count, 1.0), 8.0).astype(np.int64)
         which = np.repeat(np.arange(copies.size), copies)
         rank = np.arange(which.size) - np.repeat(np.cumsum(copies) - copies, copies)
         step = np.sqrt(12.0 * variance / np.maximum(copies * copies - 1, 1))
         at = offset[which] + step[which] * (rank - 0.5 * (copies[which] - 1))
-        return Atoms(at, (count / copies)[which], (variance[which] == 0.0).astype(np.float64))
+        return Points(self.grid.center + at, (count / copies)[which])
 
     def atoms(self) -> Atoms:
         """``all_points`` in order, as offsets from the grid's centre; 4 to a bin at the most."""
-        offset, weights, tied = self._spread_out(4.0)
-        if offset.size:
-            center = self.grid.center
-            offset = np.clip(offset, self.minimum - center, self.maximum - center)
-        offset = np.concatenate([[-math.inf], offset, [math.inf]])
-        weights = np.concatenate([[self.minus_inf], weights, [self.plus_inf]])
-        tied = np.concatenate([[1.0], tied, [1.0]])
-        kept = np.argsort(offset, kind="stable")
-        kept = kept[weights[kept] > 0.0]
-        return Atoms(offset[kept], weights[kept], tied[kept])
+        ends = (float(self.minus_inf), float(self.plus_inf))
+        return bin_atoms(*self.moments(), self.range_of_offsets(), ends)
+
+    def range_of_offsets(self) -> tuple[float, float]:
+        """The outermost finite values as offsets from the grid's centre."""
+        return self.minimum - self.grid.center, self.maximum - self.grid.center
 
     def save(self, path: Any) -> None:
         """Write a file that ``Summary.load`` reads on any machine; replaces it in one step."""
@@ -315,13 +323,13 @@ class Summary:
 
     def _add_table(self, table: Array, special: Array) -> None:
         """Merge what ``_fill`` has collected."""
-        part = Summary(self.grid)
-        rows = np.flatnonzero(table[:, 0])
-        part.bins = rows - (SIDE + 1)
-        part.counts = table[rows, 0].astype(np.int64)
-        part.sums, part.squares = table[rows, 1], table[rows, 2]
+        part, per_unit = Summary(self.grid), 1.0 / self.grid.unit
         part.nan, part.minus_inf, part.plus_inf = (int(n) for n in special[:3])
-        part.minimum, part.maximum = float(special[3]), float(special[4])
+        part.minimum, part.maximum = low, high = float(special[3]), float(special[4])
+        if low <= high:
+            u = (low - self.grid.center) * per_unit, (high - self.grid.center) * per_unit
+            found = _occupied(table, u[0], u[1], _FIRST_ROW, _UPPER_EDGE)
+            part.bins, part.counts, part.sums, part.squares = found
         self.merge(part)
 
     def _state(self) -> tuple[object, ...]:
@@ -361,6 +369,97 @@ class Points(NamedTuple):
         return Points(self.values[order], self.weights[order])
 
 
+@compiled
+def _moments(
+    bins: Index, counts: Index, sums: Array, squares: Array, unit: float, squared: float
+) -> Moments:
+    """``Summary.moments`` of its arrays."""
+    size = bins.size
+    offset, variance, weights = np.empty(size), np.empty(size), np.empty(size)
+    for i in range(size):
+        count = float(counts[i])
+        mean = sums[i] / count
+        spread_out = squares[i] / count - mean * mean
+        # what is left of ties is rounding, and an overflow bin has no width to speak of
+        regular = -SIDE <= bins[i] < SIDE
+        if not (regular and count > 1.0 and spread_out > 1e-12 * mean * mean):
+            spread_out = 0.0
+        offset[i], variance[i], weights[i] = mean * unit, spread_out * squared, count
+    return Moments(offset, variance, weights)
+
+
+@compiled
+def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> int:
+    """The row of a table for any u, ±inf included: beyond ±2^40 that of an overflow bin."""
+    if u >= _LARGEST:
+        return _ROWS - 1
+    if u <= -_LARGEST:
+        return 0
+    return int(_row_of(u, first_row, upper_edge))
+
+
+@compiled
+def _occupied(
+    table: Array, low: float, high: float, first_row: npt.NDArray[np.int32], upper_edge: Array
+) -> tuple[Index, Index, Array, Array]:
+    """The rows of a table that hold values from low to high, in units: bins, counts, Σu and Σu²."""
+    first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
+    size = 0
+    for row in range(first, beyond):
+        size += table[row, 0] > 0.0
+    bins, counts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    sums, squares = np.empty(size), np.empty(size)
+    k = 0
+    for row in range(first, beyond):
+        if table[row, 0] > 0.0:
+            bins[k], counts[k] = row - (SIDE + 1), int(table[row, 0])
+            sums[k], squares[k] = table[row, 1], table[row, 2]
+            k += 1
+    return bins, counts, sums, squares
+
+
+ATOMS_PER_BIN = 4.0
+"""Places at which the values of a bin stand when a sample's shape is looked at."""
+
+
+@compiled
+def bin_atoms(
+    means: Array,
+    variances: Array,
+    counts: Array,
+    within: tuple[float, float],
+    infinite: tuple[float, float],
+) -> Atoms:
+    """The values of each bin spread evenly about its mean, in order, and what is at ±inf."""
+    low, high = within
+    most = int(ATOMS_PER_BIN) * counts.size + 2
+    offset, weights, tied = np.empty(most), np.empty(most), np.empty(most)
+    k = 0
+    if infinite[0] > 0.0:
+        offset[0], weights[0], tied[0] = -math.inf, infinite[0], 1.0
+        k = 1
+    for i in range(counts.size):
+        variance, count = variances[i], counts[i]
+        copies = min(count, ATOMS_PER_BIN) if variance > 0.0 else 1.0
+        step = math.sqrt(12.0 * variance / max(copies * copies - 1.0, 1.0))
+        for rank in range(int(copies)):
+            at = means[i] + step * (rank - 0.5 * (copies - 1.0))
+            at = min(max(at, low), high)
+            # neighbouring bins may overlap a little: sorted by insertion
+            place = k
+            while place > 0 and offset[place - 1] > at:
+                offset[place], weights[place] = offset[place - 1], weights[place - 1]
+                tied[place] = tied[place - 1]
+                place -= 1
+            offset[place], weights[place] = at, count / copies
+            tied[place] = 0.0 if variance > 0.0 else 1.0
+            k += 1
+    if infinite[1] > 0.0:
+        offset[k], weights[k], tied[k] = math.inf, infinite[1], 1.0
+        k += 1
+    return Atoms(offset[:k], weights[:k], tied[:k])
+
+
 def _filled(sample: Sample, grid: Grid, through: Map | None) -> tuple[Array, Array]:
     """The dense table of one chunk, filled piece by piece, and what is in no bin."""
     table = np.zeros((_ROWS, 3))
@@ -371,12 +470,26 @@ def _filled(sample: Sample, grid: Grid, through: Map | None) -> tuple[Array, Arr
         values = piece(sample, *bounds)
         if through is not None:
             values = through(values)
-        if _fill(values, grid.center, per_unit, _FIRST_BIN, _OUTER_EDGE, table):
+        left, low, high = _fill(values, grid.center, per_unit, _FIRST_ROW, _UPPER_EDGE, table)
+        if left:
             values = _add_rare(values, grid.center, per_unit, table, special)
-        if values.size:
-            special[3] = min(special[3], values.min())
-            special[4] = max(special[4], values.max())
+            low, high = values.min(initial=low), values.max(initial=high)
+        special[3], special[4] = min(special[3], low), max(special[4], high)
     return table, special
+
+
+_SIGN, _ONE = np.uint64(1 << 63), np.uint64(1023 << 52)  # of a double's bits
+_CELL_SHIFT, _FIRST_CELL = np.uint64(52 - _CELL_BITS), np.uint64(1023 << _CELL_BITS)
+
+
+@compiled
+def _row_of(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> np.uint64:
+    """The row of a table for |u| < 2^40: SIDE + 1 + its bin."""
+    one = np.uint64((np.float64(u).view(np.uint64) & _SIGN) | _ONE).view(np.float64)
+    # the cell of u ± 1 gives the row, or the one before it
+    cell = (np.float64(u + one).view(np.uint64) >> _CELL_SHIFT) - _FIRST_CELL
+    row = np.uint64(first_row[cell])
+    return row + np.uint64(u >= upper_edge[row])
 
 
 @compiled
@@ -384,30 +497,30 @@ def _fill(
     values: Array,
     center: float,
     per_unit: float,
-    first_bin: npt.NDArray[np.int32],
-    outer_edge: Array,
+    first_row: npt.NDArray[np.int32],
+    upper_edge: Array,
     table: Array,
-) -> int:
-    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu². Returns how many it left.
+) -> tuple[int, float, float]:
+    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu².
 
-    What has no regular bin is rare and left to ``_add_rare``: this loop stays tight.
+    Returns how many values it left, and the range of the others. What has no regular bin is rare
+    and left to ``_add_rare``: this loop stays tight.
     """
-    left = 0
+    left, low, high = 0, math.inf, -math.inf
+    flat = table.reshape(-1)
     for i in range(values.size):
-        u = (values[i] - center) * per_unit
-        distance = abs(u)
-        if distance < _LARGEST:
-            # the cell of 1 + |u| gives the bin, or the one before it
-            cell = np.uint64((np.float64(1.0 + distance).view(np.int64) >> 44) - (1023 << 8))
-            k = first_bin[cell]
-            k = k + 1 if distance >= outer_edge[np.uint64(k)] else k
-            row = np.uint64(SIDE + 1 + k if u >= 0.0 else SIDE - k)
-            table[row, 0] += 1.0
-            table[row, 1] += u
-            table[row, 2] += u * u
+        value = values[i]
+        u = (value - center) * per_unit
+        if abs(u) < _LARGEST:
+            low = value if value < low else low
+            high = value if value > high else high
+            at = _row_of(u, first_row, upper_edge) * np.uint64(3)
+            flat[at] += 1.0
+            flat[at + np.uint64(1)] += u
+            flat[at + np.uint64(2)] += u * u
         else:
             left += 1
-    return left
+    return left, low, high
 
 
 def _add_rare(values: Array, center: float, per_unit: float, table: Array, special: Array) -> Array:

@@ -11,8 +11,8 @@ from dkmd.base.arrays import present, real_numbers
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.direct import MOST_VALUES, small_sides
-from dkmd.inference.scale import fitted_scale, scale_of
-from dkmd.inference.sides import Side, m_center
+from dkmd.inference.scale import fitted_sides, scale_of
+from dkmd.inference.sides import m_center
 from dkmd.statistic.witness import Witness
 
 
@@ -47,8 +47,8 @@ def fit_witness(*samples: npt.ArrayLike, scale: float | str | None = None) -> Wi
     else:
         grid = Grid.fit(first, second)
         summaries = Summary.of(first, grid), Summary.of(second, grid)
-        width, shape = fitted_scale(*summaries, scale, label_free=False)
-        x, y, origin = Side.of(summaries[0]), Side.of(summaries[1]), grid.center
+        x, y, (width, shape) = fitted_sides(*summaries, scale, label_free=False)
+        origin = grid.center
     if not width > 0.0:
         raise ValueError("the values are missing, all equal or mostly infinite: they have no scale")
     witness = Witness(width, width)

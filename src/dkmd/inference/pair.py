@@ -17,13 +17,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
+
+import numpy as np
 
 from dkmd.base.compiled import compiled
 from dkmd.inference.groups import Clusters
 from dkmd.inference.sides import (
     ACCURATE,
     EMPTY_SIDE,
+    ROUGH,
     Form,
     Side,
     Sums,
@@ -41,6 +45,7 @@ from dkmd.inference.tails import (
     relabelled_skewness,
     student_tails,
     tail_share,
+    upper_tail,
 )
 from dkmd.statistic.witness import Witness
 
@@ -77,6 +82,15 @@ class Studentized(NamedTuple):
             return student_tails(t, self.df)
         return guarded(t, self.df, self.z, self.skewness, self.units[0] + self.units[1])
 
+    def tail(self, side: float) -> float:
+        """One of the ``tails``: the upper for a side of 1, the lower for −1."""
+        t = self.t
+        if math.isfinite(t) and not math.isnan(self.z):
+            units = self.units[0] + self.units[1]
+            return upper_tail(side * t, self.df, side * self.z, side * self.skewness, units)
+        tails = self.tails()
+        return float(tails.upper if side > 0.0 else tails.lower)
+
     def pvalue(self, alternative: str) -> float:
         """In SciPy's words: "greater" asks whether x is larger."""
         return float(self.tails().pvalue(alternative))
@@ -103,27 +117,34 @@ class Pair:
 
     def coarsened(self) -> Pair:
         """The same with as few bins as this ψ needs; single values stay as they are."""
+        return self._coarse
+
+    @cached_property
+    def _coarse(self) -> Pair:
         if math.isinf(self.witness.bound):
             return self
-        width = self.witness.length / ATOMS_PER_LENGTH
-        return replace(self, x=coarsened(self.x, width), y=coarsened(self.y, width))
+        x, y = _both_coarsened(self.x, self.y, self.witness.length / ATOMS_PER_LENGTH)
+        return replace(self, x=x, y=y)
 
     def test(self, delta: float = 0.0, near: float = 0.0) -> Studentized:
         """The test of (x − delta, y); ``near`` is a guess of the centre's offset."""
+        return self.tester()(delta, near)
+
+    def tester(self) -> Callable[[float, float], Studentized]:
+        """``test``, with what all shifts share made ready once."""
         if math.isinf(self.witness.bound):
-            return self._linear_test(delta)
+            return lambda delta, _near: self._linear_test(delta)
         form = Form.of(self.witness)
-        center = self.witness.center - self.origin
-        if not self.fixed:
-            center = center_of(self.x, self.y, delta, near, form, ACCURATE)
-        if not math.isfinite(center):
-            return Studentized(math.nan, math.nan, math.nan, center)
-        excess = beyond_allowance(self.separation - delta, self.allowance)
+        center = self.witness.center - self.origin if self.fixed else math.nan
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
-        numbers = studentize(
-            self.x, self.y, delta, center, excess, form, self.fixed, clusters.numbers()
-        )
-        return Studentized(*numbers[:3], center, *numbers[3:], clusters.units)
+        numbers, units = clusters.numbers(), clusters.units
+        apart = self.separation, self.allowance
+
+        def test(delta: float, near: float) -> Studentized:
+            found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
+            return Studentized(*found, units)
+
+        return test
 
     def _linear_test(self, delta: float) -> Studentized:
         """Welch's t-test of the data themselves (or by groups), for ψ = slope·u."""
@@ -143,12 +164,23 @@ class Pair:
             self.y, self.witness, center
         )
 
+    def slopes(self, center: float) -> tuple[float, float]:
+        """The means of ψ' over x and over y."""
+        if math.isinf(self.witness.bound):
+            of_x, of_y = self.sums(center)
+            return of_x.slope, of_y.slope
+        return _slopes(self.x, self.y, center, Form.of(self.witness))
+
     def centers(self, near: float = 0.0) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
-        return (
-            m_center(self.x, EMPTY_SIDE, self.witness, near=near),
-            m_center(self.y, EMPTY_SIDE, self.witness, near=near),
-        )
+        if math.isinf(self.witness.bound):
+            return (
+                m_center(self.x, EMPTY_SIDE, self.witness, near=near),
+                m_center(self.y, EMPTY_SIDE, self.witness, near=near),
+            )
+        coarse = self.coarsened()
+        sides = (self.x, coarse.x), (self.y, coarse.y)
+        return _centers(*sides, near, Form.of(self.witness))
 
     @property
     def constant(self) -> bool:
@@ -158,6 +190,35 @@ class Pair:
             and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
             for side in (self.x, self.y)
         )
+
+
+@compiled
+def _both_coarsened(x: Side, y: Side, width: float) -> tuple[Side, Side]:
+    """``coarsened`` for two sides at once: calls into compiled code are not free."""
+    return coarsened(x, width), coarsened(y, width)
+
+
+@compiled
+def _slopes(x: Side, y: Side, center: float, form: Form) -> tuple[float, float]:
+    """The means of ψ' over two sides."""
+    return means_of(x, center, form)[2], means_of(y, center, form)[2]
+
+
+@compiled
+def _centers(
+    x: tuple[Side, Side], y: tuple[Side, Side], near: float, form: Form
+) -> tuple[float, float]:
+    """The M-centres of two sides, each given with a coarser version that leads near to it."""
+    return _center_of_one(x[0], x[1], near, form), _center_of_one(y[0], y[1], near, form)
+
+
+@compiled
+def _center_of_one(side: Side, coarse: Side, near: float, form: Form) -> float:
+    """The M-centre of a side; most Newton steps are made on its coarser version."""
+    nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+    if coarse.offset.size < side.offset.size:
+        near = center_of(coarse, nothing, 0.0, near, form, ROUGH)
+    return center_of(side, nothing, 0.0, near, form, ACCURATE)
 
 
 ATOMS_PER_LENGTH = 128.0
@@ -237,6 +298,32 @@ def studentize(
     return length * (mean_x - mean_y), error, df, z, skewness
 
 
+@compiled
+def _tested(
+    x: Side,
+    y: Side,
+    delta: float,
+    near: float,
+    fixed_center: float,
+    apart: tuple[float, float],
+    form: Form,
+    clusters: tuple[float, float, float, float, float, float, float, float],
+) -> tuple[float, float, float, float, float, float]:
+    """D, its error, degrees of freedom, the centre, z and γ of (x − delta, y).
+
+    The centre is solved for where ``fixed_center`` is NaN. ``apart``: separation and allowance.
+    """
+    fixed = not math.isnan(fixed_center)
+    center = fixed_center
+    if not fixed:
+        center = center_of(x, y, delta, near, form, ACCURATE)
+    if math.isinf(center) or math.isnan(center):
+        return math.nan, math.nan, math.nan, center, math.nan, 0.0
+    excess = beyond_allowance(apart[0] - delta, apart[1])
+    found = studentize(x, y, delta, center, excess, form, fixed, clusters)
+    return found[0], found[1], found[2], center, found[3], found[4]
+
+
 NO_SPREAD = 1e-14
 """A variance of the pooled ψ, in squares of its limit, that is only rounding."""
 
@@ -277,20 +364,21 @@ def shift_interval(
     if pair.constant:  # nothing varies: the shift is what it is
         return _opened(middle, middle, alternative)
 
-    of_x, of_y = pair.sums(test.center)
-    share_of_x = pair.x.size * of_x.slope
-    share_of_x /= max(share_of_x + pair.y.size * of_y.slope, 1e-300)
+    slope_x, slope_y = pair.slopes(test.center)
+    share_of_x = pair.x.size * slope_x
+    share_of_x /= max(share_of_x + pair.y.size * slope_y, 1e-300)
     limit = critical(1.0 - share, math.inf)
+    test_at = pair.tester()
 
     def beyond(delta: float, side: float) -> float:
         """A normal score minus its limit, which falls with delta: 0 at the lower (1) or upper end.
 
         The score of the one-sided p-value: −Φ⁻¹(upper) for the lower end, Φ⁻¹(lower) for the other.
         """
-        at = pair.test(delta, test.center - share_of_x * delta)
+        at = test_at(delta, test.center - share_of_x * delta)
         return _score(at, side) - side * limit
 
-    slope, length = 0.5 * (of_x.slope + of_y.slope), pair.witness.length
+    slope, length = 0.5 * (slope_x + slope_y), pair.witness.length
     # half the interval to expect: the standard error of the shift by the slope of D in δ
     width = length
     if slope > 0.0 and test.standard_error > 0.0:  # 0 where ψ is at its bounds on either side
@@ -302,7 +390,8 @@ def shift_interval(
     for side in (1.0, -1.0):
         # whether 0 lies beyond this end is for the reported p-value to say
         zero_beyond = rejected and (alternative != "two-sided" or test.t * side > 0.0)
-        at_zero = abs(_score(test, side) - side * limit)
+        tail = tails.upper if side > 0.0 else tails.lower
+        at_zero = abs(_score_of(tail, side, test.statistic) - side * limit)
         at_zero = math.copysign(at_zero, side if zero_beyond else -side)
         known = ((middle, -side * limit), (0.0, at_zero))
         ends.append(_end(lambda d, s=side: beyond(d, s), known, width))  # type: ignore[misc]
@@ -311,13 +400,14 @@ def shift_interval(
 
 def _score(test: Studentized, side: float) -> float:
     """The normal score of a one-sided p-value: falls as x moves down, on either side."""
-    from scipy.special import ndtri
+    return _score_of(test.tail(side), side, test.statistic)
 
-    tails = test.tails()
-    if math.isnan(tails.upper):
-        return math.copysign(FAR_OUT, test.statistic)
-    score = -ndtri(tails.upper) if side > 0.0 else ndtri(tails.lower)
-    return max(-FAR_OUT, min(FAR_OUT, float(score)))
+
+def _score_of(tail: float, side: float, statistic: float) -> float:
+    """The normal score of a tail; as far out as the statistic says where the tail is no number."""
+    if math.isnan(tail):
+        return math.copysign(FAR_OUT, statistic)
+    return max(-FAR_OUT, min(FAR_OUT, -side * critical(tail, math.inf)))
 
 
 FAR_OUT = 40.0
@@ -394,14 +484,14 @@ def _root(
     point = right
     for _ in range(100):
         point = right - at_right * (right - left) / (at_right - at_left)
+        if abs(right - left) <= tolerance or abs(point - right) <= tolerance:
+            break
         value = function(point)
-        if value == 0.0 or abs(right - left) <= tolerance:
+        if value == 0.0:
             break
         if value * at_right < 0.0:
             left, at_left = right, at_right
         else:
             at_left *= 0.5  # keeps one end from standing still
-        if abs(point - right) <= tolerance:
-            break
         right, at_right = point, value
     return point

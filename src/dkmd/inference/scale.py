@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import PER_E_FOLD
-from dkmd.binned.summary import Atoms, Summary
+from dkmd.binned.summary import Atoms, Summary, bin_atoms
 from dkmd.inference.pair import beyond_allowance
 from dkmd.inference.sides import ROUGH, Form, Side, center_of, coarsened
 from dkmd.statistic.table import jet_at
@@ -88,8 +89,20 @@ class Scale(NamedTuple):
 
 def fitted_scale(x: Summary, y: Summary, scale: float | str | None, label_free: bool) -> Scale:
     """The width that ``scale`` asks for on two samples; ``label_free``: only on both as one."""
-    shape = Shape(*shape_of(x.atoms(), y.atoms(), x.grid.unit, label_free))
-    return scale_of(Side.of(x), Side.of(y), shape, scale)
+    return fitted_sides(x, y, scale, label_free)[2]
+
+
+def fitted_sides(
+    x: Summary, y: Summary, scale: float | str | None, label_free: bool
+) -> tuple[Side, Side, Scale]:
+    """Two summaries as sides, and their ``fitted_scale``."""
+    kind, given = parse_scale(scale)
+    of_x, of_y = Side.of(x), Side.of(y)
+    within = x.range_of_offsets(), y.range_of_offsets()
+    found = _fitted(of_x, of_y, within, x.grid.unit, label_free, kind, given, unit_form())
+    shape = Shape(*found[:7])
+    require_squares(shape.spread)
+    return of_x, of_y, Scale(found[7], shape)
 
 
 def scale_of(x: Side, y: Side, shape: Shape, scale: float | str | None) -> Scale:
@@ -113,6 +126,28 @@ def parse_scale(scale: float | str | None) -> tuple[int, float]:
     if isinstance(scale, str):
         raise ValueError(f"scale must be a number, 'robust' or 'adaptive', got {scale!r}")
     return GIVEN, positive_width("scale", scale)
+
+
+@compiled
+def _fitted(
+    x: Side,
+    y: Side,
+    within: tuple[tuple[float, float], tuple[float, float]],
+    bin_unit: float,
+    label_free: bool,
+    kind: int,
+    given: float,
+    unit: Form,
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """The numbers of a ``Shape``, then the width; NaN where the spread has no square."""
+    atoms_x = bin_atoms(x.offset, x.variance, x.counts, within[0], (x.minus_inf, x.plus_inf))
+    atoms_y = bin_atoms(y.offset, y.variance, y.counts, within[1], (y.minus_inf, y.plus_inf))
+    shape = Shape(*shape_of(atoms_x, atoms_y, bin_unit, label_free))
+    width = math.nan
+    if kind == GIVEN or SMALLEST <= shape.spread <= LARGEST:
+        width = width_for(x, y, shape, kind, given, unit)
+    median, spread, tilt, excess, separation, allowance, lattice = shape
+    return median, spread, tilt, excess, separation, allowance, lattice, width
 
 
 @compiled
@@ -154,8 +189,9 @@ def shape_of(
     """
     separation, allowance, excess = 0.0, math.inf, 0.0
     if x.weights.size and y.weights.size:
-        separation = _quantile(x, 0.5) - _quantile(y, 0.5)
-        allowance = math.hypot(_median_reach(x), _median_reach(y))
+        passed_x, passed_y = np.cumsum(x.weights), np.cumsum(y.weights)
+        separation = _quantile(x, passed_x, 0.5) - _quantile(y, passed_y, 0.5)
+        allowance = math.hypot(_median_reach(x, passed_x), _median_reach(y, passed_y))
         if math.isnan(separation) or math.isinf(separation) or math.isnan(allowance):
             separation, allowance = 0.0, math.inf
         if not label_free:
@@ -177,36 +213,38 @@ def _pooled_shape(
     pooled = _merged(x, y, excess, 1e-9 * unit)
     if not pooled.weights.size:
         return math.nan, 0.0, 0.0, 0.0
-    median = _quantile(pooled, 0.5)
+    passed = np.cumsum(pooled.weights)
+    median = _quantile(pooled, passed, 0.5)
     if math.isinf(median) or math.isnan(median):
         return median, math.nan, 0.0, 0.0
     # the width of a bin there: values that are closer may be ties
     resolution = (unit + abs(median)) / PER_E_FOLD if unit > 0.0 else 0.0
     spread = PER_MAD * _median_distance(pooled, median, resolution)
-    tilt = _tilt(pooled, median, spread, resolution)
-    return median, spread, tilt, _lattice_multiple(pooled, median, spread)
+    tilt = _tilt(pooled, passed, median, spread, resolution)
+    return median, spread, tilt, _lattice_multiple(pooled, passed[-1], median, spread)
 
 
 @compiled
-def _quantile(atoms: Atoms, q: float) -> float:
-    """The q-quantile of sorted atoms; the mean of two neighbours where it falls between them."""
-    goal = q * atoms.weights.sum()
-    passed = 0.0
-    for i in range(atoms.weights.size):
-        passed += atoms.weights[i]
-        if passed >= goal * (1.0 - ROUNDING):
-            if passed <= goal * (1.0 + ROUNDING) and i + 1 < atoms.weights.size:
-                return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
-            return float(atoms.offset[i])
-    return float(atoms.offset[-1])
+def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
+    """The q-quantile of sorted atoms; the mean of two neighbours where it falls between them.
+
+    ``passed`` are the sums of the weights up to each atom.
+    """
+    goal = q * passed[-1]
+    i = np.searchsorted(passed, goal * (1.0 - ROUNDING))
+    if i >= passed.size:
+        return float(atoms.offset[-1])
+    if passed[i] <= goal * (1.0 + ROUNDING) and i + 1 < passed.size:
+        return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
+    return float(atoms.offset[i])
 
 
 @compiled
-def _median_reach(atoms: Atoms) -> float:
+def _median_reach(atoms: Atoms, passed: Array) -> float:
     """Half the range of ranks within which the median lies: three standard errors of it."""
-    reach = 0.5 * MEDIAN_REACH / math.sqrt(atoms.weights.sum())
-    high, low = _quantile(atoms, min(1.0, 0.5 + reach)), _quantile(atoms, max(0.0, 0.5 - reach))
-    return 0.5 * (high - low)
+    reach = 0.5 * MEDIAN_REACH / math.sqrt(passed[-1])
+    high = _quantile(atoms, passed, min(1.0, 0.5 + reach))
+    return 0.5 * (high - _quantile(atoms, passed, max(0.0, 0.5 - reach)))
 
 
 @compiled
@@ -283,7 +321,7 @@ def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
 
 
 @compiled
-def _tilt(atoms: Atoms, median: float, spread: float, resolution: float) -> float:
+def _tilt(atoms: Atoms, passed: Array, median: float, spread: float, resolution: float) -> float:
     """How the change that a width is judged by grows along the data: 0 for symmetric ones.
 
     Data that lean to one side change by a shift on the scale on which they are symmetric. With a
@@ -291,8 +329,8 @@ def _tilt(atoms: Atoms, median: float, spread: float, resolution: float) -> floa
     to 1 + tilt·(z − median)/spread, and not at all at the far end of the short side: a factor for
     lognormal data, whatever their zero point; nothing for the zeros among amounts.
     """
-    low, high = _quantile(atoms, 0.1), _quantile(atoms, 0.9)
-    total = atoms.weights.sum()
+    low, high = _quantile(atoms, passed, 0.1), _quantile(atoms, passed, 0.9)
+    total = passed[-1]
     above, below = high - median, median - low
     if math.isinf(above) or math.isinf(below) or not spread > 0.0:
         return 0.0
@@ -314,7 +352,7 @@ def _tilt(atoms: Atoms, median: float, spread: float, resolution: float) -> floa
 
 
 @compiled
-def _lattice_multiple(atoms: Atoms, median: float, spread: float) -> float:
+def _lattice_multiple(atoms: Atoms, total: float, median: float, spread: float) -> float:
     """For data that are mostly ties, twice the gap between neighbouring values near the centre.
 
     A ψ narrower than the gaps of a lattice sees one atom only, and its slope there is no efficacy.
@@ -328,7 +366,7 @@ def _lattice_multiple(atoms: Atoms, median: float, spread: float) -> float:
         if near and atoms.offset[i] - last > SAME_PLACE * spread:  # two lattices may be a bit off
             distinct += 1.0
             last = atoms.offset[i]
-    mostly = 4.0 * ties / atoms.weights.sum() - 1.0  # from 0 at a quarter to 1 at half of all
+    mostly = 4.0 * ties / total - 1.0  # from 0 at a quarter to 1 at half of all
     return float(max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct)))
 
 

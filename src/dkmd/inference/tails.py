@@ -9,6 +9,7 @@ those three moments is right where t fails. A tail is the larger of the two.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,14 @@ from dkmd.base.compiled import compiled
 
 SYMMETRIC = 1e-8
 """Skewness below which Pearson's type III is the normal law to double precision."""
+
+
+@lru_cache(maxsize=1)
+def _special() -> Any:
+    """``scipy.special``, imported when first needed; an import in every call would take a µs."""
+    from scipy import special
+
+    return special
 
 
 class Tails(NamedTuple):
@@ -46,11 +55,10 @@ def relabelled_skewness(skewness: float, n: float, m: float) -> float:
 
 def student_tails(t: Any, df: Any) -> Tails:
     """Of Student's t; t = ±inf is allowed, and so is df = inf."""
-    from scipy.special import ndtr, stdtr
-
+    special = _special()
     if isinstance(df, float) and math.isinf(df):
-        return Tails(ndtr(-t), ndtr(t))
-    return Tails(stdtr(df, -t), stdtr(df, t))
+        return Tails(special.ndtr(-t), special.ndtr(t))
+    return Tails(special.stdtr(df, -t), special.stdtr(df, t))
 
 
 def relabelling_tails(z: Any, skewness: Any, units: Any) -> Tails:
@@ -59,18 +67,29 @@ def relabelling_tails(z: Any, skewness: Any, units: Any) -> Tails:
     w = Φ⁻¹(F_III(z)) would be normal in large samples; t′ = w·√((N − 2)/(N − 1 − w²)) turns the
     normal score into the pooled t, which it is exactly where the skewness is 0.
     """
-    from scipy.special import gammainc, gammaincc, ndtri, stdtr
+    stdtr, t = _special().stdtr, _pooled_t(z, skewness, units)
+    return Tails(stdtr(units - 2.0, -t), stdtr(units - 2.0, t))
 
+
+def _pooled_t(z: Any, skewness: Any, units: Any) -> Any:
+    """t′ of ``relabelling_tails``."""
+    w = _normal_score(z, skewness)
+    room = units - 1.0 - w * w
+    return w * ((units - 2.0) / _at_least(room, TINY)) ** 0.5
+
+
+def _normal_score(z: Any, skewness: Any) -> Any:
+    """Φ⁻¹(F_III(z))."""
+    if isinstance(skewness, float) and abs(skewness) < SYMMETRIC:
+        return z
     shape = 4.0 / _at_least(abs(skewness), SYMMETRIC) ** 2
     # the gamma law leans to the right: for a negative skewness everything is mirrored
     mirrored = skewness < 0.0
     at = _at_least(shape + _where(mirrored, -z, z) * shape**0.5, 0.0)
-    far, near = gammaincc(shape, at), gammainc(shape, at)
-    w = _where(far < near, -ndtri(far), ndtri(near))
-    w = _where(abs(skewness) < SYMMETRIC, z, _where(mirrored, -w, w))
-    room = units - 1.0 - w * w
-    t = w * ((units - 2.0) / _at_least(room, TINY)) ** 0.5
-    return Tails(stdtr(units - 2.0, -t), stdtr(units - 2.0, t))
+    special = _special()
+    far, near = special.gammaincc(shape, at), special.gammainc(shape, at)
+    w = _where(far < near, -special.ndtri(far), special.ndtri(near))
+    return _where(abs(skewness) < SYMMETRIC, z, _where(mirrored, -w, w))
 
 
 TINY = 1e-300
@@ -97,6 +116,14 @@ def guarded(t: Any, df: Any, z: Any, skewness: Any, units: Any) -> Tails:
     )
 
 
+def upper_tail(t: float, df: float, z: float, skewness: float, units: float) -> float:
+    """The upper tail of ``guarded`` alone; of −t, −z and −skewness it is the lower one."""
+    special = _special()
+    student = special.ndtr(-t) if math.isinf(df) else special.stdtr(df, -t)
+    relabelled = special.stdtr(units - 2.0, -_pooled_t(z, skewness, units))
+    return max(float(student), float(relabelled))
+
+
 def one_of_all(n: float, m: float) -> float:
     """One over the number of ways to choose n of n + m values: the least a relabelling can give."""
     return math.exp(math.lgamma(n + 1.0) + math.lgamma(m + 1.0) - math.lgamma(n + m + 1.0))
@@ -104,9 +131,8 @@ def one_of_all(n: float, m: float) -> float:
 
 def critical(level: float, df: float) -> float:
     """The t that a share ``level`` of Student's t lies below."""
-    from scipy.special import ndtri, stdtrit
-
-    return float(ndtri(level) if math.isinf(df) else stdtrit(df, level))
+    special = _special()
+    return float(special.ndtri(level) if math.isinf(df) else special.stdtrit(df, level))
 
 
 def tail_share(confidence_level: float, alternative: str) -> float:

@@ -49,7 +49,7 @@ from dkmd.inference.result import (
     Rows,
 )
 from dkmd.inference.riemann_test import riemann_outcome
-from dkmd.inference.scale import Scale, Shape, fitted_scale, require_squares, scale_of
+from dkmd.inference.scale import Scale, Shape, fitted_scale, fitted_sides, require_squares, scale_of
 from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails
 from dkmd.statistic.witness import Witness
@@ -234,9 +234,8 @@ def compare_summaries(
         require_squares(max(x.grid.unit, 1.0))
     if x.grid != y.grid:
         raise ValueError(f"summaries of different grids cannot be compared: {x.grid} and {y.grid}")
-    fitted = fitted_scale(x, y, _scale_asked(options), options.label_free)
-    sides = Side.of(x), Side.of(y)
-    return _compare_sides(*sides, x.grid.center, fitted, options, grouped)
+    of_x, of_y, fitted = fitted_sides(x, y, _scale_asked(options), options.label_free)
+    return _compare_sides(of_x, of_y, x.grid.center, fitted, options, grouped)
 
 
 def _scale_asked(options: Options) -> float | str | None:
@@ -358,6 +357,8 @@ def _slices(
     x: npt.NDArray[Any], y: npt.NDArray[Any], axis: int | None, keepdims: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], tuple[int, ...]]:
     """Rows to compare, (slices, values) each, and the shape of the result; SciPy's rules."""
+    if x.ndim == y.ndim == 1 and axis in (0, -1):  # as below, without the machinery
+        return x[None], y[None], (1,) if keepdims else ()
     ndim = max(x.ndim, y.ndim)
     if axis is None:
         return x.reshape(1, -1), y.reshape(1, -1), (1,) * ndim if keepdims else ()
