@@ -32,6 +32,7 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "mutants"
+PACKAGE = Path("src/dkmd")
 
 TESTS = {
     "sides": "core",
@@ -48,16 +49,26 @@ TESTS = {
     "two_sample": "core two_sample margins resampling",
     "shapes": "shapes compare",
     "summary": "summary logarithms",
+    "summary_file": "summary",
     "grid": "summary choice_of_width",
+    "logarithms": "logarithms",
     "exact": "exact",
     "riemann": "riemann",
+    "riemann_test": "two_sample",
+    "embedding": "peers figures",
+    "population": "population",
     "witness": "witness",
+    "profiles": "witness",
     "table": "exact riemann core",
+    "facts": "scale compare",
     "compare": "front_door margins compare",
     "comparison": "headlines margins compare",
     "gate": "gate_tables gate",
 }
-"""For every module, the test files that belong to it, the quickest to notice a fault first."""
+"""For every module, the test files that belong to it, the quickest to notice a fault first.
+
+A module in a folder is ``folder/module``.
+"""
 
 FROZEN = {"grid"}
 """Modules without loops of their own whose constants are part of compiled code."""
@@ -117,7 +128,7 @@ def _try_module(
     module: str, count: int, seed: int, again: list[dict[str, Any]] | None
 ) -> tuple[str, list[dict[str, Any]]]:
     """Try a sample of faults of one module, or some faults once more."""
-    path = Path("src/dkmd") / f"{module}.py"
+    path = PACKAGE / f"{module}.py"
     plain = module in FROZEN or "@compiled" in path.read_text()
     os.environ["NUMBA_DISABLE_JIT"] = "1" if plain else "0"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
@@ -196,7 +207,7 @@ def _without_effect(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, i
 
 def _spec(fault: dict[str, Any]) -> MutationSpec:
     return MutationSpec(
-        f"src/dkmd/{fault['module']}.py",
+        PACKAGE / f"{fault['module']}.py",
         fault["operator"],
         fault["occurrence"],
         tuple(fault["start"]),
