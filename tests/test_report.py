@@ -769,3 +769,17 @@ def test_columns_sort_by_the_values_of_both_sides() -> None:
     rng = np.random.default_rng(10)
     answer = compare(rng.normal(size=30), rng.normal(size=70))
     assert 'data-h="values" data-v="100"' in _html(answer)
+
+
+def test_a_sort_by_verdict_puts_first_what_needs_a_look() -> None:
+    """Clear changes, then a clear direction, then what cannot be told, then what is equivalent."""
+    rng = np.random.default_rng(31)
+    spreads = {"up": 1.0, "down": 1.0, "direction": 1.0, "wide": 20.0, "same": 1.0}
+    moves = {"up": 3.0, "down": -3.0, "direction": 1.0, "wide": 0.0, "same": 0.0}
+    before = {name: rng.normal(0.0, spread, 200) for name, spread in spreads.items()}
+    after = {name: rng.permutation(values) + moves[name] for name, values in before.items()}
+    contents = contents_of(drift(pd.DataFrame(before), pd.DataFrame(after), margin=1.0))
+    rows = {row.name: row for row in contents.rows}
+    assert [rows[name].mark for name in spreads] == ["▲", "▼", "△", "–", "≈"]
+    ranks = [rows[name].rank for name in spreads]
+    assert ranks == sorted(set(ranks), reverse=True)
