@@ -29,6 +29,7 @@ from dkmd.report.page import page
 from dkmd.report.reasons import reasons
 from dkmd.report.rows import contents_of
 from dkmd.sources.benchmarks import Measurements
+from dkmd.wording import short_p
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
@@ -783,3 +784,25 @@ def test_a_sort_by_verdict_puts_first_what_needs_a_look() -> None:
     assert [rows[name].mark for name in spreads] == ["▲", "▼", "△", "–", "≈"]
     ranks = [rows[name].rank for name in spreads]
     assert ranks == sorted(set(ranks), reverse=True)
+
+
+def test_bars_sort_by_how_far_a_shift_is_from_0() -> None:
+    values = np.random.default_rng(8).normal(size=300)
+    before = pd.DataFrame({"down": values, "up": values})
+    after = pd.DataFrame({"down": values - 2.0, "up": values + 1.0})
+    text = _html(drift(before, after))
+    sizes = [float(size) for size in re.findall(r'<td class="bar"[^>]*data-v="([^"]*)"', text)]
+    assert len(sizes) == 2
+    assert max(sizes) == pytest.approx(2.0 * min(sizes), rel=1e-6)
+    assert min(sizes) > 0.0
+
+
+def test_a_benchmark_says_its_p_value_whatever_it_is() -> None:
+    rng = np.random.default_rng(9)
+    values = (10.0 + rng.normal(0.0, 0.2, 40)).tolist()
+    groups = list(range(40))
+    before = {"same": Measurements("s", values, groups)}
+    after = {"same": Measurements("s", values[::-1], groups)}
+    (row,) = contents_of(gate(before, after, margin="5%")).rows
+    assert row.pvalue > 0.9
+    assert f"p (worse) = {short_p(row.pvalue)}" in row.headline
