@@ -61,10 +61,10 @@ def test_every_module_that_gets_faults_is_there_with_its_tests() -> None:
         for node in tree.body
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("TESTS", "FROZEN")
+        and node.targets[0].id in ("TESTS", "FROZEN", "COMPILED")
     }
     tests = {f"tests/test_{name}.py" for names in named["TESTS"].values() for name in names.split()}
-    modules = {f"src/dkmd/{module}.py" for module in (*named["TESTS"], *named["FROZEN"])}
+    modules = {f"src/dkmd/{module}.py" for modules in named.values() for module in modules}
     assert [path for path in sorted(tests | modules) if not (ROOT / path).is_file()] == []
 
 
