@@ -163,6 +163,16 @@ def test_means_over_a_side_are_those_of_its_values(psi: Witness) -> None:
         assert sums == pytest.approx((f.mean(), slope, f.var(ddof=1)), rel=1e-12)
 
 
+def test_derivatives_without_a_formula_have_the_sign_of_those_with_one() -> None:
+    """Those of callables come from the table of ψ: ψ' is even, ψ'' is odd."""
+    given, named = Witness(0.7, 1.3, kernel=lambda t: np.exp(-t), weight=np.tanh), Witness(0.7, 1.3)
+    x = np.array([-2.0, -0.3, 0.4, 1.9])
+    assert given.derivative(x).tolist() == pytest.approx(named.derivative(x).tolist(), abs=1e-9)
+    second = named.second_derivative(x).tolist()
+    assert given.second_derivative(x).tolist() == pytest.approx(second, abs=1e-6)
+    assert second[0] > 0.0 > second[3]
+
+
 def test_a_side_of_one_value_or_of_ties_has_no_variance() -> None:
     single, ties = _sides([2.0], [3.1] * 9)
     assert math.isnan(means_of(single, 0.5, Form.of(PSI))[1])
