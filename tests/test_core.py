@@ -317,6 +317,14 @@ def test_a_linear_psi_is_welchs_t_test(alternative: str) -> None:
     )
 
 
+def test_samples_beyond_the_slopes_of_psi_have_no_error() -> None:
+    """ψ' is 0 at all of their values: the weights of the two variances stay as they are."""
+    x, y = _sides([1e9, 1e9 + 1.0], [-1e9, -1e9 - 1.0])
+    test = Pair(x, y, PSI, 0.0, fixed=False).test()
+    assert test.statistic == pytest.approx(2.0 * PSI.bound)
+    assert test.standard_error == 0.0
+
+
 def test_a_fixed_centre_is_balanced_by_the_shift_where_d_is_exactly_0() -> None:
     x, y = _sides([5.0], [-3.0, 3.0])
     pair = Pair(x, y, Witness(1.0, 1.0, 0.0), 0.0, fixed=True)

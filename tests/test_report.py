@@ -806,3 +806,12 @@ def test_a_benchmark_says_its_p_value_whatever_it_is() -> None:
     (row,) = contents_of(gate(before, after, margin="5%")).rows
     assert row.pvalue > 0.9
     assert f"p (worse) = {short_p(row.pvalue)}" in row.headline
+    assert row.shift.interval[0] < 0.0 < row.shift.interval[1]
+    assert (row.mark, row.kind) == ("≈", "flat")
+
+
+def test_the_command_of_a_page_is_the_one_that_was_typed() -> None:
+    answer = compare(DATA / "latency_before.csv", DATA / "latency_after.csv")
+    text = _html(answer, "dkmd compare as it was typed")
+    assert "dkmd compare as it was typed" in text
+    assert text.count("dkmd compare ") == 1
