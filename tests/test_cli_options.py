@@ -166,3 +166,10 @@ def test_the_grid_of_a_query_is_center_and_unit() -> None:
     assert "CAST('0.0625' AS DOUBLE) AS \"unit\"" in text
     for wrong in ("1", "1,2,3", "a,b", "1,0"):
         here(*words, "--grid", wrong, code=2)
+
+
+@pytest.mark.parametrize("least", ["0", "-1"])
+def test_a_plan_in_percent_needs_values_above_0(least: str, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("\n".join([least, *(f"{5 + i % 7}" for i in range(40))]))
+    told = here("plan", "x.txt", "--shift", "3%", "-n", "50", cwd=tmp_path, code=2).stderr
+    assert "--shift 3%: a percentage needs values above 0 only" in told

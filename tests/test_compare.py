@@ -25,7 +25,9 @@ from hypothesis import strategies as st
 
 import dkmd
 from dkmd import Comparison, Comparisons, Grid, Summary, compare, dkmd_2samp, drift
+from dkmd.answers.facts import facts_of
 from dkmd.sources.memory.columns import as_numbers
+from dkmd.sources.samples import Held
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -292,6 +294,16 @@ def test_what_is_missing_or_infinite_is_counted() -> None:
     assert math.isnan(compare(reference, current, nan_policy="propagate").pvalue)
     with pytest.raises(ValueError, match="nan"):
         compare(reference, current, nan_policy="raise")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 20, 21, 100])
+def test_quantiles_are_the_values_that_reach_a_share(size: int) -> None:
+    """The smallest value with at least that share at or below it: no mean of two."""
+    values = np.random.default_rng(size).permutation(np.arange(1.0, size + 1.0))
+    facts = facts_of(Held(values), None, "current", 0.0, None)
+    for q, found in facts.quantiles.items():
+        reaching = [v for v in values if np.mean(values <= v) >= q - 1e-12]
+        assert found == min(reaching)
 
 
 def test_few_values_many_ties_and_few_groups_are_warned_of() -> None:

@@ -6,7 +6,7 @@ import copy
 import math
 import pickle
 import warnings
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from itertools import combinations
 from typing import Any
 
@@ -24,10 +24,12 @@ from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of
 from dkmd.inference.pair import (
     Pair,
     Studentized,
+    _balanced_shift,
     beyond_allowance,
     satterthwaite,
     statistic_interval,
 )
+from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome, RiemannOutcome
 from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums
 from dkmd.inference.tails import (
     Tails,
@@ -145,19 +147,31 @@ def test_critical_values_and_shares_left_out() -> None:
 # Sums over a side.
 
 
-def test_means_over_a_side_are_those_of_its_values() -> None:
+@pytest.mark.parametrize("psi", [PSI, Witness(1.3, 0.6, kernel="gaussian")])
+def test_means_over_a_side_are_those_of_its_values(psi: Witness) -> None:
+    """ψ(∞) is 2 lengths for Laplace, where 2·2 = 2²; other kernels have other limits."""
     for values, side in zip((X, Y), _sides(), strict=True):
-        f = PSI(values - 0.7)
-        slopes = PSI.derivative(values[np.isfinite(values)] - 0.7)
-        mean, variance, slope, squares, cubes = means_of(side, 0.7, Form.of(PSI))
-        length = PSI.length
+        f = psi(values - 0.7)
+        slopes = psi.derivative(values[np.isfinite(values)] - 0.7)
+        mean, variance, slope, squares, cubes = means_of(side, 0.7, Form.of(psi))
+        length = psi.length
         assert length * mean == pytest.approx(f.mean(), rel=1e-12)
         assert length**2 * variance == pytest.approx(f.var(ddof=1), rel=1e-12)
         assert slope == pytest.approx(slopes.sum() / values.size, rel=1e-12)
         assert length**2 * squares == pytest.approx(np.sum(f**2), rel=1e-12)
         assert length**3 * cubes == pytest.approx(np.sum(f**3), rel=1e-12)
-        sums = side_sums(side, PSI, 0.7)
+        sums = side_sums(side, psi, 0.7)
         assert sums == pytest.approx((f.mean(), slope, f.var(ddof=1)), rel=1e-12)
+
+
+def test_derivatives_without_a_formula_have_the_sign_of_those_with_one() -> None:
+    """Those of callables come from the table of ψ: ψ' is even, ψ'' is odd."""
+    given, named = Witness(0.7, 1.3, kernel=lambda t: np.exp(-t), weight=np.tanh), Witness(0.7, 1.3)
+    x = np.array([-2.0, -0.3, 0.4, 1.9])
+    assert given.derivative(x).tolist() == pytest.approx(named.derivative(x).tolist(), abs=1e-9)
+    second = named.second_derivative(x).tolist()
+    assert given.second_derivative(x).tolist() == pytest.approx(second, abs=1e-6)
+    assert second[0] > 0.0 > second[3]
 
 
 def test_a_side_of_one_value_or_of_ties_has_no_variance() -> None:
@@ -304,6 +318,22 @@ def test_a_linear_psi_is_welchs_t_test(alternative: str) -> None:
     )
 
 
+def test_samples_beyond_the_slopes_of_psi_have_no_error() -> None:
+    """ψ' is 0 at all of their values: the weights of the two variances stay as they are."""
+    x, y = _sides([1e9, 1e9 + 1.0], [-1e9, -1e9 - 1.0])
+    test = Pair(x, y, PSI, 0.0, fixed=False).test()
+    assert test.statistic == pytest.approx(2.0 * PSI.bound)
+    assert test.standard_error == 0.0
+
+
+def test_a_fixed_centre_is_balanced_by_the_shift_where_d_is_exactly_0() -> None:
+    x, y = _sides([5.0], [-3.0, 3.0])
+    pair = Pair(x, y, Witness(1.0, 1.0, 0.0), 0.0, fixed=True)
+    assert pair.test(5.0).statistic == 0.0
+    for start in (5.0, 4.0, 6.0, 2.0):  # a step of 1 from 4 and from 6 ends at the root itself
+        assert _balanced_shift(pair, start) == pytest.approx(5.0, abs=1e-7)
+
+
 def test_one_sided_intervals_of_the_statistic_leave_out_all_at_one_end() -> None:
     test = Studentized(2.0, 0.5, 7.0, 0.0)
     margin = 0.5 * stats.t.ppf(0.8, 7)
@@ -438,6 +468,22 @@ def test_an_infinity_that_all_have_is_compared_without_a_scale() -> None:
         result.shift_interval(1.0)
 
 
+def test_finite_values_without_a_spread_leave_a_scale_of_1() -> None:
+    with pytest.warns(RuntimeWarning, match="half of the values"):
+        result = dkmd_2samp([math.inf] * 3 + [2.0, 2.0], [math.inf] * 4 + [2.0])
+    assert result.statistic == pytest.approx(2.0 * Witness(1.0, 1.0).bound * (3 / 5 - 4 / 5))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_value_more_decides_which_infinity_is_compared(sign: float) -> None:
+    there, opposite = sign * math.inf, -sign * math.inf
+    with pytest.warns(RuntimeWarning, match="half of the values"):
+        outcome = dkmd_2samp([there, there], [opposite, 1.0]).outcome()
+    assert isinstance(outcome, LimitOutcome)
+    assert outcome.where == there
+    assert outcome.shares == (1.0, 0.0)
+
+
 def test_the_interval_of_shares_follows_the_p_value_at_any_level() -> None:
     with pytest.warns(RuntimeWarning, match="half of the values"):
         result = dkmd_2samp([math.inf] * 19 + [1.0, 2.0], [math.inf] * 6 + [0.0, 3.0, 8.0, 2.5])
@@ -542,6 +588,13 @@ def test_a_result_survives_a_copy_with_its_logarithms() -> None:
     rows = pickle.loads(pickle.dumps(dkmd_2samp(np.stack([x, x + 1.0]).T, y[:, None])))
     assert rows.pvalue.shape == (2,)
     assert rows.pvalue[0] == dkmd_2samp(x, y).pvalue
+
+
+@pytest.mark.parametrize("kind", [ExactOutcome, RiemannOutcome, LimitOutcome, NoOutcome, Pair])
+def test_what_a_test_found_cannot_be_changed_afterwards(kind: type[Any]) -> None:
+    found = object.__new__(kind)
+    with pytest.raises(FrozenInstanceError):
+        found.pvalue = 0.01
 
 
 def test_equivalence_of_an_outcome_is_the_larger_of_two_one_sided_tests() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,3 +44,19 @@ def test_only_answers_from_files_let_go_of_many_values(
         assert in_memory.values is not None
         assert (in_files.values is not None) == from_file
         assert in_files.relative_shift == pytest.approx(in_memory.relative_shift)
+
+
+@pytest.mark.parametrize("samples", [(), ("no_url.csv",), ([1.0, 2.0],), ("a://b/c", "a://b/c")])
+def test_the_name_of_a_table_goes_with_one_url(samples: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match="table= goes with the URL of a database"):
+        compare(*samples, table="t")
+
+
+def test_a_side_without_rows_is_told_from_one_whose_values_are_missing() -> None:
+    values = [1.0, 2.0, 4.0]
+    assert "current has no rows" in compare(values, np.empty(0)).warnings
+    missing = compare([math.nan] * 3, values).warnings
+    assert "reference has no values: all 3 are missing" in missing
+    frames = [pd.DataFrame({"lag": side}) for side in (values, [math.nan] * 2)]
+    named = compare(*frames, column="lag").warnings
+    assert "current has no values in column 'lag': all 2 are missing" in named

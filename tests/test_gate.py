@@ -23,6 +23,7 @@ from dkmd.sources.files.benchmarks import (
     Benchmarks,
     Measurements,
     looks_like_benchmarks,
+    parse_benchmarks,
     read_benchmarks,
 )
 
@@ -629,3 +630,14 @@ def test_a_headline_names_five_and_counts_the_rest(count: int, ending: str) -> N
 
 if __name__ == "__main__":
     _table_of_false_alarms()
+
+
+def test_what_pyperf_says_of_one_benchmark_goes_before_what_it_says_of_all() -> None:
+    run = {"values": [1.0, 2.0]}
+    own = {"metadata": {"name": "own", "unit": "byte"}, "runs": [run]}
+    document = {
+        "metadata": {"name": "common", "unit": "second"},
+        "benchmarks": [own, {"runs": [run]}],
+    }
+    found = parse_benchmarks(json.dumps(document), "x.json")
+    assert {name: measured.unit for name, measured in found.items()} == {"own": "B", "common": "s"}

@@ -138,6 +138,8 @@ def test_bins_near_0_give_back_the_values_and_their_logarithms() -> None:
     logs = logs_near_zero(near, target, below)
     # a bin belongs below the edge if its mean does
     assert abs(logs.size - np.sum(x < below)) <= np.sum(np.abs(x / below - 1.0) < 0.01)
+    assert logs.maximum == pytest.approx(math.log(x[x < below].max()), abs=0.01)
+    assert logs.minimum == pytest.approx(math.log(x.min()), abs=0.01)
     whole = logs_near_zero(near, target, edge)
     assert whole.size == near.size
     assert whole.mean == pytest.approx(np.log(x[x < edge]).mean(), abs=1e-9)

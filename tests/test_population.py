@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from conftest import vectors
 from scipy import stats
 
 from dkmd import Witness, population
+
+population_module = sys.modules[population.__module__]
 
 
 def _normal(spec: list[Any]) -> Any:
@@ -91,6 +94,20 @@ def test_what_does_not_settle_is_not_given_silently() -> None:
 
     with pytest.warns(RuntimeWarning, match="is the cdf monotone"):
         population(noisy, stats.norm(0).cdf, Witness())
+
+
+def test_what_has_settled_counts_once_where_the_rest_never_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One panel is exact at once, the other too rough: the search ends with what it has."""
+    monkeypatch.setattr(population_module, "MOST_PANELS", 0)
+
+    def half_rough(t: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.where(t < 1.0, t, 10.0 + np.sin(1e6 * t))
+
+    with pytest.warns(RuntimeWarning, match="is the cdf monotone"):
+        found = population_module._integral(half_rough, np.array([0.0, 1.0, 2.0]), 1e-12)
+    assert found == pytest.approx(0.5 + 10.0, abs=1.0)
 
 
 def test_what_is_no_distribution_is_refused() -> None:

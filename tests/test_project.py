@@ -100,6 +100,21 @@ def test_a_missing_browser_is_asked_for_by_name(tmp_path: Path) -> None:
     assert "install the packages 'chromium npm'" in done.stderr
 
 
+def test_every_module_that_gets_faults_is_there_with_its_tests() -> None:
+    """``make mutants`` is not part of a check: a module that moved would be noticed late."""
+    tree = ast.parse((ROOT / "scripts" / "mutants.py").read_text())
+    named = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in ("TESTS", "FROZEN", "COMPILED")
+    }
+    tests = {f"tests/test_{name}.py" for names in named["TESTS"].values() for name in names.split()}
+    modules = {f"src/dkmd/{module}.py" for modules in named.values() for module in modules}
+    assert [path for path in sorted(tests | modules) if not (ROOT / path).is_file()] == []
+
+
 def test_the_changelog_knows_this_version() -> None:
     assert re.search(
         rf"^## {re.escape(dkmd.__version__)}", (ROOT / "CHANGELOG.md").read_text(), re.M

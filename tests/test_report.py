@@ -27,6 +27,7 @@ from dkmd.answers.gate import Gate, gate, load_benchmarks
 from dkmd.answers.page import page_of
 from dkmd.answers.reasons import reasons
 from dkmd.base.calls import Call
+from dkmd.base.wording import short_p
 from dkmd.inference.opinions import DOWN, NONE, UP, Opinion, Opinions
 from dkmd.render.report.html import environment, ours
 from dkmd.render.report.model import PageRow, Shown
@@ -821,3 +822,48 @@ def test_markup_that_is_not_escaped_is_made_in_one_place() -> None:
     templates = [file.read_text() for file in package.rglob("templates/*.html")]
     assert len(templates) > 4
     assert not [text for text in templates if re.search(r"\bsafe\b|autoescape|forceescape", text)]
+
+
+def test_a_sort_by_verdict_puts_first_what_needs_a_look() -> None:
+    """Clear changes, then a clear direction, then what cannot be told, then what is equivalent."""
+    rng = np.random.default_rng(31)
+    spreads = {"up": 1.0, "down": 1.0, "direction": 1.0, "wide": 20.0, "same": 1.0}
+    moves = {"up": 3.0, "down": -3.0, "direction": 1.0, "wide": 0.0, "same": 0.0}
+    before = {name: rng.normal(0.0, spread, 200) for name, spread in spreads.items()}
+    after = {name: rng.permutation(values) + moves[name] for name, values in before.items()}
+    contents = page_of(drift(pd.DataFrame(before), pd.DataFrame(after), margin=1.0))
+    rows = {row.name: row for row in contents.rows}
+    assert [rows[name].mark for name in spreads] == ["▲", "▼", "△", "–", "≈"]
+    ranks = [rows[name].rank for name in spreads]
+    assert ranks == sorted(set(ranks), reverse=True)
+
+
+def test_bars_sort_by_how_far_a_shift_is_from_0() -> None:
+    values = np.random.default_rng(8).normal(size=300)
+    before = pd.DataFrame({"down": values, "up": values})
+    after = pd.DataFrame({"down": values - 2.0, "up": values + 1.0})
+    text = _html(drift(before, after))
+    sizes = [float(size) for size in re.findall(r'<td class="bar"[^>]*data-v="([^"]*)"', text)]
+    assert len(sizes) == 2
+    assert max(sizes) == pytest.approx(2.0 * min(sizes), rel=1e-6)
+    assert min(sizes) > 0.0
+
+
+def test_a_benchmark_says_its_p_value_whatever_it_is() -> None:
+    rng = np.random.default_rng(9)
+    values = (10.0 + rng.normal(0.0, 0.2, 40)).tolist()
+    groups = list(range(40))
+    before = {"same": Measurements("s", values, groups)}
+    after = {"same": Measurements("s", values[::-1], groups)}
+    (row,) = page_of(gate(before, after, margin="5%")).rows
+    assert row.pvalue > 0.9
+    assert f"p (worse) = {short_p(row.pvalue)}" in row.headline
+    assert row.shift.interval[0] < 0.0 < row.shift.interval[1]
+    assert (row.mark, row.kind) == ("≈", "flat")
+
+
+def test_the_command_of_a_page_is_the_one_that_was_typed() -> None:
+    answer = compare(DATA / "latency_before.csv", DATA / "latency_after.csv")
+    text = _html(answer, "dkmd compare as it was typed")
+    assert "dkmd compare as it was typed" in text
+    assert text.count("dkmd compare ") == 1

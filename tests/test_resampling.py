@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from naive import m_center
+from outcomes import exact_outcome
 from scipy import stats
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
 from dkmd.inference.resampling import (
     CELLS,
     LARGEST_POOL,
+    Bootstrap,
     _cells,
     _thinned,
     extreme_share,
@@ -202,6 +204,16 @@ def test_bca_moves_the_levels_by_bias_and_acceleration_with_their_signs(
     everything = np.concatenate([[draws[0]], draws, [draws[-1]]])
     expected = np.quantile(everything, levels)
     assert _interval(result, what, level) == pytest.approx(tuple(expected), rel=1e-9)
+
+
+def test_finite_values_that_are_all_alike_have_no_acceleration() -> None:
+    """Only infinite values vary here: BCa corrects for the bias alone."""
+    method = stats.BootstrapMethod(n_resamples=99, rng=np.random.default_rng(3), method="BCa")
+    x, y = [3.0] * 5 + [math.inf], [1.0] * 4
+    outcome = exact_outcome(dkmd_2samp(x, y, scale=1.0, method=method))
+    boot = Bootstrap(outcome.pair, outcome.test, outcome.shift, method)
+    assert boot._acceleration() == 0.0
+    assert boot.interval("shift", 0.3, "two-sided") == pytest.approx((2.0, 2.0))
 
 
 def test_the_bootstrap_redraws_each_side_at_its_own_size() -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dkmd import RiemannBlock, Witness, exact, riemann, riemann_witness
+from dkmd.statistic.riemann import _decays
 
 VALUES = st.lists(st.floats(-50, 50).map(lambda v: round(v, 2)), min_size=1, max_size=12)
 
@@ -160,6 +161,17 @@ def test_points_so_dense_that_a_series_serves_are_as_exact() -> None:
     psi = Witness(center=-0.5)
     expected = naive.riemann(x, y, 1.0, lambda z: float(psi.weigh(z)))
     assert riemann(x, y, psi) == pytest.approx(expected, rel=1e-13, abs=0.0)
+
+
+@pytest.mark.parametrize("whole", [0.999 / 64.0, 1.001 / 64.0])
+def test_decays_are_exponentials_of_the_gaps_by_either_way(whole: float) -> None:
+    """On both sides of the seam: without its sixth term the series would be off by 2e-14."""
+    sigma = 2.0
+    z = 5.0 + sigma * whole * np.array([0.0, 0.01, 0.02, 1.0])
+    decay = np.empty(z.size)
+    _decays(z, 4.0, sigma, decay)
+    expected = [math.exp((a - b) / sigma) for a, b in pairwise([4.0, *z.tolist()])]
+    assert decay.tolist() == pytest.approx(expected, rel=5e-16, abs=0.0)
 
 
 def test_blocks_may_meet_in_a_tie() -> None:

@@ -13,7 +13,8 @@ import pytest
 from outcomes import exact_outcome
 
 from dkmd import Grid, Summary, compare, dkmd_2samp
-from dkmd.answers.facts import neighbour_correlation
+from dkmd.answers.facts import RUNS, _stretches, neighbour_correlation
+from dkmd.base.arrays import PIECE
 from dkmd.binned.logarithms import log_grid, log_summaries
 from dkmd.sources import samples
 from dkmd.sources.samples import Held
@@ -116,6 +117,16 @@ def test_a_width_that_data_choose_depends_on_the_grid_no_more_than_documented(fa
     # if both results chose the same multiple of the scale, their statistics agree too
     alike = [r for r in results if abs(r.witness.sigma / results[0].witness.sigma - 1.0) < 0.01]
     assert np.ptp([result.statistic for result in alike]) < 2e-5 * scales[0]
+
+
+def test_stretches_begin_where_one_more_value_would_be_too_many() -> None:
+    whole = np.arange(float(RUNS * PIECE + 1))
+    assert [part.size for part in _stretches(whole[:-1])] == [RUNS * PIECE]
+    parts = _stretches(whole)
+    assert [part.size for part in parts] == [PIECE] * RUNS
+    assert (parts[0][0], parts[-1][-1]) == (whole[0], whole[-1])
+    starts = np.array([part[0] for part in parts])
+    assert np.ptp(np.diff(starts)) <= 1.0  # evenly apart, to a whole number
 
 
 def test_neighbours_of_a_long_sample_are_judged_by_stretches_of_it() -> None:

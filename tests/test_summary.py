@@ -272,7 +272,20 @@ def test_rounded_grids_stand_on_powers_of_2_and_even_multiples() -> None:
 
 @pytest.mark.parametrize("center", [5.0, -5.0])
 def test_values_that_are_all_alike_have_a_unit_that_doubles_tell_apart(center: float) -> None:
-    assert Grid.fit([center] * 4) == Grid(center, 5.0 * 2.0**-40)
+    alike = np.full(4, center)
+    assert Grid.fit(alike) == Grid(center, 5.0 * 2.0**-40)
+    assert Grid.fit_weighted(alike, np.array([1.0, 3.0, 2.0, 1.0])) == Grid.fit(alike)
+
+
+def test_a_weight_counts_a_value_as_often_as_it_says() -> None:
+    values, weights = (
+        np.array([7.0, 3.0, 40.0, math.inf, 12.0]),
+        np.array([2.0, 5.0, 1.0, 9.0, 3.0]),
+    )
+    repeated = np.repeat(values, weights.astype(np.int64))
+    found, expected = Grid.fit_weighted(values, weights), Grid.fit(repeated)
+    assert (found.center, found.unit) == pytest.approx((expected.center, expected.unit))
+    assert found.center == 7.0  # of eleven finite values, five are 3 and four larger than 7
 
 
 def test_bins_are_as_wide_on_either_side_of_the_centre() -> None:

@@ -486,6 +486,20 @@ def test_one_dominating_point_makes_the_riemann_test_draw() -> None:
     assert DOMINATES < 1.0
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_whether_a_point_dominates_does_not_depend_on_the_unit(unit: float) -> None:
+    x, y = unit * _rng().normal(0.3, 1, 150), unit * _rng(1).normal(size=120)
+    how: dict[str, Any] = {"witness": Witness(unit, unit), "estimator": "riemann"}
+    even = dkmd_2samp(x, y, **how)
+    normal = 2.0 * stats.norm.sf(abs(even.statistic) / even.standard_error)
+    assert even.pvalue == pytest.approx(normal, rel=1e-9)
+    odd = dkmd_2samp(np.append(x, 1e5 * unit), y, **how)
+    assert odd.pvalue * 10_000 == pytest.approx(round(odd.pvalue * 10_000))  # a share of draws
+    assert odd.pvalue != pytest.approx(
+        2.0 * stats.norm.sf(abs(odd.statistic) / odd.standard_error), rel=1e-3
+    )
+
+
 def test_the_riemann_test_has_no_shift_and_says_so() -> None:
     result = dkmd_2samp([1.0, 2.0, 4.0], [2.0, 3.0, 9.0], estimator="riemann")
     with pytest.raises(AttributeError, match="has no shift"):

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dkmd import Witness
+from dkmd.statistic.profiles import weight_from_callable
 from dkmd.statistic.table import jet_at
 
 witness_module = sys.modules[Witness.__module__]
@@ -169,6 +170,15 @@ def test_an_unbounded_callable_weight_says_so_and_is_right_far_out() -> None:
     x = np.array([-1e250, -3.0, 0.1, 1e3, 1e15, 1e200])
     np.testing.assert_allclose(psi(x), 0.5 * x, rtol=1e-12)  # 2σ·x/τ
     np.testing.assert_allclose(psi.derivative(x), 0.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ends_at", "bound"), [(1.0, 1.0), (2.0, 2.0), (2.0**60, 2.0**60), (2.0**61, math.inf)]
+)
+def test_a_callable_weight_is_bounded_if_it_is_level_from_2_to_the_60_on(
+    ends_at: float, bound: float
+) -> None:
+    assert weight_from_callable(lambda z: np.clip(z, -ends_at, ends_at)).limit == bound
 
 
 @pytest.mark.parametrize(
