@@ -17,14 +17,8 @@ from outcomes import exact_outcome
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
 from dkmd.inference.direct import small_sides
-from dkmd.inference.scale import (
-    Shape,
-    _weighed_sums,
-    fitted_scale,
-    median_and_spread,
-    scale_of,
-    smallest_multiple,
-)
+from dkmd.inference.pooled_shape import Shape, median_and_spread
+from dkmd.inference.scale import _weighed_sums, fitted_scale, scale_of, smallest_multiple
 from dkmd.inference.sides import Form, Side
 
 Array = npt.NDArray[np.float64]

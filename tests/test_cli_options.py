@@ -18,7 +18,7 @@ from shell import ROOT, here
 from dkmd import Grid, Summary, compare, detectable_shift, drift, power, sample_size
 from dkmd.answers.comparison import to_json
 from dkmd.answers.gate import gate, load_benchmarks
-from dkmd.inference.scale import median_and_spread
+from dkmd.inference.pooled_shape import median_and_spread
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 

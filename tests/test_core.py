@@ -21,14 +21,8 @@ from scipy.optimize import brentq
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
 from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of, small_sides
-from dkmd.inference.pair import (
-    Pair,
-    Studentized,
-    _balanced_shift,
-    beyond_allowance,
-    satterthwaite,
-    statistic_interval,
-)
+from dkmd.inference.intervals import _balanced_shift, statistic_interval
+from dkmd.inference.pair import Pair, Studentized, beyond_allowance, satterthwaite
 from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome, RiemannOutcome
 from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums
 from dkmd.inference.tails import (

@@ -20,7 +20,7 @@ from dkmd.answers.options import DEFAULT_TEST, CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of, turned
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.inference.two_sample import Options
+from dkmd.inference.options import Options
 from dkmd.sources.files.benchmarks import Measurements
 
 RNG = np.random.default_rng(7)

@@ -19,6 +19,7 @@ from dkmd.binned.logarithms import log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.margins import as_percent, beyond_margin, opposed, verdict
 from dkmd.inference.opinions import direction_of
+from dkmd.inference.options import Options
 from dkmd.inference.result import (
     ConfidenceInterval,
     DkmdResult,
@@ -27,7 +28,6 @@ from dkmd.inference.result import (
     Outcome,
 )
 from dkmd.inference.shapes import crossing
-from dkmd.inference.two_sample import Options
 from dkmd.sources.memory.columns import DURATION, NUMBER
 from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
 from dkmd.sources.samples import Data, Held, Sample

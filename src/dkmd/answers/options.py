@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
-from dkmd.inference.two_sample import Options, check_options
+from dkmd.inference.options import Options, check_options
 
 Level = str | float | bool
 """A value of the column that says which sample a row belongs to."""

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import Labels
+from dkmd.inference.options import Options
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
-from dkmd.inference.two_sample import Options, run
+from dkmd.inference.two_sample import run
 
 Side = TypeVar("Side")
 

@@ -8,55 +8,15 @@ one grid add: streams, shards, machines. Filling is one compiled pass; saving is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, Sample, piece, piece_bounds
+from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled, spread
-from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid, weighted_median
-
-Index = npt.NDArray[np.int64]
-Map = Callable[[Array], Array]
-
-CHUNKS = 8
-"""A large array is filled in so many parts, whatever the number of threads: same bits always."""
-
-_CELL_BITS = 8
-_CELLS = np.ldexp(
-    1.0 + np.arange(1 << _CELL_BITS) / (1 << _CELL_BITS), np.arange(41)[:, None]
-).reshape(-1)
-_LARGEST = 2.0**40
-_ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either end
-_BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit in the number of a cell
-
-
-def _first_rows() -> npt.NDArray[np.int32]:
-    """The row of the lowest u in each cell of u ± 1 (sign, exponent and 8 bits).
-
-    The row of any u in the cell is that one or the next. Cells below 0 come after a gap, which no
-    value looks into: a cell's number is read off the bits of u ± 1 as they are.
-    """
-    rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.int32)
-    rows[: _CELLS.size] = SIDE + np.searchsorted(EDGES, _CELLS - 1.0, side="right")
-    ends = np.append(_CELLS[1:], 2.0 * _LARGEST) - 1.0  # the farthest |u| of a cell lies below
-    rows[_BELOW_ZERO:] = SIDE - np.minimum(np.searchsorted(EDGES, ends) - 1, SIDE - 1)
-    return rows
-
-
-def _upper_edges() -> Array:
-    """The smallest u beyond each row, for the rows of regular bins."""
-    edges = np.full(_ROWS, math.inf)
-    edges[: SIDE + 1] = np.nextafter(-EDGES[::-1], math.inf)  # bins below 0 hold their upper edge
-    edges[SIDE] = 0.0
-    edges[SIDE + 1 : 2 * SIDE] = EDGES[1:SIDE]
-    return edges
-
-
-_FIRST_ROW, _UPPER_EDGE = _first_rows(), _upper_edges()
-_SPECIAL = 5  # NaN, −inf, +inf counts, then minimum and maximum
+from dkmd.binned.filling import CHUNKS, FIRST_ROW, UPPER_EDGE, Index, Map, filled, occupied
+from dkmd.binned.grid import SIDE, Grid, weighted_median
 
 
 class Summary:
@@ -133,10 +93,10 @@ class Summary:
         sample = sample.reshape(-1)
         chunk = max(1 << 18, math.ceil(sample.size / CHUNKS))
         starts = range(0, sample.size, chunk)
-        filled = spread(
-            lambda at: _filled(sample[at : at + chunk], self.grid, through), starts, sample.size
+        parts = spread(
+            lambda at: filled(sample[at : at + chunk], self.grid, through), starts, sample.size
         )
-        for table, special in filled:
+        for table, special in parts:
             self._add_table(table, special)
 
     def merge(self, other: Summary) -> None:
@@ -322,13 +282,13 @@ class Summary:
         self.bins = bins + first
 
     def _add_table(self, table: Array, special: Array) -> None:
-        """Merge what ``_fill`` has collected."""
+        """Merge what ``filled`` has collected."""
         part, per_unit = Summary(self.grid), 1.0 / self.grid.unit
         part.nan, part.minus_inf, part.plus_inf = (int(n) for n in special[:3])
         part.minimum, part.maximum = low, high = float(special[3]), float(special[4])
         if low <= high:
             u = (low - self.grid.center) * per_unit, (high - self.grid.center) * per_unit
-            found = _occupied(table, u[0], u[1], _FIRST_ROW, _UPPER_EDGE)
+            found = occupied(table, u[0], u[1], FIRST_ROW, UPPER_EDGE)
             part.bins, part.counts, part.sums, part.squares = found
         self.merge(part)
 
@@ -388,36 +348,6 @@ def _moments(
     return Moments(offset, variance, weights)
 
 
-@compiled
-def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> int:
-    """The row of a table for any u, ±inf included: beyond ±2^40 that of an overflow bin."""
-    if u >= _LARGEST:
-        return _ROWS - 1
-    if u <= -_LARGEST:
-        return 0
-    return int(_row_of(u, first_row, upper_edge))
-
-
-@compiled
-def _occupied(
-    table: Array, low: float, high: float, first_row: npt.NDArray[np.int32], upper_edge: Array
-) -> tuple[Index, Index, Array, Array]:
-    """The rows of a table that hold values from low to high, in units: bins, counts, Σu and Σu²."""
-    first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
-    size = 0
-    for row in range(first, beyond):
-        size += table[row, 0] > 0.0
-    bins, counts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    sums, squares = np.empty(size), np.empty(size)
-    k = 0
-    for row in range(first, beyond):
-        if table[row, 0] > 0.0:
-            bins[k], counts[k] = row - (SIDE + 1), int(table[row, 0])
-            sums[k], squares[k] = table[row, 1], table[row, 2]
-            k += 1
-    return bins, counts, sums, squares
-
-
 ATOMS_PER_BIN = 4.0
 """Places at which the values of a bin stand when a sample's shape is looked at."""
 
@@ -458,80 +388,3 @@ def bin_atoms(
         offset[k], weights[k], tied[k] = math.inf, infinite[1], 1.0
         k += 1
     return Atoms(offset[:k], weights[:k], tied[:k])
-
-
-def _filled(sample: Sample, grid: Grid, through: Map | None) -> tuple[Array, Array]:
-    """The dense table of one chunk, filled piece by piece, and what is in no bin."""
-    table = np.zeros((_ROWS, 3))
-    special = np.zeros(_SPECIAL)
-    special[3], special[4] = math.inf, -math.inf
-    per_unit = 1.0 / grid.unit
-    for bounds in piece_bounds(sample.size):
-        values = piece(sample, *bounds)
-        if through is not None:
-            values = through(values)
-        left, low, high = _fill(values, grid.center, per_unit, _FIRST_ROW, _UPPER_EDGE, table)
-        if left:
-            values = _add_rare(values, grid.center, per_unit, table, special)
-            low, high = values.min(initial=low), values.max(initial=high)
-        special[3], special[4] = min(special[3], low), max(special[4], high)
-    return table, special
-
-
-_SIGN, _ONE = np.uint64(1 << 63), np.uint64(1023 << 52)  # of a double's bits
-_CELL_SHIFT, _FIRST_CELL = np.uint64(52 - _CELL_BITS), np.uint64(1023 << _CELL_BITS)
-
-
-@compiled
-def _row_of(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> np.uint64:
-    """The row of a table for |u| < 2^40: SIDE + 1 + its bin."""
-    one = np.uint64((np.float64(u).view(np.uint64) & _SIGN) | _ONE).view(np.float64)
-    # the cell of u ± 1 gives the row, or the one before it
-    cell = (np.float64(u + one).view(np.uint64) >> _CELL_SHIFT) - _FIRST_CELL
-    row = np.uint64(first_row[cell])
-    return row + np.uint64(u >= upper_edge[row])
-
-
-@compiled
-def _fill(
-    values: Array,
-    center: float,
-    per_unit: float,
-    first_row: npt.NDArray[np.int32],
-    upper_edge: Array,
-    table: Array,
-) -> tuple[int, float, float]:
-    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu².
-
-    Returns how many values it left, and the range of the others. What has no regular bin is rare
-    and left to ``_add_rare``: this loop stays tight.
-    """
-    left, low, high = 0, math.inf, -math.inf
-    flat = table.reshape(-1)
-    for i in range(values.size):
-        value = values[i]
-        u = (value - center) * per_unit
-        if abs(u) < _LARGEST:
-            low = value if value < low else low
-            high = value if value > high else high
-            at = _row_of(u, first_row, upper_edge) * np.uint64(3)
-            flat[at] += 1.0
-            flat[at + np.uint64(1)] += u
-            flat[at + np.uint64(2)] += u * u
-        else:
-            left += 1
-    return left, low, high
-
-
-def _add_rare(values: Array, center: float, per_unit: float, table: Array, special: Array) -> Array:
-    """Count NaN and ±inf, add what overflows the grid, and give back the finite values."""
-    special[0] += np.count_nonzero(np.isnan(values))
-    special[1] += np.count_nonzero(values == -math.inf)
-    special[2] += np.count_nonzero(values == math.inf)
-    finite = values[np.isfinite(values)]
-    with np.errstate(over="ignore"):
-        u = (finite - center) * per_unit
-    for row, beyond in ((0, u <= -_LARGEST), (2 * SIDE + 1, u >= _LARGEST)):
-        far = np.clip(u[beyond], -FARTHEST, FARTHEST)
-        table[row] += far.size, far.sum(), far @ far
-    return finite

@@ -87,7 +87,7 @@ def plan(
 def _shift(text: str, summary: Summary) -> float:
     """A shift in data units, from data units, percent of the median or robust scales."""
     from dkmd.inference.margins import parse_amount
-    from dkmd.inference.scale import median_and_spread
+    from dkmd.inference.pooled_shape import median_and_spread
 
     amount, kind = parse_amount(text)
     if math.isnan(amount):

@@ -17,7 +17,8 @@ from dkmd.base.compiled import compiled, spread
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
 from dkmd.binned.summary import Atoms
 from dkmd.inference.pair import Studentized, beyond_allowance, studentize
-from dkmd.inference.scale import SMALLEST, Shape, parse_scale, shape_of, unit_form, width_for
+from dkmd.inference.pooled_shape import Shape, shape_of
+from dkmd.inference.scale import SMALLEST, parse_scale, unit_form, width_for
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of
 from dkmd.inference.tails import guarded
 

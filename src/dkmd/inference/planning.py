@@ -20,7 +20,8 @@ from dkmd.binned.summary import Atoms, Summary
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.direct import MOST_VALUES
 from dkmd.inference.pair import Pair, Studentized
-from dkmd.inference.scale import Shape, median_and_spread, scale_of, shape_of
+from dkmd.inference.pooled_shape import Shape, median_and_spread, shape_of
+from dkmd.inference.scale import scale_of
 from dkmd.inference.sides import Side
 from dkmd.inference.two_sample import row_tails
 from dkmd.statistic.witness import Witness

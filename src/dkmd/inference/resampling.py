@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import WORTH_THREADS, compiled, spread
-from dkmd.inference.pair import Pair, Studentized
-from dkmd.inference.sides import EMPTY_SIDE, Side, m_center
-from dkmd.statistic.table import Jet, jet_at
+from dkmd.inference.pair import Pair, Studentized, variance_parts
+from dkmd.inference.sides import EMPTY_SIDE, Form, Side, atom_means, m_center
 from dkmd.statistic.witness import Witness
 
 Counts = npt.NDArray[np.int64]
@@ -156,27 +155,15 @@ def bin_means(side: Side, witness: Witness, center: float) -> Array:
         f = slope * (side.offset - center)
         return np.column_stack([f, f * f + slope**2 * side.variance, np.full(f.size, slope)])
     out = np.empty((side.offset.size, 3))
-    length, per_unit = witness.length, witness.per_unit
-    _fill_bin_means(side.offset, side.variance, center, length, per_unit, witness.jet(), out)
+    _fill_bin_means(side, center, Form.of(witness), out)
     return out
 
 
 @compiled
-def _fill_bin_means(
-    offset: Array,
-    variance: Array,
-    center: float,
-    length: float,
-    per_unit: float,
-    jet: Jet,
-    out: Array,
-) -> None:
-    for i in range(offset.size):
-        f, f1, f2, f3 = jet_at((offset[i] - center) * per_unit, jet)
-        v = variance[i] / (length * length)
-        out[i, 0] = length * (f + 0.5 * f2 * v)
-        out[i, 1] = length * length * (f * f + (f1 * f1 + f * f2) * v)
-        out[i, 2] = f1 + 0.5 * f3 * v
+def _fill_bin_means(side: Side, center: float, form: Form, out: Array) -> None:
+    for i in range(side.offset.size):
+        one, two, _, rise = atom_means(side.offset[i] - center, side.variance[i], form)
+        out[i, 0], out[i, 1], out[i, 2] = form.length * one, form.length**2 * two, rise
 
 
 def _every_relabelling(counts: Counts, means: Array, n: int) -> Array:
@@ -188,21 +175,27 @@ def _every_relabelling(counts: Counts, means: Array, n: int) -> Array:
 
 def _studentized(sums: Array, whole: Array, n: int, m: int, fixed: bool) -> Array:
     """t of relabellings, as ``Pair``, from the sums over x, (relabellings, 3), and over all."""
-    psi, squares, slope = sums.T
-    all_psi, all_squares, all_slope = whole
-    mean_x, mean_y = psi / n, (all_psi - psi) / m
-    var_x = np.maximum(0.0, squares - n * mean_x**2) / (n - 1)
-    var_y = np.maximum(0.0, all_squares - squares - m * mean_y**2) / (m - 1)
-    weight_x = weight_y = np.ones(psi.size)
-    if not fixed and all_slope > 0.0:
-        weight_x = (n + m) * ((all_slope - slope) / m) / all_slope
-        weight_y = (n + m) * (slope / n) / all_slope
-    variance = weight_x**2 * var_x / n + weight_y**2 * var_y / m
-    difference = mean_x - mean_y
-    varies = variance > 1e-28 * all_squares
-    t = difference / np.sqrt(np.where(varies, variance, 1.0))
-    stuck = np.where(difference == 0.0, 0.0, np.copysign(math.inf, difference))
-    return np.where(varies, t, stuck)
+    values = np.empty(len(sums))
+    _fill_studentized(sums, whole, float(n), float(m), fixed, values)
+    return values
+
+
+@compiled
+def _fill_studentized(
+    sums: Array, whole: Array, n: float, m: float, fixed: bool, out: Array
+) -> None:
+    for i in range(out.size):
+        psi, squares, slope = sums[i, 0], sums[i, 1], sums[i, 2]
+        mean_x, mean_y = psi / n, (whole[0] - psi) / m
+        variance_x = max(0.0, squares - n * mean_x**2) / (n - 1.0)
+        variance_y = max(0.0, whole[1] - squares - m * mean_y**2) / (m - 1.0)
+        slope_x, slope_y = (0.0, 0.0) if fixed else (slope / n, (whole[2] - slope) / m)
+        part_x, part_y = variance_parts(n, m, variance_x, variance_y, slope_x, slope_y)
+        difference = mean_x - mean_y
+        if part_x + part_y > 1e-28 * whole[1]:
+            out[i] = difference / math.sqrt(part_x + part_y)
+        else:
+            out[i] = 0.0 if difference == 0.0 else math.copysign(math.inf, difference)
 
 
 class Bootstrap:

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.inference.direct import FINE, Numbers
-from dkmd.inference.pair import Pair, Studentized, shift_interval, statistic_interval
+from dkmd.inference.intervals import shift_interval, statistic_interval
+from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.resampling import Bootstrap
 from dkmd.inference.tails import tail_share
 from dkmd.statistic.peers import direction_in_words

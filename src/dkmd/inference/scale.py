@@ -13,21 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.base.errors import ColumnError
-from dkmd.binned.grid import PER_E_FOLD
-from dkmd.binned.summary import Atoms, Summary, bin_atoms
-from dkmd.inference.pair import beyond_allowance
-from dkmd.inference.sides import ROUGH, Form, Side, center_of, coarsened
-from dkmd.statistic.table import jet_at
+from dkmd.binned.summary import Summary, bin_atoms
+from dkmd.inference.pooled_shape import Shape, shape_of
+from dkmd.inference.sides import ROUGH, Form, Side, atom_means, center_of, coarsened
 from dkmd.statistic.witness import Witness, positive_width
 
 ROBUST_MULTIPLE = 1.0
 """σ = τ = this times 1.4826·MAD for scale="robust": the best round figure for normal data."""
 
-PER_MAD = 1.4826
-"""The standard deviation of a normal law over its median distance from the median."""
 
 NARROWEST, WIDEST = 0.125, 8.0
 """Multiples of the robust scale that "adaptive" weighs against each other."""
@@ -44,40 +39,11 @@ BEARABLE_SKEW = 0.8
 ROUGHLY = 1.0 / 64.0
 """Spreads within which atoms are united while widths are weighed against each other."""
 
-SAME_PLACE = 0.05
-"""Spreads within which two atoms count as one place of a lattice."""
-
-FARTHEST = 8.0
-"""Spreads that medians lie apart at the most: beyond, the scale grows with their distance."""
-
-MEDIAN_REACH = 3.0
-"""Standard errors of a difference of medians that may be chance."""
-
-TENTH = 1.2815515655446004
-"""Of a normal law, a tenth lies above this."""
-
-MOST_TILTED = 4.0
-"""A larger skewness of the pooled quantiles counts as this."""
-
-ROUNDING = 1e-12
-"""Sums of weights that differ by less than this share are the same sum in another order."""
 
 DEFAULT_SCALE = "adaptive"
 
 SMALLEST, LARGEST = 1e-140, 1e140
 """Scales that inference works on."""
-
-
-class Shape(NamedTuple):
-    """What a pooled sample looks like: offsets from the origin, with the excess taken out."""
-
-    median: float
-    spread: float  # 1.4826 · MAD; 0 where all values are alike
-    tilt: float  # the slope of the alternative that a width is judged by
-    excess: float  # how much farther apart the medians are than chance explains
-    separation: float  # median of x − median of y
-    allowance: float  # the part of it that may be chance
-    lattice: float  # a multiple below which ψ would see one atom of counts only
 
 
 class Scale(NamedTuple):
@@ -171,205 +137,6 @@ def require_squares(width: float) -> None:
         )
 
 
-def median_and_spread(pooled: Summary) -> tuple[float, float]:
-    """The median, and 1.4826·MAD about it; NaN where the values have no spread."""
-    nothing = Summary(pooled.grid).atoms()
-    shape = Shape(*shape_of(pooled.atoms(), nothing, pooled.grid.unit, True))
-    return pooled.grid.center + shape.median, shape.spread or math.nan
-
-
-@compiled
-def shape_of(
-    x: Atoms, y: Atoms, unit: float, label_free: bool
-) -> tuple[float, float, float, float, float, float, float]:
-    """The ``Shape`` of two samples, of which the second may be empty; ``unit`` is 0 without bins.
-
-    Medians that lie farther apart than chance explains are brought nearer: two distant samples
-    would otherwise look like one with two peaks, and their distance like a spread.
-    """
-    separation, allowance, excess = 0.0, math.inf, 0.0
-    if x.weights.size and y.weights.size:
-        passed_x, passed_y = np.cumsum(x.weights), np.cumsum(y.weights)
-        separation = _quantile(x, passed_x, 0.5) - _quantile(y, passed_y, 0.5)
-        allowance = math.hypot(_median_reach(x, passed_x), _median_reach(y, passed_y))
-        if math.isnan(separation) or math.isinf(separation) or math.isnan(allowance):
-            separation, allowance = 0.0, math.inf
-        if not label_free:
-            excess = beyond_allowance(separation, allowance)
-    median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
-    if spread == 0.0 and excess != 0.0:  # two constants: their distance is all there is
-        excess = 0.0
-        median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
-    # far apart, bins are too coarse for the spread within the samples, and it matters no more
-    spread = max(spread, abs(separation) / FARTHEST) if spread > 0.0 else spread
-    return median, spread, tilt, excess, separation, allowance, lattice
-
-
-@compiled
-def _pooled_shape(
-    x: Atoms, y: Atoms, unit: float, excess: float
-) -> tuple[float, float, float, float]:
-    """Median, spread, tilt and lattice of x − excess and y together."""
-    pooled = _merged(x, y, excess, 1e-9 * unit)
-    if not pooled.weights.size:
-        return math.nan, 0.0, 0.0, 0.0
-    passed = np.cumsum(pooled.weights)
-    median = _quantile(pooled, passed, 0.5)
-    if math.isinf(median) or math.isnan(median):
-        return median, math.nan, 0.0, 0.0
-    # the width of a bin there: values that are closer may be ties
-    resolution = (unit + abs(median)) / PER_E_FOLD if unit > 0.0 else 0.0
-    spread = PER_MAD * _median_distance(pooled, median, resolution)
-    tilt = _tilt(pooled, passed, median, spread, resolution)
-    return median, spread, tilt, _lattice_multiple(pooled, passed[-1], median, spread)
-
-
-@compiled
-def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
-    """The q-quantile of sorted atoms; the mean of two neighbours where it falls between them.
-
-    ``passed`` are the sums of the weights up to each atom.
-    """
-    goal = q * passed[-1]
-    i = np.searchsorted(passed, goal * (1.0 - ROUNDING))
-    if i >= passed.size:
-        return float(atoms.offset[-1])
-    if passed[i] <= goal * (1.0 + ROUNDING) and i + 1 < passed.size:
-        return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
-    return float(atoms.offset[i])
-
-
-@compiled
-def _median_reach(atoms: Atoms, passed: Array) -> float:
-    """Half the range of ranks within which the median lies: three standard errors of it."""
-    reach = 0.5 * MEDIAN_REACH / math.sqrt(passed[-1])
-    high = _quantile(atoms, passed, min(1.0, 0.5 + reach))
-    return 0.5 * (high - _quantile(atoms, passed, max(0.0, 0.5 - reach)))
-
-
-@compiled
-def _merged(x: Atoms, y: Atoms, excess: float, rounding: float) -> Atoms:
-    """x − excess and y as one sorted sample; values that are equal up to rounding become one."""
-    size = x.weights.size + y.weights.size
-    offset, weights, tied = np.empty(size), np.empty(size), np.empty(size)
-    i = j = k = 0
-    while i < x.weights.size or j < y.weights.size:
-        if j == y.weights.size or (i < x.weights.size and x.offset[i] - excess <= y.offset[j]):
-            value, weight, exact = x.offset[i] - excess, x.weights[i], x.tied[i]
-            i += 1
-        else:
-            value, weight, exact = y.offset[j], y.weights[j], y.tied[j]
-            j += 1
-        if k and (offset[k - 1] == value or value - offset[k - 1] <= rounding):
-            weights[k - 1] += weight
-            tied[k - 1] = min(tied[k - 1], exact)
-        else:
-            offset[k], weights[k], tied[k] = value, weight, exact
-            k += 1
-    return Atoms(offset[:k], weights[:k], tied[:k])
-
-
-@compiled
-def _median_distance(atoms: Atoms, median: float, resolution: float) -> float:
-    """The median distance of finite values from the median; of those not at it where that is 0.
-
-    Where half of the values share a bin with the median they count as ties: one value beside
-    thousands of zeros in a bin must not pass for their spread.
-    """
-    distance = _middle_distance(atoms, median, -1.0)
-    if distance == 0.0:
-        return _middle_distance(atoms, median, 0.0)
-    if PER_MAD * distance < resolution:
-        apart = _middle_distance(atoms, median, resolution)
-        return apart if apart > 0.0 else distance
-    return distance
-
-
-@compiled
-def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
-    """The median of the distances that exceed ``above``, walking outwards from the median."""
-    offset, weights = atoms.offset, atoms.weights
-    size = weights.size
-    right = np.searchsorted(offset, median)
-    left = right - 1
-    total = 0.0
-    for i in range(size):
-        if abs(offset[i] - median) > above and not math.isinf(offset[i]):
-            total += weights[i]
-    passed, goal, lower = 0.0, 0.5 * total, math.nan
-    while left >= 0 or right < size:
-        ahead = offset[right] - median if right < size else math.inf
-        behind = median - offset[left] if left >= 0 else math.inf
-        if behind < ahead:
-            distance, weight = behind, weights[left]
-            left -= 1
-        else:
-            if right >= size:
-                break
-            distance, weight = ahead, weights[right]
-            right += 1
-        if math.isinf(distance) or not distance > above:
-            continue
-        if not math.isnan(lower):
-            return 0.5 * lower + 0.5 * distance
-        passed += weight
-        if passed >= goal * (1.0 - ROUNDING):
-            if passed > goal * (1.0 + ROUNDING):
-                return distance
-            lower = distance
-    return 0.0 if math.isnan(lower) else lower
-
-
-@compiled
-def _tilt(atoms: Atoms, passed: Array, median: float, spread: float, resolution: float) -> float:
-    """How the change that a width is judged by grows along the data: 0 for symmetric ones.
-
-    Data that lean to one side change by a shift on the scale on which they are symmetric. With a
-    shifted logarithm through the quantiles at 10, 50 and 90 %, a value z then moves in proportion
-    to 1 + tilt·(z − median)/spread, and not at all at the far end of the short side: a factor for
-    lognormal data, whatever their zero point; nothing for the zeros among amounts.
-    """
-    low, high = _quantile(atoms, passed, 0.1), _quantile(atoms, passed, 0.9)
-    total = passed[-1]
-    above, below = high - median, median - low
-    if math.isinf(above) or math.isinf(below) or not spread > 0.0:
-        return 0.0
-    resting = up = 0.0
-    for i in range(atoms.weights.size):
-        away = atoms.offset[i] - median
-        if abs(away) <= resolution:
-            resting += atoms.weights[i]
-        elif away > 0.0:
-            up += atoms.weights[i]
-    if resting > 0.5 * total:  # most values at one point: which side has the others?
-        others = total - resting
-        return MOST_TILTED * (2.0 * up / others - 1.0) if others > 0.0 else 0.0
-    ratio = math.log(max(above, 1e-300) / max(below, 1e-300))
-    skew = max(-MOST_TILTED, min(MOST_TILTED, ratio / TENTH))
-    # quantiles of few values are noisy: a skewness within about two standard errors counts little
-    skew *= total * skew * skew / (total * skew * skew + 4.0)
-    return 2.0 * math.sinh(skew * TENTH) / (high - low) * spread if high > low else 0.0
-
-
-@compiled
-def _lattice_multiple(atoms: Atoms, total: float, median: float, spread: float) -> float:
-    """For data that are mostly ties, twice the gap between neighbouring values near the centre.
-
-    A ψ narrower than the gaps of a lattice sees one atom only, and its slope there is no efficacy.
-    """
-    ties = distinct = 0.0
-    last = -math.inf
-    for i in range(atoms.weights.size):
-        if atoms.tied[i] > 0.0 and atoms.weights[i] > 1.0:
-            ties += atoms.weights[i]
-        near = abs(atoms.offset[i] - median) <= spread
-        if near and atoms.offset[i] - last > SAME_PLACE * spread:  # two lattices may be a bit off
-            distinct += 1.0
-            last = atoms.offset[i]
-    mostly = 4.0 * ties / total - 1.0  # from 0 at a quarter to 1 at half of all
-    return float(max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct)))
-
-
 @compiled
 def smallest_multiple(size: float) -> float:
     """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
@@ -436,19 +203,18 @@ def _weighed_sums(
     side: Side, delta: float, shape: Shape, center: float, form: Form
 ) -> tuple[float, float, float, float]:
     """Σψ, Σψ² and Σψ³ (ψ in lengths) and Σψ'·h over the finite values of side − delta."""
-    per_length, per_spread = 1.0 / form.length, shape.tilt / shape.spread
+    per_spread = shape.tilt / shape.spread
     psi = squares = cubes = slope = 0.0
     for i in range(side.offset.size):
         value = side.offset[i] - delta
-        f, f1, f2, f3 = jet_at((value - center) * form.per_unit, form.jet)
-        v = side.variance[i] * per_length * per_length
+        one, two, three, rise = atom_means(value - center, side.variance[i], form)
         count = side.counts[i]
-        psi += count * (f + 0.5 * f2 * v)
-        squares += count * (f * f + (f1 * f1 + f * f2) * v)
-        cubes += count * (f * f * f + 3.0 * f * (f1 * f1 + 0.5 * f * f2) * v)
+        psi += count * one
+        squares += count * two
+        cubes += count * three
         moves = 1.0 + per_spread * (value - shape.median)
         if moves > 0.0:
-            slope += count * moves * (f1 + 0.5 * f3 * v)
+            slope += count * moves * rise
     return psi, squares, cubes, slope
 
 

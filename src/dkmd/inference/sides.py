@@ -147,19 +147,33 @@ def _linear_sums(side: Side, witness: Witness, center: float) -> Sums:
 
 
 @compiled
+def atom_means(away: float, variance: float, form: Form) -> tuple[float, float, float, float]:
+    """Means of ψ, ψ², ψ³ and ψ' over one atom, ψ in lengths; ``away`` is its mean off the centre.
+
+    For a function g and the variance v of an atom, the mean of g is g + ½ g''·v to fourth order in
+    the atom's width.
+    """
+    f, f1, f2, f3 = jet_at(away * form.per_unit, form.jet)
+    v = variance / (form.length * form.length)
+    return (
+        f + 0.5 * f2 * v,
+        f * f + (f1 * f1 + f * f2) * v,
+        f * f * f + 3.0 * f * (f1 * f1 + 0.5 * f * f2) * v,
+        f1 + 0.5 * f3 * v,
+    )
+
+
+@compiled
 def means_of(side: Side, center: float, form: Form) -> tuple[float, float, float, float, float]:
     """Mean, variance and mean slope of ψ over a side, then Σψ² and Σψ³; ψ in lengths."""
-    per_length = 1.0 / form.length
     psi = squares = cubes = slope = 0.0
     for i in range(side.offset.size):
-        f, f1, f2, f3 = jet_at((side.offset[i] - center) * form.per_unit, form.jet)
-        v = side.variance[i] * per_length * per_length
+        one, two, three, rise = atom_means(side.offset[i] - center, side.variance[i], form)
         count = side.counts[i]
-        # with f the function and v the variance of a bin: f + ½ f''·v, to fourth order in its width
-        psi += count * (f + 0.5 * f2 * v)
-        squares += count * (f * f + (f1 * f1 + f * f2) * v)
-        cubes += count * (f * f * f + 3.0 * f * (f1 * f1 + 0.5 * f * f2) * v)
-        slope += count * (f1 + 0.5 * f3 * v)
+        psi += count * one
+        squares += count * two
+        cubes += count * three
+        slope += count * rise
     lean = side.plus_inf - side.minus_inf
     limit = form.limit
     psi += lean * limit
@@ -178,13 +192,11 @@ def means_of(side: Side, center: float, form: Form) -> tuple[float, float, float
 @compiled
 def _psi_and_slope(side: Side, center: float, form: Form) -> tuple[float, float]:
     """Σψ (in lengths) and Σψ' over the finite values of a side."""
-    per_length = 1.0 / form.length
     psi = slope = 0.0
     for i in range(side.offset.size):
-        f, f1, f2, f3 = jet_at((side.offset[i] - center) * form.per_unit, form.jet)
-        v = 0.5 * side.variance[i] * per_length * per_length
-        psi += side.counts[i] * (f + f2 * v)
-        slope += side.counts[i] * (f1 + f3 * v)
+        one, _, _, rise = atom_means(side.offset[i] - center, side.variance[i], form)
+        psi += side.counts[i] * one
+        slope += side.counts[i] * rise
     return psi, slope
 
 

@@ -16,7 +16,7 @@ from dkmd.base.arrays import Array
 from dkmd.binned.grid import UNITS_PER_SCALE, Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.inference.scale import median_and_spread
+from dkmd.inference.pooled_shape import median_and_spread
 from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
 from dkmd.statistic.witness import Witness
 

@@ -1,0 +1,186 @@
+"""Intervals: of the statistic, and of the shift by inverting the test.
+
+An end of the shift's interval is the shift at which the one-sided p-value reaches its limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dkmd.inference.pair import Pair, Studentized
+from dkmd.inference.tails import (
+    critical,
+    tail_share,
+)
+
+
+def statistic_interval(
+    test: Studentized, confidence_level: float, alternative: str
+) -> tuple[float, float]:
+    """D ± t·se; one-sided alternatives leave the other end open."""
+    share = tail_share(confidence_level, alternative)
+    if math.isnan(test.df) or math.isnan(test.statistic):
+        margin = 0.0 if test.standard_error == 0.0 else math.nan
+    else:
+        margin = critical(1.0 - share, test.df) * test.standard_error
+    return _opened(test.statistic - margin, test.statistic + margin, alternative)
+
+
+def _opened(low: float, high: float, alternative: str) -> tuple[float, float]:
+    """SciPy's habit: "greater" has no upper end, "less" no lower one."""
+    return (
+        -math.inf if alternative == "less" else low,
+        math.inf if alternative == "greater" else high,
+    )
+
+
+def shift_interval(
+    pair: Pair, test: Studentized, shift: float, confidence_level: float, alternative: str
+) -> tuple[float, float]:
+    """The shifts δ for which the test does not reject (x − δ, y), the scale held.
+
+    0 is inside exactly when the p-value is at least 1 − confidence_level: an end is looked for on
+    that side of 0 which the test at δ = 0, the reported one, tells.
+    """
+    share = tail_share(confidence_level, alternative)
+    if math.isnan(test.t):
+        return math.nan, math.nan
+    pair = pair.coarsened()
+    middle = _balanced_shift(pair, shift)
+    if pair.constant:  # nothing varies: the shift is what it is
+        return _opened(middle, middle, alternative)
+
+    slope_x, slope_y = pair.slopes(test.center)
+    share_of_x = pair.x.size * slope_x
+    share_of_x /= max(share_of_x + pair.y.size * slope_y, 1e-300)
+    limit = critical(1.0 - share, math.inf)
+    test_at = pair.tester()
+
+    def beyond(delta: float, side: float) -> float:
+        """A normal score minus its limit, which falls with delta: 0 at the lower (1) or upper end.
+
+        The score of the one-sided p-value: −Φ⁻¹(upper) for the lower end, Φ⁻¹(lower) for the other.
+        """
+        at = test_at(delta, test.center - share_of_x * delta)
+        return _score(at, side) - side * limit
+
+    slope, length = 0.5 * (slope_x + slope_y), pair.witness.length
+    # half the interval to expect: the standard error of the shift by the slope of D in δ
+    width = length
+    if slope > 0.0 and test.standard_error > 0.0:  # 0 where ψ is at its bounds on either side
+        width = abs(critical(1.0 - share, test.df)) * test.standard_error / slope
+    width = min(max(width, 1e-6 * length), 1e3 * length)
+    tails = test.tails()
+    rejected = tails.pvalue(alternative) < 1.0 - confidence_level
+    ends = []
+    for side in (1.0, -1.0):
+        # whether 0 lies beyond this end is for the reported p-value to say
+        zero_beyond = rejected and (alternative != "two-sided" or test.t * side > 0.0)
+        tail = tails.upper if side > 0.0 else tails.lower
+        at_zero = abs(_score_of(tail, side, test.statistic) - side * limit)
+        at_zero = math.copysign(at_zero, side if zero_beyond else -side)
+        known = ((middle, -side * limit), (0.0, at_zero))
+        ends.append(_end(lambda d, s=side: beyond(d, s), known, width))  # type: ignore[misc]
+    return _opened(ends[0], ends[1], alternative)
+
+
+def _score(test: Studentized, side: float) -> float:
+    """The normal score of a one-sided p-value: falls as x moves down, on either side."""
+    return _score_of(test.tail(side), side, test.statistic)
+
+
+def _score_of(tail: float, side: float, statistic: float) -> float:
+    """The normal score of a tail; as far out as the statistic says where the tail is no number."""
+    if math.isnan(tail):
+        return math.copysign(FAR_OUT, statistic)
+    return max(-FAR_OUT, min(FAR_OUT, -side * critical(tail, math.inf)))
+
+
+FAR_OUT = 40.0
+"""A score that no p-value of a double reaches."""
+
+
+DOUBLINGS = 42
+"""Of the expected half width, after which an end is at infinity: doubles get coarse there."""
+
+
+ACCURACY = 1e-8
+"""Of the ends of a shift interval, as a share of its expected half width."""
+
+
+def _balanced_shift(pair: Pair, shift: float) -> float:
+    """The δ at which (x − δ, y) gives D = 0: the shift itself, or its like for a fixed centre."""
+    if not pair.fixed or not math.isfinite(shift):
+        return shift
+    length = pair.witness.length
+
+    def statistic(delta: float) -> float:
+        return pair.test(delta).statistic
+
+    here, value = shift, statistic(shift)
+    if value == 0.0:
+        return here
+    step = math.copysign(length, value)
+    for _ in range(60):
+        following = here + step
+        value_there = statistic(following)
+        if value * value_there <= 0.0:
+            return _root(statistic, (here, value), (following, value_there), ACCURACY * length)
+        here, value, step = following, value_there, 2.0 * step
+    return math.copysign(math.inf, step)
+
+
+Known = tuple[float, float]
+"""A point and the value of a function there."""
+
+
+def _end(function: Callable[[float], float], known: tuple[Known, Known], width: float) -> float:
+    """The root of a falling function, about ``width`` from the first of two known values."""
+    middle, zero = known
+    if math.isnan(middle[0]):
+        return math.nan
+    if math.isinf(middle[0]):  # a centre is at infinity; the end need not be
+        middle = zero
+    if middle[1] == 0.0:
+        return middle[0]
+    if middle[1] * zero[1] < 0.0:
+        return _root(function, middle, zero, ACCURACY * width)
+    toward = math.copysign(1.0, middle[1])  # a positive value: the root lies to the right
+    here = max(middle, zero) if toward > 0.0 else min(middle, zero)
+    following = middle[0] + toward * width
+    if (following - here[0]) * toward <= 0.0:
+        following = here[0] + toward * width
+    for _ in range(DOUBLINGS):
+        there = (following, function(following))
+        if here[1] * there[1] <= 0.0:
+            return _root(function, here, there, ACCURACY * width)
+        here, width = there, 2.0 * width
+        following += toward * width
+    return toward * math.inf
+
+
+def _root(
+    function: Callable[[float], float],
+    a: tuple[float, float],
+    b: tuple[float, float],
+    tolerance: float,
+) -> float:
+    """A root between two (point, value) pairs of opposite sign, by the Illinois method."""
+    (left, at_left), (right, at_right) = a, b
+    if at_right == 0.0 or at_left * at_right > 0.0:
+        return right
+    point = right
+    for _ in range(100):
+        point = right - at_right * (right - left) / (at_right - at_left)
+        if abs(right - left) <= tolerance or abs(point - right) <= tolerance:
+            break
+        value = function(point)
+        if value == 0.0:
+            break
+        if value * at_right < 0.0:
+            left, at_left = right, at_right
+        else:
+            at_left *= 0.5  # keeps one end from standing still
+        right, at_right = point, value
+    return point

@@ -1,0 +1,282 @@
+"""One test of two one-dimensional samples: values or bins become sides, sides become an outcome."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import present
+from dkmd.base.compiled import WORTH_THREADS, spread
+from dkmd.base.errors import ColumnError
+from dkmd.binned.grid import UNITS_PER_SCALE, Grid
+from dkmd.binned.summary import Summary
+from dkmd.inference.direct import (
+    MOST_VALUES,
+    small_sides,
+)
+from dkmd.inference.groups import (
+    Clusters,
+    GroupSums,
+    Labels,
+    group_codes,
+    note_on_few,
+)
+from dkmd.inference.limits import test_at_infinity
+from dkmd.inference.options import Options
+from dkmd.inference.pair import Pair, Studentized
+from dkmd.inference.pooled_shape import Shape
+from dkmd.inference.resampling import Bootstrap, permutation_pvalue
+from dkmd.inference.result import (
+    ExactOutcome,
+    NoOutcome,
+    Outcome,
+)
+from dkmd.inference.riemann_test import riemann_outcome
+from dkmd.inference.scale import Scale, fitted_scale, fitted_sides, require_squares, scale_of
+from dkmd.inference.sides import Side
+from dkmd.statistic.witness import Witness
+
+
+def compare_summaries(
+    x: Summary, y: Summary, options: Options, grouped: Clustering | None = None
+) -> Outcome:
+    """The test of two summaries of one grid; ``grouped(witness)`` gives what groups add to it."""
+    if min(x.size, y.size) < 2:
+        return _too_small(options)
+    low, high = min(x.minimum, y.minimum), max(x.maximum, y.maximum)
+    if high > low:
+        # a wide range may be one outlier, but a narrow one bounds the scale, and so does the unit
+        require_squares(min(high - low, 1.0))
+        require_squares(max(x.grid.unit, 1.0))
+    if x.grid != y.grid:
+        raise ValueError(f"summaries of different grids cannot be compared: {x.grid} and {y.grid}")
+    of_x, of_y, fitted = fitted_sides(x, y, _scale_asked(options), options.label_free)
+    return _compare_sides(of_x, of_y, x.grid.center, fitted, options, grouped)
+
+
+def _scale_asked(options: Options) -> float | str | None:
+    """The scale that was asked for; a witness brings its own."""
+    if options.witness is None:
+        return options.scale
+    require_squares(options.witness.length)
+    return options.witness.sigma
+
+
+def _compare_sides(
+    x: Side,
+    y: Side,
+    origin: float,
+    fitted: Scale,
+    options: Options,
+    grouped: Clustering | None = None,
+) -> Outcome:
+    """The test of two sides at a width that was chosen."""
+    shape = fitted.shape
+    if x.finite + y.finite <= abs(x.lean + y.lean):
+        return test_at_infinity(x, y, options.alternative)
+    if options.witness is not None:
+        psi = options.witness
+        _require_linear_if_unbounded(psi, x, y)
+    elif fitted.width > 0.0:
+        psi = Witness(fitted.width, fitted.width)
+    else:
+        return NoOutcome(
+            options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,)
+        )
+    pair = pair_of(x, y, origin, shape, psi, options)
+    test = pair.coarsened().test(near=shape.median)
+    notes: tuple[str, ...] = ()
+    if math.isfinite(test.center) and grouped is not None:
+        at_center = replace(psi, center=origin + test.center)
+        clusters, notes = grouped(at_center)
+        pair = replace(pair, clusters=clusters)
+        test = pair.coarsened().test(near=test.center)
+    return outcome_of(pair, test, shape.spread or math.nan, options, notes)
+
+
+def pair_of(x: Side, y: Side, origin: float, shape: Shape, psi: Witness, options: Options) -> Pair:
+    """Two sides with the ψ that compares them."""
+    return Pair(
+        x, y, psi, origin,
+        fixed=options.witness is not None,
+        separation=shape.separation,
+        allowance=math.inf if options.label_free else shape.allowance,
+    )  # fmt: skip
+
+
+ALL_EQUAL = "all values are equal: there is no scale to compare on"
+
+
+NOTHING_VARIES = (
+    "the values do not vary within the samples: the p-value only counts how many ways there are to "
+    "share them out"
+)
+
+
+def outcome_of(
+    pair: Pair, test: Studentized, robust: float, options: Options, notes: tuple[str, ...] = ()
+) -> Outcome:
+    """Turn the studentised statistic into an outcome, by the method that was asked for."""
+    if pair.constant and test.statistic != 0.0:
+        notes = (*notes, NOTHING_VARIES)
+    center_x, center_y = pair.centers(near=test.center)
+    shift = center_x - center_y
+    probability = test.pvalue(options.alternative)
+    bootstrap = None
+    if options.method is not None:
+        if pair.clusters is not None:
+            raise ValueError("groups and a resampling method cannot be combined")
+        from scipy.stats import BootstrapMethod
+
+        if isinstance(options.method, BootstrapMethod):
+            bootstrap = Bootstrap(pair, test, shift, options.method)
+        else:
+            probability = permutation_pvalue(pair, test, options.alternative, options.method)
+    witness = replace(pair.witness, center=pair.origin + test.center)
+    return ExactOutcome(
+        pair, test, probability, shift, witness, options.alternative, robust, bootstrap, notes
+    )
+
+
+def compare_values(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> Outcome:
+    """One comparison of two one-dimensional arrays."""
+    if options.estimator == "riemann":
+        return _compare_riemann(x, y, options)
+    if options.witness is None and is_small(x.size, y.size):
+        return _compare_small(x, y, options)
+    grid = _grid(x, y, options.witness)
+    summary_x, summary_y = _summaries(x, y, grid)
+    if stopped_by_nan(summary_x.nan + summary_y.nan, options):
+        return NoOutcome(options.alternative)
+    return compare_summaries(summary_x, summary_y, options)
+
+
+def _summaries(x: npt.NDArray[Any], y: npt.NDArray[Any], grid: Grid) -> tuple[Summary, Summary]:
+    """Both samples on a grid; side by side where each is too small to be worth threads alone."""
+    apart = max(x.size, y.size) < WORTH_THREADS <= 4 * (x.size + y.size)
+    one, other = spread(lambda a: Summary.of(a, grid), (x, y), WORTH_THREADS if apart else 0)
+    return one, other
+
+
+def is_small(n: int, m: int) -> bool:
+    """Whether values are compared one by one."""
+    return n + m <= MOST_VALUES
+
+
+def _compare_small(
+    x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options, grouped: Clustering | None = None
+) -> Outcome:
+    """One comparison of few values, without bins."""
+    kept = present(x), present(y)
+    if stopped_by_nan(x.size + y.size - kept[0].size - kept[1].size, options):
+        return NoOutcome(options.alternative)
+    if min(kept[0].size, kept[1].size) < 2:
+        return _too_small(options)
+    small = small_sides(*kept, options.label_free)
+    fitted = scale_of(small.x, small.y, small.shape, options.scale)
+    return _compare_sides(small.x, small.y, small.origin, fitted, options, grouped)
+
+
+def compare_grouped(
+    x: npt.NDArray[Any], y: npt.NDArray[Any], groups: tuple[Labels, Labels], options: Options
+) -> Outcome:
+    """One comparison of repeated measurements: as ``compare_values``, with variances by groups."""
+    if options.estimator == "riemann":
+        raise ValueError("groups need estimator='exact'")
+    codes = [group_codes(g, a.size, name) for g, a, name in zip(groups, (x, y), "xy", strict=True)]
+    missing = [np.isnan(a) for a in (x, y)]
+    if stopped_by_nan(int(sum(gone.sum() for gone in missing)), options):
+        return NoOutcome(options.alternative)
+    values = [a[~gone].astype(np.float64) for a, gone in zip((x, y), missing, strict=True)]
+    codes = [
+        np.unique(c[~gone], return_inverse=True)[1] for c, gone in zip(codes, missing, strict=True)
+    ]
+
+    def sums(witness: Witness) -> tuple[GroupSums, GroupSums]:
+        of_x, of_y = (
+            GroupSums.of_values(witness(v) / witness.length, c)
+            for v, c in zip(values, codes, strict=True)
+        )
+        return of_x, of_y
+
+    if options.witness is None and is_small(values[0].size, values[1].size):
+        return _compare_small(values[0], values[1], options, clustering_of(sums))
+    grid = _grid(values[0], values[1], options.witness)
+    return compare_summaries(
+        Summary.of(values[0], grid), Summary.of(values[1], grid), options, clustering_of(sums)
+    )
+
+
+GroupsAt = Callable[[Witness], tuple[GroupSums, GroupSums]]
+"""The sums over the groups of x and of y at a witness."""
+
+
+Clustering = Callable[[Witness], tuple[Clusters, tuple[str, ...]]]
+"""What groups do to a test at a witness, and what to say of them."""
+
+
+def clustering_of(sums: GroupsAt) -> Clustering:
+    """What groups do to a test, and what to say of them."""
+
+    def at(witness: Witness) -> tuple[Clusters, tuple[str, ...]]:
+        of_x, of_y = sums(witness)
+        note = note_on_few(of_x, of_y)
+        return Clusters.of(of_x, of_y), (note,) if note else ()
+
+    return at
+
+
+def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> Outcome:
+    """One comparison by the paper's estimator."""
+    kept = [a[~np.isnan(a)] for a in (x, y)]
+    if stopped_by_nan(x.size + y.size - kept[0].size - kept[1].size, options):
+        return NoOutcome(options.alternative)
+    if min(a.size for a in kept) < 2:
+        return _too_small(options)
+    psi = options.witness
+    if psi is None:
+        grid = Grid.fit(*kept)
+        before, after = (Summary.of(side, grid) for side in kept)
+        fitted = fitted_scale(before, after, options.scale or "robust", label_free=True)
+        if not fitted.width > 0.0:
+            return NoOutcome(
+                options.alternative,
+                statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,),
+            )  # fmt: skip
+        psi = Witness(fitted.width, fitted.width)
+    return riemann_outcome(kept[0], kept[1], psi, options.alternative, options.method)
+
+
+def _grid(x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None) -> Grid:
+    """A grid for the data; for a given witness, one that is centred on it and fine enough."""
+    grid = Grid.fit(x, y)
+    if witness is None:
+        return grid
+    width = witness.sigma if witness.weight == "sign" else min(witness.sigma, witness.tau)
+    return Grid(witness.center, min(grid.unit, width / UNITS_PER_SCALE))
+
+
+def stopped_by_nan(count: int, options: Options) -> bool:
+    """Whether NaN decides the outcome under this policy."""
+    if count and options.nan_policy == "raise":
+        raise ColumnError("The input contains nan values")
+    return bool(count) and options.nan_policy == "propagate"
+
+
+def _too_small(options: Options) -> Outcome:
+    note = "each sample needs at least two values; all returned values are NaN"
+    return NoOutcome(options.alternative, notes=(note,))
+
+
+def _require_linear_if_unbounded(witness: Witness, x: Side, y: Side) -> None:
+    if math.isfinite(witness.bound):
+        return
+    if witness.weight != "linear":
+        raise ValueError("the test needs a bounded weight, or 'linear'")
+    if x.finite + y.finite < x.size + y.size:
+        raise ValueError("infinite values need a bounded weight such as 'tanh', not 'linear'")

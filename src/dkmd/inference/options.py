@@ -1,0 +1,71 @@
+"""How to test: what ``dkmd_2samp`` lets users choose, checked at the door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dkmd.statistic.witness import Witness
+
+ALTERNATIVES = ("two-sided", "less", "greater")
+
+
+NAN_POLICIES = ("propagate", "omit", "raise")
+
+
+ESTIMATORS = ("exact", "riemann")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compare; checked once."""
+
+    witness: Witness | None
+    scale: float | str | None
+    estimator: str
+    alternative: str
+    method: Any
+    nan_policy: str
+
+    @property
+    def label_free(self) -> bool:
+        """Whether the width may not depend on labels at all: permutations are exact then."""
+        return type(self.method).__name__ == "PermutationMethod"
+
+    def on_logs(self) -> Options:
+        """The same for logarithms: a scale in data units means nothing there."""
+        scale = self.scale if isinstance(self.scale, str) else None
+        return replace(self, witness=None, scale=scale)
+
+
+def check_options(
+    witness: Witness | None,
+    scale: float | str | None,
+    estimator: str,
+    alternative: str,
+    method: Any,
+    nan_policy: str,
+) -> Options:
+    """Check what can be checked without data."""
+    for name, value, known in (
+        ("estimator", estimator, ESTIMATORS),
+        ("alternative", alternative, ALTERNATIVES),
+        ("nan_policy", nan_policy, NAN_POLICIES),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+    if witness is not None and not isinstance(witness, Witness):
+        raise TypeError(f"witness must be a Witness, got {witness!r}")
+    if witness is not None and scale is not None:
+        raise ValueError("give either a witness, which has its own scale, or a scale")
+    if method is not None:
+        from scipy.stats import BootstrapMethod, PermutationMethod
+
+        if not isinstance(method, PermutationMethod | BootstrapMethod):
+            raise TypeError(
+                "method must be a PermutationMethod or BootstrapMethod of scipy.stats, "
+                f"got {method!r}"
+            )
+        if estimator == "riemann" and isinstance(method, BootstrapMethod):
+            raise ValueError("the Riemann estimator has no intervals to bootstrap")
+    return Options(witness, scale, estimator, alternative, method, nan_policy)
