@@ -16,7 +16,7 @@ from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.binned.summary import Summary
 from dkmd.statistic.table import Jet, jet_at
-from dkmd.statistic.witness import Witness
+from dkmd.statistic.witness import TABLE_UNIT, Witness
 
 
 class Side(NamedTuple):
@@ -154,7 +154,7 @@ def atom_means(away: float, variance: float, form: Form) -> tuple[float, float, 
     the atom's width.
     """
     f, f1, f2, f3 = jet_at(away * form.per_unit, form.jet)
-    v = variance / (form.length * form.length)
+    v = variance * (form.per_unit * TABLE_UNIT) ** 2  # in lengths, without a division
     return (
         f + 0.5 * f2 * v,
         f * f + (f1 * f1 + f * f2) * v,
