@@ -641,8 +641,8 @@ def test_a_fault_of_our_own_is_no_reason_to_skip_a_column(
             raise error
         return compare_samples(reference, *_words)
 
-    compare_samples = sys.modules["dkmd.compare"].compare_samples
-    monkeypatch.setattr(sys.modules["dkmd.compare"], "compare_samples", fails)
+    compare_samples = sys.modules["dkmd.answers.compare"].compare_samples
+    monkeypatch.setattr(sys.modules["dkmd.answers.compare"], "compare_samples", fails)
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1.0, 2.0, 5.0], "c": [1.0, 3.0, 5.0]})
     with pytest.raises(type(error), match="a"):
         drift(frame, frame)

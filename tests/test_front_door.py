@@ -38,7 +38,7 @@ def test_only_answers_from_files_let_go_of_many_values(
     for frame, path in zip((old, new), paths, strict=True):
         frame.to_csv(path, index=False)
     for kept, from_file in ((160, True), (159, False)):
-        monkeypatch.setattr(importlib.import_module("dkmd.compare"), "KEPT", kept)
+        monkeypatch.setattr(importlib.import_module("dkmd.answers.compare"), "KEPT", kept)
         in_memory, in_files = drift(old, new)["a"], drift(paths[0], paths[1])["a"]
         assert in_memory.values is not None
         assert (in_files.values is not None) == from_file

@@ -30,12 +30,11 @@ from shell import here
 
 from dkmd import compare, drift
 from dkmd.answers.gate import load_benchmarks
-from dkmd.sources.engines import by_hand
-from dkmd.sources.files import benchmarks, characters, duck
-from dkmd.sources.files import paths as files
-from dkmd.sources.files.paths import open_files
+from dkmd.sources.column_data import Held
+from dkmd.sources.files import benchmarks, characters, duckdb_file, pasted_bins, text_file
+from dkmd.sources.files import table as files
+from dkmd.sources.files.table import open_files
 from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
-from dkmd.sources.samples import Held
 
 pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
 
@@ -579,8 +578,10 @@ def test_drift_of_long_files_does_not_hold_their_columns(
     paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
     kept = drift(*paths)
     assert all(answer.values is not None for answer in kept.values())
-    monkeypatch.setattr(importlib.import_module("dkmd.compare"), "KEPT", 2 * rows * columns - 1)
-    monkeypatch.setattr(duck, "READ_AHEAD", 2 * rows)
+    monkeypatch.setattr(
+        importlib.import_module("dkmd.answers.compare"), "KEPT", 2 * rows * columns - 1
+    )
+    monkeypatch.setattr(duckdb_file, "READ_AHEAD", 2 * rows)
     tracemalloc.start()
     try:
         found = drift(*paths)
@@ -678,7 +679,7 @@ def _endless(path: Path, piece: bytes) -> threading.Thread:
 def test_a_pipe_without_end_is_refused_after_so_many_lines(
     line: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PIPED", 300_000)
+    monkeypatch.setattr(text_file, "PIPED", 300_000)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = _endless(pipe, line * 1000)
@@ -702,12 +703,12 @@ def test_gates_and_results_of_queries_are_not_read_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dkmd.answers.gate.LARGEST_FILE", 1 << 20)
-    monkeypatch.setattr(by_hand, "LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(pasted_bins, "LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(benchmarks, "LARGEST_FILE", 1 << 20)
     with pytest.raises(ValueError, match=r"/dev/zero is too large for a benchmark file: .*1 MiB"):
         load_benchmarks("/dev/zero")
     with pytest.raises(ValueError, match="/dev/zero is too large for a result of dkmd sql"):
-        by_hand.read_bins("/dev/zero")
+        pasted_bins.read_bins("/dev/zero")
     packed = _write(tmp_path / "x.json.gz", gzip.compress(b"{" * (2 << 20)))
     with pytest.raises(ValueError, match=r"x.json.gz is too large for a benchmark file"):
         load_benchmarks(str(packed))
@@ -735,10 +736,10 @@ def test_lines_are_the_same_wherever_pieces_of_text_end(
 ) -> None:
     path = _write(tmp_path / "x.txt", "# head\n10.25\n\n-3\r\n4e2\n5")
     for piece in range(1, 25):
-        monkeypatch.setattr(files, "PIECE", piece)
+        monkeypatch.setattr(text_file, "PIECE", piece)
         assert _values(path, "value") == [10.25, -3.0, 400.0, 5.0]
     _write(path, "1\n22\n\nthree\n")
     for piece in range(1, 15):
-        monkeypatch.setattr(files, "PIECE", piece)
+        monkeypatch.setattr(text_file, "PIECE", piece)
         with pytest.raises(ValueError, match=r"x.txt, row 4: 'three' is not a number"):
             open_files(str(path)).read("value")

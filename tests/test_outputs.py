@@ -224,8 +224,8 @@ class PanicError(BaseException):
     ("words", "module", "function"),
     [
         (FAILS, "dkmd.gate", "gate"),
-        (DRIFT, "dkmd.compare", "compare_samples"),
-        (COMPARE, "dkmd.compare", "compare_samples"),
+        (DRIFT, "dkmd.answers.compare", "compare_samples"),
+        (COMPARE, "dkmd.answers.compare", "compare_samples"),
         (("plan", BEFORE, "-n", "50"), "dkmd.inference.planning", "detectable_shift"),
     ],
 )

@@ -22,8 +22,9 @@ from dkmd.answers.comparison import Comparison
 from dkmd.base.calls import Call
 from dkmd.base.secrets import without_password
 from dkmd.cli.options import command_line
-from dkmd.sources.engines.by_hand import DIALECTS, read_bins, statement
-from dkmd.sources.engines.connections import shown
+from dkmd.sources.engines.by_hand import DIALECTS, statement
+from dkmd.sources.engines.urls import shown
+from dkmd.sources.files.pasted_bins import read_bins
 
 ODD = 'select "x"; --'
 FIXED = How(scale=5.0)

@@ -12,10 +12,10 @@ from ibis.expr import operations
 
 from dkmd import drift
 from dkmd.answers.compare import How, compare_samples
-from dkmd.sources.engines import tables as engines
+from dkmd.sources.column_data import Sample, Streamed
+from dkmd.sources.engines import backends
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.pairs import common_grid
-from dkmd.sources.samples import Sample, Streamed
 
 COLUMNS = 40
 
@@ -24,7 +24,7 @@ COLUMNS = 40
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What each query asked for, samples left out."""
     made: list[str] = []
-    inner = engines.IbisEngine.run
+    inner = backends.IbisEngine.run
 
     def counted(engine: Any, expression: Any) -> Any:
         if "count" in expression.columns:
@@ -33,7 +33,7 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             made.append("minima")
         return inner(engine, expression)
 
-    monkeypatch.setattr(engines.IbisEngine, "run", counted)
+    monkeypatch.setattr(backends.IbisEngine, "run", counted)
     return made
 
 

@@ -26,29 +26,22 @@ from dkmd.inference.opinions import direction_of
 from dkmd.inference.result import ConfidenceInterval, DkmdResult, ExactOutcome, LimitOutcome
 from dkmd.inference.shapes import crossing
 from dkmd.inference.two_sample import check_options, run
-from dkmd.sources.loading import labelled, load_pair, open_table
-from dkmd.sources.memory.columns import (
+from dkmd.sources.column_data import Data, Held, Sample, Stored, sample_of, unit_of
+from dkmd.sources.engines.urls import is_url
+from dkmd.sources.kinds import (
     DURATION,
     NOTHING,
     NUMBER,
     NUMERIC,
     OTHER,
     TEXT,
-    is_url,
     no_such_column,
-    parse_number,
     the_numeric_column,
 )
+from dkmd.sources.loading import labelled, load_pair, open_table
+from dkmd.sources.number_words import parse_number
 from dkmd.sources.pairs import better_grid, groups_of_pair, plan_together, summaries_of_pair
-from dkmd.sources.samples import (
-    Data,
-    Held,
-    Sample,
-    Stored,
-    Table,
-    sample_of,
-    unit_of,
-)
+from dkmd.sources.table import Table
 
 Level = str | float | bool
 """A value of the column that tells samples apart."""
@@ -243,7 +236,7 @@ def compare_bins(
     path: str, column: str | None, reference: str | None, current: str | None, how: How
 ) -> Comparison | Comparisons:
     """Samples of a result of ``dkmd sql`` against one of them."""
-    from dkmd.sources.engines.by_hand import read_bins
+    from dkmd.sources.files.pasted_bins import read_bins
 
     found = read_bins(path)
     for level in (reference, current):

@@ -23,6 +23,7 @@ from dkmd.binned.logarithms import as_change, as_factor
 from dkmd.inference.margins import Margin, Region, opposed, parse_margin, region_of
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
 from dkmd.inference.two_sample import check_options, run
+from dkmd.sources.column_data import Data, Held, unit_of
 from dkmd.sources.files.benchmarks import (
     LARGEST_FILE,
     WHAT,
@@ -37,10 +38,12 @@ from dkmd.sources.files.benchmarks import (
     text_of,
 )
 from dkmd.sources.files.characters import whole_stream
-from dkmd.sources.files.paths import STDIN, text_table
+from dkmd.sources.files.table import text_table
+from dkmd.sources.files.text_file import STDIN
+from dkmd.sources.kinds import NUMERIC, OTHER, TEXT
 from dkmd.sources.loading import open_table
-from dkmd.sources.memory.columns import MISSING, NUMERIC, OTHER, TEXT, level_order
-from dkmd.sources.samples import Data, Held, Table, unit_of
+from dkmd.sources.number_words import MISSING, level_order
+from dkmd.sources.table import Table
 
 WORSE_WHEN = ("increase", "decrease")
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"

@@ -104,7 +104,7 @@ def sources(
 def limit(memory: str | None) -> None:
     """Keep to the memory that was asked for."""
     if memory is not None:
-        from dkmd.sources.files.duck import limit_memory
+        from dkmd.sources.files.duckdb_connection import limit_memory
 
         limit_memory(memory)
 
@@ -162,7 +162,7 @@ def _reads(given: str, path: Path) -> bool:
     if not path.is_file() or given == STREAM:
         return False
     if os.path.isdir(given):
-        from dkmd.sources.files.paths import KNOWN
+        from dkmd.sources.files.formats import KNOWN
 
         inside = path.resolve().is_relative_to(Path(given).resolve())
         return inside and bool(set(path.suffixes) & set(KNOWN))

@@ -16,16 +16,12 @@ from typing import Any
 from dkmd.base.errors import TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.sources.memory.columns import (
-    as_labels,
-    as_numbers,
-    is_engine_table,
-    is_frame,
-    kind_of,
-    the_numeric_column,
-)
+from dkmd.sources.column_data import Held, Sample, Stored, sample_of
+from dkmd.sources.kinds import the_numeric_column
+from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
 from dkmd.sources.memory.dask_blocks import DaskTable, dask_side, is_dask, is_dask_frame
-from dkmd.sources.samples import FrameTable, Held, Sample, Stored, Table, sample_of
+from dkmd.sources.memory.frames import FrameTable, is_frame
+from dkmd.sources.table import Table
 
 SUMMARY_SUFFIX = ".dkmd"
 
@@ -39,7 +35,7 @@ def open_table(source: Any, name: str, where: Any = None) -> Table:
     if where is not None:
         raise TypeError("where= is an expression of Ibis and goes with tables of an engine")
     if isinstance(source, str | os.PathLike):
-        from dkmd.sources.files.paths import open_files
+        from dkmd.sources.files.table import open_files
 
         return open_files(os.fspath(source))
     if is_dask_frame(source):
@@ -195,3 +191,13 @@ def _group_pair(groups: Any) -> tuple[Any, Any]:
 def _no_groups(groups: Any) -> None:
     if groups is not None:
         raise ValueError("groups need the single values, and a summary does not hold them")
+
+
+def is_engine_table(source: Any) -> bool:
+    """Whether this is a table of an engine, going by the package that its type comes from."""
+    package, _, rest = type(source).__module__.partition(".")
+    if package in ("ibis", "dkmd"):
+        return hasattr(source, "get_backend") or type(source).__name__ == "EngineTable"
+    if package == "pyspark":
+        return "dataframe" in rest and hasattr(type(source), "sparkSession")
+    return package in ("duckdb", "_duckdb") and type(source).__name__ == "DuckDBPyRelation"

@@ -17,7 +17,8 @@ from dkmd.binned.grid import UNITS_PER_SCALE, Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.scale import median_and_spread
-from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
+from dkmd.sources.column_data import Data, Held, Stored, Streamed
+from dkmd.sources.table import OneByOne
 from dkmd.statistic.witness import Witness
 
 Grouped = Callable[[Witness], GroupSums]

@@ -27,7 +27,7 @@ from dkmd.inference.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.inference.result import ExactOutcome
 from dkmd.render.figures.curves import Curves, curves_of
 from dkmd.render.figures.drawings import common_extent, kind_of
-from dkmd.sources.samples import LARGE, Held
+from dkmd.sources.column_data import LARGE, Held
 
 Interval = tuple[float, float]
 NOTHING: Interval = (math.nan, math.nan)

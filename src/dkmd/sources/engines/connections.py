@@ -1,4 +1,4 @@
-"""Doors to engines: Ibis tables, relations of DuckDB, DataFrames of Spark, and database URLs."""
+"""Ways to an engine's tables: Ibis tables, DuckDB relations, Spark DataFrames, database URLs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dkmd.base.errors import EngineError, needs_packages
-from dkmd.base.secrets import gist, without_password
-from dkmd.sources.engines.tables import EngineTable, IbisEngine, RelationEngine, SparkEngine
-from dkmd.sources.memory.columns import URL
-from dkmd.sources.samples import FrameTable, Table
+from dkmd.base.secrets import gist
+from dkmd.sources.engines.backends import IbisEngine, RelationEngine
+from dkmd.sources.engines.spark import readable_columns, spark_engine
+from dkmd.sources.engines.tables import EngineTable
+from dkmd.sources.engines.urls import URL, require_readable_url, shown, without_secrets
+from dkmd.sources.memory.frames import FrameTable
+from dkmd.sources.table import Table
 
 EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark"}
 """Our extra to install for a URL that begins like this; for others it is one of Ibis."""
@@ -46,8 +49,8 @@ def _engine_table(source: Any, name: str) -> EngineTable:
         return source
     package = type(source).__module__.partition(".")[0]
     if package == "pyspark":
-        engine = _spark(source.sparkSession)
-        return EngineTable(engine.table(_readable(source)), name, engine)
+        engine = spark_engine(source.sparkSession)
+        return EngineTable(engine.table(readable_columns(source)), name, engine)
     if package != "ibis":
         relation = RelationEngine(source)
         return EngineTable(relation.table, name, relation)
@@ -60,8 +63,8 @@ def tables_together(x: Any, y: Any) -> tuple[IbisEngine, list[EngineTable]]:
     x, y = _as_table(x), _as_table(y)
     packages = {type(table).__module__.partition(".")[0] for table in (x, y)}
     if packages == {"pyspark"} and x.sparkSession is y.sparkSession:
-        spark = _spark(x.sparkSession)
-        views = [spark.table(_readable(frame)) for frame in (x, y)]
+        spark = spark_engine(x.sparkSession)
+        views = [spark.table(readable_columns(frame)) for frame in (x, y)]
         return spark, [EngineTable(v, name, spark) for v, name in zip(views, "xy", strict=True)]
     if packages != {"ibis"} or x.get_backend() is not y.get_backend():
         raise TypeError("x and y must both be Ibis tables, or both DataFrames, of one connection")
@@ -97,7 +100,7 @@ def connect(url: str) -> Any:
     if found is None:
         raise ValueError("a database is named by a URL such as postgresql://user@host/database")
     scheme = found.group(1).lower()
-    _require_readable(url)
+    require_readable_url(url)
     if scheme == "sqlite":
         raise ValueError("sqlite is not supported: it knows no NaN; DuckDB can read such a file")
     # SQLAlchemy names a driver too, as in postgresql+psycopg://
@@ -112,23 +115,9 @@ def connect(url: str) -> Any:
     except FileNotFoundError:
         raise
     except Exception as error:  # every engine has errors of its own
-        raise EngineError(f"cannot connect to {shown(url)}: {_hidden(gist(error), url)}") from None
-
-
-def _require_readable(url: str) -> None:
-    """Refuse a URL whose password would be taken for something else, without showing any of it."""
-    rest = url.partition("://")[2]
-    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    later = rest[len(host) :]
-    astray = "@" in later and not re.fullmatch(r"[^@?#]*\?[\w.-]+=.*", later)
-    with suppress(ValueError):  # of a port or an address
-        _ = urlsplit(url).port
-        if not (":" in host and astray):
-            return
-    raise ValueError(
-        "the URL of the database cannot be read: percent-encode the password "
-        "(/ is %2F, # is %23, ? is %3F, @ is %40, [ is %5B), and give the port as a number"
-    )
+        raise EngineError(
+            f"cannot connect to {shown(url)}: {without_secrets(gist(error), url)}"
+        ) from None
 
 
 def _duckdb(url: str) -> Any:
@@ -148,21 +137,6 @@ def _duckdb(url: str) -> Any:
         if "different configuration" not in str(error):
             raise
         return ibis.duckdb.connect(path, **options)  # this process has it open for writing
-
-
-def shown(url: str) -> str:
-    """A URL without its user, password and settings."""
-    scheme, _, rest = url.partition("://")
-    place = re.split(r"[?#]", rest, maxsplit=1)[0]
-    host, slash, path = place.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-
-
-def _hidden(words: str, url: str) -> str:
-    password = urlsplit(url).password
-    for secret in {password, unquote(password)} if password else ():
-        words = words.replace(secret, "…")
-    return without_password(words)
 
 
 def _named(backend: Any, table: str) -> Any:
@@ -217,58 +191,3 @@ def name_parts(table: str) -> list[str]:
         raise ValueError(f'{table!r} is no name of a table: table, schema.table or "odd.name"')
     parts = re.findall(r'"((?:[^"]|"")+)"|([^".]+)', table)
     return [quoted.replace('""', '"') if quoted else plain for quoted, plain in parts]
-
-
-def _spark(session: Any) -> SparkEngine:
-    """A session for Ibis, which sets its time zone to UTC and more: that is taken back.
-
-    Points in time that are levels are then written as the session's other queries write them.
-    """
-    before = {name: session.conf.get(name, None) for name in SET_BY_IBIS}
-    try:
-        import ibis
-
-        return SparkEngine(ibis.pyspark.connect(session), session)
-    except ImportError as error:
-        raise ImportError(f"{gist(error)}: pip install 'dkmd[spark]'") from None
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            elif value != session.conf.get(name, None):
-                session.conf.set(name, value)
-
-
-SET_BY_IBIS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
-
-
-def _readable(frame: Any) -> Any:
-    """The columns of a DataFrame that Ibis knows the type of; durations as seconds."""
-    from ibis.backends.pyspark.datatypes import PySparkType
-
-    frame = _with_seconds(frame)
-    known = []
-    for field in frame.schema.fields:
-        with suppress(Exception):  # of several kinds
-            PySparkType.to_ibis(field.dataType)
-            known.append(_spark_column(field.name))
-    return frame.select(*known) if len(known) < len(frame.schema.fields) else frame
-
-
-def _spark_column(name: str) -> Any:
-    from pyspark.sql import functions
-
-    return functions.col("`" + name.replace("`", "``") + "`")
-
-
-def _with_seconds(frame: Any) -> Any:
-    """Durations as seconds: Ibis knows no columns of Spark's intervals."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import DayTimeIntervalType
-
-    start = functions.timestamp_micros(functions.lit(0))
-    for field in frame.schema.fields:
-        if isinstance(field.dataType, DayTimeIntervalType):
-            seconds = functions.unix_micros(start + _spark_column(field.name)) / functions.lit(1e6)
-            frame = frame.withColumn(field.name, seconds)
-    return frame

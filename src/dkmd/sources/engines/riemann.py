@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array, missing_values
-from dkmd.sources.engines.aggregate import VALUE, Columns, exactly, floor
+from dkmd.sources.engines.aggregate import VALUE, exactly, floor
 from dkmd.sources.engines.connections import tables_together
+from dkmd.sources.engines.fetched import Columns
 from dkmd.sources.engines.tables import FIT_ROWS, EngineTable
 from dkmd.statistic.riemann import RiemannBlock, infinite_range, require_laplace
 from dkmd.statistic.witness import Witness

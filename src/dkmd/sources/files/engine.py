@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dkmd.base.errors import EngineError
-from dkmd.sources.engines.aggregate import Columns
-from dkmd.sources.engines.tables import RelationEngine
-from dkmd.sources.files.duck import connection, relation, renew_connection
+from dkmd.sources.engines.backends import RelationEngine
+from dkmd.sources.engines.fetched import Columns
+from dkmd.sources.files.duckdb_connection import connection, relation, renew_connection
 
 
 class FilesEngine(RelationEngine):

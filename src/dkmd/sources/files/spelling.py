@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from dkmd.sources.memory.columns import MISSING
+from dkmd.sources.number_words import MISSING
 
 LOOKED_AT = 500
 """Rows of a column of text that are looked at."""

@@ -20,8 +20,11 @@ from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.memory.columns import Frame, as_numbers, kind_of, level_order, no_such_column
-from dkmd.sources.samples import Data, Streamed
+from dkmd.sources.column_data import Data, Streamed
+from dkmd.sources.kinds import no_such_column
+from dkmd.sources.memory.columns import as_numbers, kind_of
+from dkmd.sources.memory.frames import Frame
+from dkmd.sources.number_words import level_order
 from dkmd.statistic.witness import Witness
 
 SPLIT_EVERY = 8

@@ -1,15 +1,12 @@
-"""One side of a comparison: values that are held, data that is read again, or a stored summary.
-
-A table, whatever it is kept in, gives columns as such sides. Comparing them is for others.
-"""
+"""One column of one side: values in memory, data that is read again, or a stored summary."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy.typing as npt
 
@@ -18,7 +15,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.memory.columns import DURATION, Frame
+from dkmd.sources.kinds import DURATION
 from dkmd.statistic.witness import Witness
 
 LARGE = 2_000_000
@@ -26,7 +23,6 @@ LARGE = 2_000_000
 
 UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
 """Endings of column names that tell the unit: latency_ms."""
-
 
 Summarize = Callable[[Grid, float | None], Summary]
 """All values on a grid; given an edge, the logarithms of the values below it."""
@@ -130,75 +126,6 @@ class Sample:
     unit: str = ""
     kind: str = ""
     """Numbers or durations, as in ``columns``; empty where that is not known."""
-
-
-class Table(Protocol):
-    """Named columns, wherever they are kept. ``where`` is a column and one of its levels."""
-
-    name: str
-
-    def kinds(self) -> dict[str, str]:
-        """What each column holds, as in ``columns``."""
-
-    def levels(self, by: str) -> list[str]:
-        """The values of a column, as text."""
-
-    def read(
-        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
-    ) -> Data:
-        """A column of numbers, with the groups in another one."""
-
-    def read_levels(
-        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
-    ) -> Mapping[str, Data]:
-        """A column at several levels of another one."""
-
-    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
-        """Several columns, each read when it is asked for or all at once."""
-
-    def require_readable(self) -> None:
-        """Raise an error if nothing can be read any more: a lost connection, a removed file."""
-
-
-class OneByOne(Mapping[str, Data]):
-    """Samples by name, each read when it is asked for."""
-
-    def __init__(self, names: Sequence[str], read: Callable[[str], Data]) -> None:
-        self._names = names
-        self._read = read
-
-    def __getitem__(self, name: str) -> Data:
-        return self._read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-class FrameTable(Frame):
-    """A data frame as a Table."""
-
-    def read(
-        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
-    ) -> Data:
-        """A column of numbers, with the groups in another one."""
-        labels = None if groups is None else self.labels(groups, where)
-        return Held(self.values(column, where), labels)
-
-    def read_levels(
-        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
-    ) -> Mapping[str, Data]:
-        """A column at several levels of another one."""
-        return OneByOne(levels, lambda level: self.read(column, groups, (by, level)))
-
-    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
-        """Several columns."""
-        return OneByOne(columns, lambda column: self.read(column, groups))
-
-    def require_readable(self) -> None:
-        """What is in memory stays there."""
 
 
 def sample_of(data: Data, name: str, label: str, kind: str) -> Sample:

@@ -1,0 +1,86 @@
+"""Types of an engine's columns: what they hold, levels as literals, durations in seconds."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from typing import Any
+
+from dkmd.base.errors import (
+    ColumnTypeError,
+)
+from dkmd.sources.kinds import DURATION, NUMBER, OTHER, TEXT, TIME
+from dkmd.sources.number_words import parse_number
+
+
+def kind_of_type(dtype: Any) -> str:
+    """What a column of this Ibis type holds."""
+    if dtype.is_numeric() or dtype.is_boolean():
+        return NUMBER
+    if dtype.is_interval():
+        return DURATION
+    if dtype.is_temporal():
+        return TIME
+    return TEXT if dtype.is_string() else OTHER
+
+
+def is_plain(kind: Any) -> bool:
+    """Types whose values are compared as they are."""
+    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_floating())
+
+
+def level_text(kind: Any, level: str) -> str | None:
+    """How the engine's value for a level looks in Python; None where it cannot be one."""
+    value = _level_value(kind, level)
+    return None if value is None else str(value)
+
+
+def _level_value(kind: Any, level: str) -> Any:
+    """A level as a value of its column's type; None where that has no such value."""
+    if kind.is_string():
+        return level
+    word = level.strip()
+    if kind.is_boolean():
+        return {"true": True, "1": True, "false": False, "0": False}.get(word.lower())
+    if kind.is_integer():  # exactly: doubles do not tell 2^53 from 2^53 + 1
+        whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else None
+        return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
+    number = parse_number(word)
+    return None if number is None or math.isnan(number) else number
+
+
+def level_literal(kind: Any, text: str) -> Any:
+    """A level as a literal of its column's type."""
+    import ibis
+
+    return ibis.literal(_level_value(kind, text), kind)
+
+
+def in_seconds(column: Any, dialect: str, where: str) -> Any:
+    """A duration in seconds, by the engine's own function."""
+    import ibis
+
+    kind = column.type()
+    if dialect == "duckdb":
+        return _builtin("epoch", kind)(column)
+    if dialect == "postgres":
+        return _builtin("date_part", "string", kind)("epoch", column)
+    if dialect == "pyspark":
+        start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')")
+        micros = _builtin("unix_micros", start.type())
+        return (micros(start + column) - micros(start)) / 1e6  # in whatever time zone
+    raise ColumnTypeError(f"{where} holds durations: turn them into seconds in the engine")
+
+
+def _builtin(name: str, *kinds: Any) -> Any:
+    """A function that the engine has."""
+    import ibis
+
+    def function(*arguments: Any) -> Any: ...
+
+    names = [f"a{i}" for i in range(len(kinds))]
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    )
+    return ibis.udf.scalar.builtin(name=name, signature=(tuple(kinds), "float64"))(function)

@@ -1,0 +1,65 @@
+"""Parquet files: names as they are written, and durations that Arrow keeps as whole numbers."""
+
+from __future__ import annotations
+
+from dkmd.sources.files.duckdb_connection import fetch
+from dkmd.sources.files.source import (
+    RENAMED,
+    Source,
+    distinct_names,
+    kind_of_sql_type,
+    path_literal,
+)
+from dkmd.sources.kinds import (
+    DURATION,
+)
+
+
+def parquet_source(path: str) -> Source:
+    """A Parquet file, whose columns have types of their own."""
+    described = fetch(f"DESCRIBE SELECT * FROM read_parquet({path_literal(path)})")
+    names = [row[0] for row in described]
+    stored = _parquet_names(path) if any(RENAMED.search(name) for name in names) else []
+    # columns of the folders' names come after them
+    written = distinct_names(names, [*stored, *names[len(stored) :]])
+    kinds = {to: kind_of_sql_type(row[1]) for to, row in zip(written, described, strict=True)}
+    ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
+    kinds.update({name: DURATION for name in ticks if name in kinds})
+    in_sql = dict(zip(written, names, strict=True))
+    return Source(
+        f"read_parquet({path_literal(path)})", kinds, in_sql, is_text=False, per_second=ticks
+    )
+
+
+def _parquet_names(path: str) -> list[str]:
+    """The names of columns as the file has them, without those within others."""
+    elements = iter(fetch(f"SELECT name, num_children FROM parquet_schema({path_literal(path)})"))
+
+    def skip(count: int) -> None:
+        for _ in range(count):
+            skip(next(elements)[1] or 0)
+
+    found = []
+    for _ in range(next(elements)[1]):
+        name, children = next(elements)
+        found.append(name)
+        skip(children or 0)
+    return found
+
+
+def _arrow_durations(path: str) -> dict[str, float]:
+    """Ticks per second of Arrow's durations, which Parquet keeps as whole numbers.
+
+    Only the schema that Arrow hides in the file tells: without pyarrow they stay whole numbers.
+    """
+    metadata = f"parquet_kv_metadata({path_literal(path)})"
+    if not fetch(f"SELECT count(*) FROM {metadata} WHERE key = 'ARROW:schema'", "fetchone")[0]:
+        return {}
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return {}
+    ticks = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+    fields = [f for f in pq.read_schema(path) if pa.types.is_duration(f.type)]
+    return {field.name: ticks[field.type.unit] for field in fields}

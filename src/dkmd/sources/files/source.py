@@ -1,0 +1,83 @@
+"""A file as DuckDB sees it: its SQL, the names of its columns and what they hold."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from dkmd.sources.files.duckdb_connection import fetch
+from dkmd.sources.files.spelling import Spelling, spelling_of
+from dkmd.sources.kinds import (
+    DURATION,
+    NOTHING,
+    NUMBER,
+    OTHER,
+    TEXT,
+    TIME,
+)
+from dkmd.sources.sql_text import quoted_name, text_literal
+
+RENAMED = re.compile(r"_\d+$|^(column|C)\d+$")
+"""How names look that DuckDB made up."""
+
+
+class Source(NamedTuple):
+    """A table expression of SQL, what its columns hold, and what they are called there."""
+
+    sql: str
+    kinds: dict[str, str]
+    in_sql: dict[str, str]
+    is_text: bool
+    per_second: dict[str, float] = {}  # noqa: RUF012  # ticks, where durations are whole numbers
+    decimal_comma: bool = False
+
+
+def path_literal(path: str) -> str:
+    """A path as a literal of SQL that names this one file.
+
+    DuckDB would take [1] for a pattern, and names that begin with ~ or file: for something else.
+    """
+    return text_literal(glob.escape(path if os.path.isabs(path) else os.path.join(".", path)))
+
+
+def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[str]:
+    """Names as they are written, unless there is nothing or it comes twice."""
+    found: list[str] = []
+    for i, (name, cell) in enumerate(zip(names, written, strict=True)):
+        if not cell:
+            found.append(name if f"column{i}" in names else f"column{i}")
+        else:
+            found.append(name if cell in found else cell)
+    return found
+
+
+def spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
+    """What the columns spell that are text to the sniffer, or dates, which it takes inf for."""
+    names = [name for name, kind in kinds.items() if kind in (TEXT, TIME)]
+    return spelling_of(source, {name: quoted_name(name) for name in names}, fetch)
+
+
+def kinds_by_values(kinds: dict[str, str], spelled: dict[str, Spelling]) -> dict[str, str]:
+    """What columns hold, where their first values say more than their types."""
+    told = {name: NUMBER for name, each in spelled.items() if each.mostly_numbers}
+    empty = {name: NOTHING for name, each in spelled.items() if not each.cells}
+    return kinds | told | empty
+
+
+def kind_of_sql_type(sql_type: str) -> str:
+    """What a column of this SQL type holds."""
+    if sql_type.endswith("]"):  # DECIMAL(2,1)[] is a list
+        return OTHER
+    name = sql_type.upper().partition("(")[0]
+    if name in ("DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN") or (
+        name.endswith("INT") or name in ("INTEGER", "UINTEGER", "BIGNUM")
+    ):
+        return NUMBER
+    if name == "INTERVAL":
+        return DURATION
+    if name.startswith(("TIMESTAMP", "DATE", "TIME")):
+        return TIME
+    return TEXT if name in ("VARCHAR", "JSON") or name.startswith("ENUM") else OTHER
