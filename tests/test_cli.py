@@ -107,7 +107,7 @@ def test_planning_answers_three_questions() -> None:
     assert shift["shift"] == pytest.approx(3.0, rel=0.01)
     power = answer("plan", BEFORE, "-n", str(size["n"]), "--shift", "3")
     assert power["power"] == pytest.approx(0.9, abs=0.01)
-    assert "takes" in here("plan", BEFORE, "--shift", "3%").stdout
+    assert "with 80% power you need" in here("plan", BEFORE, "--shift", "3%").stdout
 
 
 def test_a_summary_stands_for_its_data(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_standard_input_is_one_number_a_line() -> None:
         (("compare", "empty.csv", "odd.csv"), "0 bytes"),
         (("compare", "odd.csv"), "two files"),
         (("compare", "odd.csv", "odd.csv"), "several numeric columns"),
-        (("compare", "odd.csv", "odd.csv", "-c", "x", "--by", "word"), "--by takes one table"),
+        (("compare", "odd.csv", "odd.csv", "-c", "x", "--by", "word"), "--by needs one table"),
         (("drift", "odd.csv", "odd.csv", "--groups", "nope"), "odd.csv has no column 'nope'"),
         (("drift", "odd.csv", "odd.csv", "--margin", "many"), "dkmd: margin must be"),
         (("compare", "odd.csv", "odd.csv", "-c", "nothing"), "no column 'nothing'"),

@@ -1,4 +1,4 @@
-"""``dkmd gate``: may this build pass? For CI."""
+"""``dkmd gate``: did any benchmark get worse? For CI."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dkmd.cli.show import after_writing, report_of, show_answer, show_json, work
 
 
 class Worse(StrEnum):
-    """The bad direction."""
+    """The direction that is worse."""
 
     INCREASE = "increase"
     DECREASE = "decrease"
 
 
 class Inconclusive(StrEnum):
-    """What an inconclusive gate should exit as."""
+    """How an inconclusive gate exits."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -43,10 +43,11 @@ def gate(
     margin: Annotated[
         str,
         typer.Option(
-            metavar="AMOUNT", help="Change that does not matter: 2%, a number in data units, 0.1sd."
+            metavar="AMOUNT",
+            help="Smallest change that matters: 2%, a number in data units, or 0.1sd.",
         ),
     ] = "5%",
-    worse: Annotated[Worse, typer.Option(help="The bad direction.")] = Worse.INCREASE,
+    worse: Annotated[Worse, typer.Option(help="The direction that is worse.")] = Worse.INCREASE,
     column: Annotated[
         str | None,
         typer.Option("--column", "-c", metavar="NAME", help="In a table: the column to judge."),
@@ -57,11 +58,11 @@ def gate(
     ] = None,
     groups: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="In a table: the column that tells processes apart."),
+        typer.Option(metavar="NAME", help="In a table: the column that identifies processes."),
     ] = None,
     alpha: Annotated[
         float,
-        typer.Option(metavar="LEVEL", help="Probability of a false alarm over all benchmarks."),
+        typer.Option(metavar="LEVEL", help="Probability of a false alarm among all benchmarks."),
     ] = 0.05,
     inconclusive: Annotated[
         Inconclusive, typer.Option(help="Exit as pass (0) or fail (1) when inconclusive.")
@@ -78,10 +79,11 @@ def gate(
     """Is any benchmark of CURRENT worse than that of REFERENCE by more than the margin?
 
     Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data) and google-benchmark JSON,
-    the output of go test -bench -count N, and tables. Benchmarks are paired by name; values of
-    one pyperf process are taken as repeated measurements; the number of benchmarks is corrected
-    for. Exits with 0 when none is worse, 1 when one is, 3 when something cannot be told
-    (--inconclusive changes that), and 2 when there is no verdict or an output cannot be written.
+    the output of go test -bench -count N, and tables. Benchmarks are paired by name.
+    Values of one pyperf process count as repeated measurements. p-values are corrected for the
+    number of benchmarks. Exits with 0 when no benchmark is worse, 1 when one is, 3 when the result
+    is inconclusive (--inconclusive changes that), and 2 when there is no verdict or an output
+    cannot be written.
 
     \b
     Examples:
@@ -121,7 +123,7 @@ def gate(
 
 
 def _exit_code(outcome: str, inconclusive: Inconclusive) -> int:
-    """What CI sees; an inconclusive gate is what the user wants it to be."""
+    """The exit code for CI; --inconclusive sets that of an inconclusive gate."""
     from dkmd.answers.gate import FAILED, INCONCLUSIVE
 
     if outcome == INCONCLUSIVE:

@@ -1,4 +1,4 @@
-"""``dkmd plan``: how many values a shift takes, or what shift a number of values can show."""
+"""``dkmd plan``: the number of values that a shift needs, or the shift that values can show."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ if TYPE_CHECKING:
 
 def plan(
     pilot: Annotated[
-        str, typer.Argument(metavar="PILOT", help="Data like those to come: a file or a summary.")
+        str,
+        typer.Argument(metavar="PILOT", help="Data like the data to come: a file or a summary."),
     ],
     column: Column = None,
     shift: Annotated[
         str | None,
         typer.Option(
-            metavar="AMOUNT", help="Shift to be shown: a number in data units, 3%, or 0.1sd."
+            metavar="AMOUNT", help="Shift to detect: a number in data units, 3%, or 0.1sd."
         ),
     ] = None,
     n: Annotated[
-        int | None, typer.Option("-n", metavar="COUNT", min=2, help="Values on each side.")
+        int | None, typer.Option("-n", metavar="COUNT", min=2, help="Values per side.")
     ] = None,
     power: Annotated[
-        float, typer.Option(metavar="PROBABILITY", help="Probability of showing the shift.")
+        float, typer.Option(metavar="PROBABILITY", help="Probability of detecting the shift.")
     ] = 0.8,
     alpha: Alpha = 0.05,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """How many values does a shift take? With -n: what shift can be shown, or with what power?
+    """How many values does it take to detect a shift? With -n: what shift, or with what power?
 
     \b
     Examples:
@@ -47,7 +48,7 @@ def plan(
     from dkmd.sources.loading import load, summarized
 
     if shift is None and n is None:
-        raise ValueError("say which shift is to be shown (--shift), how many values (-n), or both")
+        raise ValueError("give the shift to detect (--shift), the number of values (-n), or both")
     with working("reading …", quiet):
         sample = load(pilot, "pilot", column)
         summary = summarized(sample)
@@ -56,22 +57,23 @@ def plan(
         "format": "dkmd-plan", "version": FORMAT_VERSION, "name": sample.name, "unit": sample.unit,
         "pilot_size": summary.size, "alpha": alpha,
     }  # fmt: skip
-    shows = "{:,} values a side show a shift of {:.3g}{} with power {:.3g}."
+    words = "With {:,} values per side, a shift of {:.3g}{} is detected with {:.3g}% power."
     if shift is None:
         assert n is not None
         amount = planning.detectable_shift(summary, n, power=power, alpha=alpha)
         answer |= {"n": n, "shift": amount, "power": power}
-        words = shows.format(n, amount, unit, power)
+        words = words.format(n, amount, unit, 100.0 * power)
     else:
         amount = _shift(shift, summary)
         if n is None:
             n = planning.sample_size(summary, amount, power, alpha)
-            words = f"A shift of {amount:.3g}{unit} takes {n:,} values a side at power {power:g}."
+            words = (
+                f"To detect a shift of {amount:.3g}{unit} with {100.0 * power:.3g}% power you need "
+                f"{n:,} values per side."
+            )
         else:
             power = planning.power(summary, amount, n, alpha=alpha)
-            words = (
-                f"{n:,} values a side show a shift of {amount:.3g}{unit} with power {power:.3g}."
-            )
+            words = words.format(n, amount, unit, 100.0 * power)
         answer |= {"n": n, "shift": amount, "power": power}
     if json:
         show_json(to_json(answer))
@@ -82,23 +84,23 @@ def plan(
 
 
 def _shift(text: str, summary: Summary) -> float:
-    """A shift in data units: as it is, in percent of the median or in robust scales."""
+    """A shift in data units, given so, in percent of the median or in robust scales."""
     from dkmd.inference.scale import median_and_spread
 
     number, factor = text, 1.0
     if text.endswith("%"):
         if summary.minimum <= 0.0:
-            raise ValueError(f"--shift {text}: a percentage needs values above 0 only")
+            raise ValueError(f"--shift {text}: a percentage needs data that are all positive")
         number, factor = text[:-1], summary.median() / 100.0
     elif text.endswith("sd"):
         number, factor = text[:-2], median_and_spread(summary)[1]
     try:
         return float(number) * factor
     except ValueError:
-        raise ValueError(f"--shift takes a number, 3% or 0.1sd, got {text!r}") from None
+        raise ValueError(f"--shift needs a number, 3% or 0.1sd, got {text!r}") from None
 
 
 def _notes(summary: Summary) -> list[str]:
-    """What the pilot leaves open."""
-    notes = [f"the pilot has {summary.size} values only"] if summary.size < 30 else []
+    """Warnings about the pilot."""
+    notes = [f"the pilot has only {summary.size} values"] if summary.size < 30 else []
     return notes + ([f"NaN in the pilot, left out: {summary.nan:,}"] if summary.nan else [])
