@@ -121,9 +121,9 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     passes = []
     real = blocks.BlockScan._reduced
 
-    def counted(self: Any, task: Any) -> Any:
+    def counted(self: Any, task: Any, add: Any) -> Any:
         passes.append(task)
-        return real(self, task)
+        return real(self, task, add)
 
     monkeypatch.setattr(blocks.BlockScan, "_reduced", counted)
     return passes

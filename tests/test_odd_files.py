@@ -167,7 +167,7 @@ def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(
         assert data.values.tolist() == expected
     with pytest.raises(TypeError, match="'when' holds points in time"):
         read["when"]
-    with pytest.raises(TypeError, match="'list' holds values that are no numbers"):
+    with pytest.raises(TypeError, match="'list' holds values that are not numbers"):
         read["list"]
 
 
@@ -436,9 +436,9 @@ def test_a_list_of_numbers_is_a_column_called_value(content: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"\0" * 1000, "is no array: NumPy did not write it"),
-        (b"cposix\nsystem\n", "is no array: NumPy did not write it"),
-        (b"\x93NUMPY\x01\0\x10\0garbage", "is no array that can be read"),
+        (b"\0" * 1000, "is not an array that NumPy wrote"),
+        (b"cposix\nsystem\n", "is not an array that NumPy wrote"),
+        (b"\x93NUMPY\x01\0\x10\0garbage", "is an array that cannot be read"),
         (np.array([1.0, "x", None], dtype=object), "holds Python objects, which are not read"),
         (np.zeros((2, 3)), r"must be one-dimensional, got shape \(2, 3\)"),
         (np.array(["1.5"] * 70_000 + ["word"]), "row 70,001: 'word' is not a number"),
@@ -618,7 +618,7 @@ def limited() -> Callable[..., tuple[int, str]]:
     return run
 
 
-TOO_LONG = "row 1: the line is longer than 65,536 characters; this is not text of one number"
+TOO_LONG = "row 1: the line is longer than 65,536 characters; this is not text with one number"
 
 
 @pytest.mark.parametrize("command", ["compare", "drift", "summarize", "plan"])
@@ -634,7 +634,7 @@ def test_a_device_without_end_is_refused(
     }[command]
     code, message = limited(command, *words)
     assert code == 2
-    assert f"/dev/zero, {TOO_LONG} a line" in message
+    assert f"/dev/zero, {TOO_LONG} per line" in message
     assert len(message.splitlines()) == 1
 
 
@@ -644,7 +644,7 @@ def test_standard_input_without_end_is_refused(
     other = str(_write(tmp_path / "x.txt", "1\n2\n3\n"))
     with open("/dev/zero", "rb") as zeros:
         code, message = limited("compare", "-", other, stdin=zeros)
-    assert (code, message) == (2, f"dkmd: standard input, {TOO_LONG} a line\n")
+    assert (code, message) == (2, f"dkmd: standard input, {TOO_LONG} per line\n")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet", "arrow", "npy", "csv.gz"])
@@ -683,7 +683,9 @@ def test_a_pipe_without_end_is_refused_after_so_many_lines(
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = _endless(pipe, line * 1000)
-    with pytest.raises(ValueError, match="pipe has more than 300,000 lines and can be read once"):
+    with pytest.raises(
+        ValueError, match="pipe has more than 300,000 lines and can be read only once"
+    ):
         compare(pipe, [1.0, 2.0])
     writer.join(10.0)
     assert not writer.is_alive()
@@ -736,10 +738,10 @@ def test_lines_are_the_same_wherever_pieces_of_text_end(
 ) -> None:
     path = _write(tmp_path / "x.txt", "# head\n10.25\n\n-3\r\n4e2\n5")
     for piece in range(1, 25):
-        monkeypatch.setattr(text_file, "PIECE", piece)
+        monkeypatch.setattr(text_file, "PIECE_CHARACTERS", piece)
         assert _values(path, "value") == [10.25, -3.0, 400.0, 5.0]
     _write(path, "1\n22\n\nthree\n")
     for piece in range(1, 15):
-        monkeypatch.setattr(text_file, "PIECE", piece)
+        monkeypatch.setattr(text_file, "PIECE_CHARACTERS", piece)
         with pytest.raises(ValueError, match=r"x.txt, row 4: 'three' is not a number"):
             open_files(str(path)).read("value")

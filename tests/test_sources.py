@@ -485,7 +485,7 @@ def test_text_that_ends_within_a_character_is_no_utf8(tmp_path: Path) -> None:
 def test_a_line_is_refused_as_soon_as_it_is_too_long(
     length: int, fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_file, "PIECE", 1)
+    monkeypatch.setattr(text_file, "PIECE_CHARACTERS", 1)
     monkeypatch.setattr(text_file, "LONGEST_LINE", 12)
     path = tmp_path / "x.txt"
     path.write_text(f"1\n{'2'.zfill(length)}\n")

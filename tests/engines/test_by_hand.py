@@ -114,7 +114,7 @@ def test_bad_words_are_told_in_one_line(tmp_path: Path) -> None:
         in here("sql", "--dialect", "x", "t", "-c", "x", "--by", "k", code=2).stderr
     )
     assert "no other source" in here("compare", "--from-bins", "x", "--by", "y", code=2).stderr
-    assert "go with --connect" in here("compare", "--table", "x", code=2).stderr
+    assert "need --connect" in here("compare", "--table", "x", code=2).stderr
     assert "memory must be like" in here("compare", "x", "y", "--memory", "lots", code=2).stderr
 
 
@@ -176,7 +176,7 @@ def test_results_are_taken_in_many_forms(form: str, bins: pd.DataFrame, tmp_path
         (lambda f: f.assign(count=-f["count"]), "whole numbers from 1"),
         (lambda f: f.assign(squares=f.squares * 0.5), "squares are too small"),
         (lambda f: f.drop(columns="unit"), "no column 'unit'"),
-        (lambda f: f.assign(sum="x"), "no number"),
+        (lambda f: f.assign(sum="x"), "not a number"),
         (lambda f: f.iloc[:0], "has no rows"),
     ],
 )

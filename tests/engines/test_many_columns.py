@@ -56,6 +56,7 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
     assert len(scans) == 2
     grids = {name: common_grid(read[0][name], read[1][name]) for name in expected}
     for scan in scans:
+        assert scan is not None
         scan.plan(grids)
     for name, there in expected.items():
         pair = [Sample(table[name], name, label) for table, label in zip(read, "ab", strict=True)]

@@ -1,32 +1,43 @@
-"""What a column can hold: numbers, durations, text and so on; which column to compare."""
+"""What a column can hold: numbers, durations, text and so on.
+
+Also the errors about columns that every kind of table raises, and the choice of the column to
+compare when the user names no column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dkmd.base.errors import ColumnError, ColumnTypeError, TooLittleError
 
 NUMBER, DURATION, NOTHING = "numbers", "durations", "no values"
+"""Kinds of columns that are compared as they are."""
 
 TEXT, TIME, OTHER = "text", "points in time", "other"
-"""What a column can hold. The first line is compared as it is; text where it spells numbers."""
+"""Kinds of columns that are not; text is compared where it spells numbers."""
 
 NUMERIC = (NUMBER, DURATION, NOTHING)
 
 
 def no_such_column(name: str, column: str, there: Iterable[str]) -> ColumnError:
-    """The error for a name that is not there."""
+    """The error for a column that the table does not have."""
     shown = ", ".join(repr(c) for c in there)
     return ColumnError(f"{name} has no column {column!r}: it has {shown}")
 
 
-def the_numeric_column(kinds: dict[str, str], name: str, besides: Sequence[str | None] = ()) -> str:
-    """The only numeric column of a table; several or none is an error that lists them."""
+def the_numeric_column(
+    kinds: Mapping[str, str], name: str, besides: Sequence[str | None] = ()
+) -> str:
+    """The only numeric column of a table; an error lists the columns if there is not exactly one.
+
+    A table whose only column is text gives that column, so that the error about its first word
+    names the row.
+    """
     there = {c: kind for c, kind in kinds.items() if c not in besides}
     found = [c for c, kind in there.items() if kind in (NUMBER, DURATION)]
     empty = [c for c, kind in there.items() if kind == NOTHING]
     found = found or empty or (list(there) if [*there.values()] == [TEXT] else [])
-    if len(found) == 1:  # the only column may be text: what it holds instead of numbers is named
+    if len(found) == 1:
         return found[0]
     shown = ", ".join(map(repr, found or there))
     if not found:
@@ -38,10 +49,15 @@ def the_numeric_column(kinds: dict[str, str], name: str, besides: Sequence[str |
 
 
 def points_in_time(where: str) -> ColumnTypeError:
-    """The error for dates, which have no scale to compare on."""
+    """The error for dates and times of day."""
     return ColumnTypeError(f"{where} holds points in time: subtract a start to compare durations")
 
 
+def not_numbers(where: str) -> ColumnTypeError:
+    """The error for lists, structures and other values that are not numbers."""
+    return ColumnTypeError(f"{where} holds values that are not numbers")
+
+
 def missing_label(where: str, row: int) -> ValueError:
-    """The error for a row that belongs to no group."""
+    """The error for a row without a group label."""
     return ValueError(f"{where}, row {row:,}: the group label is missing")

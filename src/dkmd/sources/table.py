@@ -1,4 +1,7 @@
-"""The protocol ``Table``: named columns, wherever they are kept."""
+"""The protocol ``Table``: named columns, wherever they are kept.
+
+Files, data frames, dask collections and tables of an engine all implement it.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,37 @@ from typing import Protocol
 from dkmd.sources.column_data import Data
 
 Where = tuple[str, object] | None
+"""The rows to read: those at one level of a column (column, level), or all rows."""
 
 
 class Table(Protocol):
-    """Named columns, wherever they are kept. ``where`` is a column and one of its levels."""
+    """Named columns, wherever they are kept."""
 
     name: str
 
     def kinds(self) -> dict[str, str]:
-        """What each column holds, as in ``columns``."""
+        """What each column holds: one of ``kinds``."""
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text."""
+        """The distinct values of a column, as text."""
 
-    def read(
-        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
-    ) -> Data:
-        """A column of numbers, with the groups in another one."""
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column of numbers; ``groups`` names the column with the group labels."""
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, Data]:
-        """A column at several levels of another one."""
+        """A column at several levels of another column."""
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
-        """Several columns, each read when it is asked for or all at once."""
+        """Several columns: all at once, or each when it is asked for."""
 
     def require_readable(self) -> None:
         """Raise an error if nothing can be read any more: a lost connection, a removed file."""
 
 
 class OneByOne(Mapping[str, Data]):
-    """Samples by name, each read when it is asked for."""
+    """Columns or levels by name, each read when it is asked for."""
 
     def __init__(self, names: Sequence[str], read: Callable[[str], Data]) -> None:
         self._names = names

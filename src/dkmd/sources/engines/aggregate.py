@@ -1,7 +1,7 @@
-"""The one aggregate: counts and sums per bin as an expression that every engine can run.
+"""The aggregate query: counts and sums per bin, as an Ibis expression that every engine can run.
 
-Written once in Ibis, without user-defined functions, for DuckDB, PostgreSQL, Spark and whatever
-else Ibis compiles for. Its rows, some thousand whatever the table's size, become Summaries here.
+It uses no user-defined functions and returns some thousand rows, whatever the table's size.
+``summaries`` turns these rows into Summaries.
 """
 
 from __future__ import annotations
@@ -11,42 +11,41 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from dkmd.binned.grid import PER_E_FOLD, Grid
+from dkmd.binned.grid import FARTHEST, PER_E_FOLD, Grid
 
 SAMPLE, VALUE, GROUP = "sample", "x", "measured_on"
-"""The columns of a long table: which sample, its value, and the group of repeated measurements."""
+"""The columns of a long table: the sample, the value, and the group of repeated measurements."""
 
 BELOW, BIN = "below", "bin"
+"""Columns of the result: the side of the centre, and the bin there."""
 
 ONE = "one"
-"""What |u| is added to before its logarithm is taken."""
-
-FARTHEST = 1e150
-"""Values so many units from the centre count as infinite: their squares might not be doubles."""
+"""The column of the number that is added to |u| before its logarithm is taken: 1, or 0 near 0."""
 
 FARTHEST_BIN = math.floor(PER_E_FOLD * math.log(FARTHEST))
+"""Values in this bin or farther out count as infinite: a double cannot hold their squares."""
 
 DEEPEST = 2.0**-40
-"""Values nearer to 0 than this share of the edge of ``near`` are binned like all others."""
+"""Values nearer to 0 than this share of the edge ``near`` are binned like all others."""
 
 IEEE = ("duckdb", "pyspark", "databricks", "clickhouse", "datafusion", "polars")
-"""Dialects in which a result that is too large is infinite; the others stop with an error."""
+"""Dialects in which an overflow gives infinity; the others stop with an error."""
 
 
 class Coordinates(NamedTuple):
-    """Centre and unit of a grid as parts of an expression: numbers or columns."""
+    """Centre and unit of a grid within an expression: literals or columns."""
 
     center: Any
     unit: Any
 
     @classmethod
     def of(cls, grid: Grid) -> Coordinates:
-        """The numbers of a grid."""
+        """The centre and unit of a grid as literals."""
         return cls(exactly(grid.center), exactly(grid.unit))
 
 
 def exactly(number: float) -> Any:
-    """A number as a literal that no engine rounds: some read 0.1 as a decimal."""
+    """A number as a literal that no engine rounds; some engines read 0.1 as a decimal."""
     import ibis
 
     return ibis.literal(repr(float(number))).cast("float64")
@@ -66,10 +65,10 @@ def per_bin(
 ) -> Any:
     """Counts and sums per sample and bin of the column ``x`` of a long table.
 
-    ``below`` and ``bin`` are the side of the centre and floor(128·ln(1 + |u|)) there. What is
-    missing has NULL or NaN for its bin, what is infinite an infinity. Positive values below the
-    edge ``near``, if there is one, have u = x/near and the bin floor(128·ln u), which is negative:
-    bins that are narrow against their distance from 0.
+    ``below`` and ``bin`` are the side of the centre and floor(128·ln(1 + |u|)) there. Missing
+    values have NULL or NaN for a bin, infinite values an infinity. Positive values below the
+    edge ``near``, if it is given, have u = x/near and the bin floor(128·ln u), which is negative:
+    these bins are narrow compared with their distance from 0.
     """
     return _sums(table.mutate(**_offset(table[VALUE], grid, dialect, near)), dialect, keys)
 
@@ -80,9 +79,9 @@ def per_bin_of_columns(
     dialect: str,
     near: Mapping[str, float | None],
 ) -> Any:
-    """The same for several columns of one table in one pass, by as many rows for each of its rows.
+    """Counts and sums per bin of several columns of one table, in one pass.
 
-    ``sample`` is then a column's name.
+    Each row becomes as many rows as there are columns; ``sample`` is the name of the column.
     """
     import ibis
 
@@ -93,7 +92,7 @@ def per_bin_of_columns(
     if any(ONE in row for row in rows):
         rows = [{ONE: ibis.literal(1, "int32"), **row} for row in rows]
     names = [*rows[0]]
-    if dialect == "pyspark":  # which unnests one array only
+    if dialect == "pyspark":  # Spark unnests only one array per query
         each = [ibis.struct({name: row[name] for name in names}) for row in rows]
         long = wide.select(each=ibis.array(each).unnest())
         return _sums(long.select(*(long.each[name].name(name) for name in names)), dialect)
@@ -102,17 +101,17 @@ def per_bin_of_columns(
 
 
 ONE_PASS = ("postgres", "pyspark")
-"""Engines that take several columns quicker in one pass; DuckDB reads each by itself anyway."""
+"""Engines that read several columns faster in one pass; DuckDB reads each by itself anyway."""
 
 
 def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
-    """The aggregate itself, of the offsets ``u`` of samples."""
+    """Counts and sums per bin of the offsets ``u``."""
     import ibis
 
     u = offsets.u
     one = offsets[ONE] if ONE in offsets.columns else ibis.literal(1.0, "float64")
     k = floor((one + u.abs()).ln() * float(PER_E_FOLD))
-    if dialect != "duckdb":  # there FLOOR keeps NaN and infinities, and a CASE costs a fifth more
+    if dialect != "duckdb":  # DuckDB's FLOOR keeps NaN and infinities, and a CASE costs 20% more
         k = ibis.cases((u.abs() <= FARTHEST, k), else_=u)
     binned = offsets.mutate(**{BELOW: u < 0.0, BIN: k})
     return binned.group_by([SAMPLE, *keys, BELOW, BIN]).aggregate(
@@ -121,19 +120,19 @@ def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
 
 
 def _offset(x: Any, grid: Coordinates, dialect: str, near: float | None) -> dict[str, Any]:
-    """``u`` of each value; with an edge ``near`` also ``one``, which is 0 for the values there."""
+    """``u`` of each value; with an edge ``near`` also ``one``, which is 0 for values near 0."""
     import ibis
 
     u = _from_center(x, grid, dialect)
     if near is None:
         return {"u": u}
     close = (x > exactly(near * DEEPEST)) & (x < exactly(near))
-    # a sum with ``one`` in place of a second CASE: 10 % of the whole query in DuckDB
+    # adding ``one`` saves a second CASE, 10% of the whole query in DuckDB
     return {"u": ibis.cases((close, x / exactly(near)), else_=u), ONE: (~close).cast("int32")}
 
 
 def _from_center(x: Any, grid: Coordinates, dialect: str) -> Any:
-    """(x − center)/unit; where an engine would stop at an overflow, that is looked at first."""
+    """(x − center)/unit; engines that stop at an overflow check for it first."""
     import ibis
 
     u = (x - grid.center) / grid.unit
@@ -149,7 +148,7 @@ def _from_center(x: Any, grid: Coordinates, dialect: str) -> Any:
 
 
 def floor(x: Any) -> Any:
-    """The engine's own FLOOR, as it is: Ibis would make it a whole number, which NaN is not."""
+    """The engine's own FLOOR. Ibis's would return a whole number, and NaN is not one."""
     return _floor()(x)
 
 
@@ -164,7 +163,7 @@ def _floor() -> Any:
 
 
 def logarithms(table: Any, below: float = math.inf) -> Any:
-    """A long table of positive values as one of their logarithms, of those below an edge."""
+    """A long table with the logarithms of its values, which are positive, below an edge."""
     import ibis
 
     if below < math.inf:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dkmd.binned.grid import UNITS_PER_SCALE, Grid
+from dkmd.binned.grid import FARTHEST, SMALLEST_SHARE, SMALLEST_UNIT, UNITS_PER_SCALE, Grid
+from dkmd.inference.scale import PER_MAD
 from dkmd.sources.engines.aggregate import (
     BELOW,
     BIN,
-    FARTHEST,
     SAMPLE,
     VALUE,
     Coordinates,
@@ -27,15 +27,16 @@ DIALECTS = {
     "duckdb": "duckdb", "postgres": "postgres", "snowflake": "snowflake", "spark": "pyspark",
     "trino": "trino",
 }  # fmt: skip
-"""Ibis's names for dialects."""
+"""Ibis's names of the dialects."""
 
 SAMPLE_ROWS = 1 << 14
+"""Rows that the grid is fitted to."""
 
 
 def statement(
     dialect: str, tables: Sequence[str], column: str, by: str | None, grid: Grid | None = None
 ) -> str:
-    """SQL for a dialect: the sums per bin of a column, on this grid or on one that it finds."""
+    """SQL in a dialect for the sums per bin of a column, on a given grid or on one it finds."""
     import ibis
     from ibis.backends.sql import compilers
     from sqlglot import exp
@@ -62,7 +63,9 @@ def statement(
     result = result.mutate(rows=result.count().over())
     final = compiler.to_sqlglot(result.order_by([SAMPLE, BELOW, BIN]))
     for window in final.find_all(exp.Window):
-        window.set("spec", None)  # Ibis spells the whole frame out, which some allow in order only
+        window.set(
+            "spec", None
+        )  # Ibis writes the whole frame, which some engines allow only with ORDER BY
     for step, expression in steps.items():
         alias = exp.TableAlias(this=exp.to_identifier(step, quoted=True))
         final = final.with_(alias, as_=compiler.to_sqlglot(expression), copy=False)
@@ -70,7 +73,7 @@ def statement(
 
 
 def _measured(tables: Sequence[str], column: str, by: str | None) -> Any:
-    """Which sample each value belongs to: a level, or one of two tables."""
+    """The values of a column with their samples: levels, or the names of the tables."""
     import ibis
 
     parts = []
@@ -86,7 +89,7 @@ def _measured(tables: Sequence[str], column: str, by: str | None) -> Any:
 
 
 def _grid_steps(measured: Any, dialect: str) -> dict[str, Any]:
-    """As ``Grid.fit`` does: the median, and an eighth of 1.4826 times the MAD, of a sample."""
+    """The queries that fit a grid to a random sample, by the rule of ``Grid.fit``."""
     import ibis
 
     finite = measured.filter(measured[VALUE].abs() <= FARTHEST)
@@ -98,27 +101,27 @@ def _grid_steps(measured: Any, dialect: str) -> dict[str, Any]:
     distances = both.select("center", distance=(both[VALUE] - both.center).abs())
     spreads = distances.group_by("center").aggregate(
         spread=_median(distances.distance, dialect),
-        # where more than half of the values tie, the distance of the others
+        # if more than half of the values are equal, the distances of the others count
         apart=_median(distances.distance.nullif(0.0), dialect),
     )
     of_spreads = ibis.table(
         {"center": "float64", "spread": "float64", "apart": "float64"}, name="spreads"
     )
-    share = 1.4826 / UNITS_PER_SCALE
+    share = PER_MAD / UNITS_PER_SCALE
     wanted = ibis.coalesce(of_spreads.spread.nullif(0.0), of_spreads.apart) * share
-    smallest = ibis.greatest(of_spreads.center.abs() * 2.0**-40, 1e-280)
+    smallest = ibis.greatest(of_spreads.center.abs() * SMALLEST_SHARE, SMALLEST_UNIT)
     unit = ibis.greatest(ibis.coalesce(wanted, smallest), smallest)
     grid = of_spreads.select("center", unit=unit)
     return {"sampled": sampled, "middle": middle, "spreads": spreads, "grid": grid}
 
 
 def _median(column: Any, dialect: str) -> Any:
-    """Near enough where an engine has no exact one: a grid need not be exact."""
+    """The median, or an approximation where the engine has only that: a grid need not be exact."""
     return column.approx_median() if dialect in ("bigquery", "trino") else column.median()
 
 
 def _without_backend(name: str) -> None:
-    """Spark's SQL can be written without Spark, but Ibis looks for a setting that it brings."""
+    """Let Ibis write Spark's SQL without Spark, by giving it the one setting that it looks for."""
     import ibis
     from ibis.config import Config
 

@@ -1,4 +1,7 @@
-"""Types of an engine's columns: what they hold, levels as literals, durations in seconds."""
+"""Types of an engine's columns: what they hold, levels as literals, durations in seconds.
+
+Types and columns are those of Ibis.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +29,24 @@ def kind_of_type(dtype: Any) -> str:
 
 
 def is_plain(kind: Any) -> bool:
-    """Types whose values are compared as they are."""
+    """Whether values of this type are levels as they are; others are cast to text."""
     return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_floating())
 
 
 def level_text(kind: Any, level: str) -> str | None:
-    """How the engine's value for a level looks in Python; None where it cannot be one."""
+    """A level as Python shows the engine's value; None if the type has no such value."""
     value = _level_value(kind, level)
     return None if value is None else str(value)
 
 
 def _level_value(kind: Any, level: str) -> Any:
-    """A level as a value of its column's type; None where that has no such value."""
+    """A level as a value of its column's type; None if the type has no such value."""
     if kind.is_string():
         return level
     word = level.strip()
     if kind.is_boolean():
         return {"true": True, "1": True, "false": False, "0": False}.get(word.lower())
-    if kind.is_integer():  # exactly: doubles do not tell 2^53 from 2^53 + 1
+    if kind.is_integer():  # not through doubles, which cannot tell 2^53 from 2^53 + 1
         whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else None
         return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
     number = parse_number(word)
@@ -58,7 +61,7 @@ def level_literal(kind: Any, text: str) -> Any:
 
 
 def in_seconds(column: Any, dialect: str, where: str) -> Any:
-    """A duration in seconds, by the engine's own function."""
+    """A duration in seconds, by a function of the engine."""
     import ibis
 
     kind = column.type()
@@ -69,12 +72,12 @@ def in_seconds(column: Any, dialect: str, where: str) -> Any:
     if dialect == "pyspark":
         start = ibis.literal("1970-01-01 00:00:00").cast("timestamp('UTC')")
         micros = _builtin("unix_micros", start.type())
-        return (micros(start + column) - micros(start)) / 1e6  # in whatever time zone
+        return (micros(start + column) - micros(start)) / 1e6  # the same in every time zone
     raise ColumnTypeError(f"{where} holds durations: turn them into seconds in the engine")
 
 
 def _builtin(name: str, *kinds: Any) -> Any:
-    """A function that the engine has."""
+    """A function of the engine, as Ibis calls it."""
     import ibis
 
     def function(*arguments: Any) -> Any: ...

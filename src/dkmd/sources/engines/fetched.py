@@ -1,4 +1,4 @@
-"""What queries return, as NumPy columns: results of Arrow and of DuckDB look the same.
+"""Results of queries as NumPy columns, the same from Arrow and from DuckDB.
 
 NULL becomes NaN in columns of doubles and None in all others.
 """
@@ -17,12 +17,14 @@ from dkmd.sources.engines.aggregate import (
     SAMPLE,
 )
 
-Columns = Mapping[str, npt.NDArray[Any]]
-"""What a query found, by column."""
+Column = npt.NDArray[Any]
+
+Columns = Mapping[str, Column]
+"""The result of a query, by column."""
 
 
-def from_arrow(column: Any) -> Any:
-    """A column of Arrow: numbers as doubles with NaN for NULL, else Python's objects."""
+def from_arrow(column: Any) -> Column:
+    """A column of Arrow: floats and decimals as doubles, all others as Python objects."""
     import pyarrow as pa
 
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
@@ -35,12 +37,12 @@ def from_arrow(column: Any) -> Any:
 
 
 def from_duckdb(found: Mapping[str, Any]) -> Columns:
-    """What DuckDB found, as ``from_arrow`` has it."""
+    """A result of DuckDB's ``fetchnumpy``: floats as doubles, all others as Python objects."""
     return {name: _plain(np.ma.asarray(column)) for name, column in found.items()}
 
 
-def _plain(column: Any) -> Any:
-    """A column of DuckDB, masked where it is NULL."""
+def _plain(column: Any) -> Column:
+    """A column of DuckDB, whose mask marks NULL."""
     if column.dtype.kind == "f":
         return np.asarray(np.ma.filled(column.astype(np.float64), math.nan))
     items = np.empty(column.size, dtype=object)
@@ -54,7 +56,7 @@ def is_null(value: Any) -> bool:
 
 
 def by_sample(found: Columns) -> dict[str, Columns]:
-    """Rows by the sample they belong to; those of none are left out."""
+    """The rows of each sample; rows whose sample is NULL are left out."""
     at: dict[Any, list[int]] = {}
     for row, key in enumerate(found[SAMPLE].tolist()):
         at.setdefault(key, []).append(row)
@@ -62,7 +64,7 @@ def by_sample(found: Columns) -> dict[str, Columns]:
     return {key: {n: c[rows] for n, c in found.items()} for key, rows in known.items()}
 
 
-def doubles(column: Any) -> Array:
+def doubles(column: Column) -> Array:
     """A column as doubles, NaN for None."""
     if column.dtype.kind == "f":
         return np.asarray(column, dtype=np.float64)
@@ -70,10 +72,5 @@ def doubles(column: Any) -> Array:
 
 
 def or_infinite(value: Any) -> float:
-    """A minimum; of nothing it is infinite."""
+    """A minimum as a double; infinite if there were no values."""
     return math.inf if is_null(value) else float(value)
-
-
-def filled(column: Any) -> Array:
-    """A column of doubles, masked where DuckDB has NULL, with NaN there instead."""
-    return np.asarray(np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan))

@@ -17,15 +17,16 @@ from dkmd.sources.engines.aggregate import (
 from dkmd.statistic.witness import Witness
 
 FLAT = 40.0
-"""So many widths from its centre ψ is at its bound, to the last bit of a double."""
+"""At so many widths from its centre, ψ equals its bound to the last bit of a double."""
 
 
 def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]) -> Any:
-    """Sums over groups of repeated measurements: one row per sample, whatever their number.
+    """The query for sums over groups of repeated measurements: one row per sample.
 
-    ``samples`` holds the key, a pivot and the size of each. With ψ in units of σ, s is a group's
-    Σ(ψ − pivot), q its Σ(ψ − pivot)² and n its size; "rest" divides by the square of the number of
-    all other values, as the jackknife does. ψ has a closed form for σ = τ = w, t = (x − c)/w:
+    ``samples`` holds the key, the pivot and the size of each sample. With ψ in units of σ, s is a
+    group's Σ(ψ − pivot), q its Σ(ψ − pivot)² and n its size; "rest" divides by the square of the
+    number of all other values, as the jackknife does. ψ has a closed form for σ = τ = w,
+    t = (x − c)/w:
     ψ/w = ±2·(A·(e + 1/e) − e·π/2) with e = exp(−|t|) and A = arctan e.
     """
     import ibis
@@ -36,7 +37,7 @@ def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, flo
     near = ibis.least(ibis.greatest(x, low), high)
     rows = rows.mutate(t=(near - exactly(witness.center)) / exactly(witness.sigma))
     rows = rows.mutate(e=(-rows.t.abs()).exp())
-    # PostgreSQL works each use of a column out anew, so there are few: mean and variance share one
+    # PostgreSQL computes a column again for each use, so mean and variance share one
     size = rows.e.atan() * (rows.e + exactly(1.0) / rows.e) - rows.e * exactly(0.5 * math.pi)
     size *= exactly(2.0)
     rows = rows.mutate(psi=ibis.cases((rows.t < 0.0, -size), else_=size))
@@ -75,7 +76,7 @@ def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, flo
 
 
 def group_sums(row: Mapping[str, float], pivot: float) -> GroupSums:
-    """The sums of ``group_moments`` for one sample."""
+    """The row of ``group_moments`` for one sample."""
     return GroupSums(
         groups=int(row["groups"]),
         size=row["n"],

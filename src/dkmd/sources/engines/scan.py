@@ -1,6 +1,6 @@
-"""Samples of one table that are read together: sums per bin and sums per group, by few queries.
+"""Samples of one table that are read together: sums per bin and per group, in few queries.
 
-A scan keeps every answer of the engine. Samples that are planned together share queries.
+A scan keeps every result of the engine. Samples that are planned together share queries.
 """
 
 from __future__ import annotations
@@ -41,39 +41,42 @@ from dkmd.sources.engines.group_sums import group_moments, group_sums
 from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
 from dkmd.statistic.witness import Witness
 
-BATCH = 32
-"""Columns whose aggregates share one query."""
+COLUMNS_PER_QUERY = 32
+"""Columns whose aggregates share one query. Longer queries are slow."""
 
-MINIMA = 1_000
-"""Columns whose smallest values share one; PostgreSQL returns 1,664 columns at most."""
+MINIMA_PER_QUERY = 1_000
+"""Columns whose minima share one query; PostgreSQL returns 1,664 columns at most."""
 
 NO_ROWS: Columns = {
     name: np.empty(0) for name in (BELOW, BIN, "count", "sum", "squares")
 }  # fmt: skip
+"""The result of the aggregate query for a sample without rows."""
 
 
 class Wanted(NamedTuple):
-    """What is asked of a sample: its bins on a grid, or its logarithms' below an edge."""
+    """The sums to compute: of values on a grid, or of the logarithms of values below an edge."""
 
     grid: Grid
     logs: float | None
 
 
 class Scan:
-    """Samples that are read together: each long table is one aggregate, in as few queries.
+    """Samples that are read together in as few queries as possible.
 
     Parameters
     ----------
     engine : Engine
-        What runs the queries.
+        Runs the queries.
     tables : list of (table, samples)
-        Long tables, and what the values of their column ``sample`` are called.
+        Long tables. ``samples`` maps the values of their column ``sample`` to sample names.
     previews : mapping
         Some values of each sample.
     groups : str or None
-        The column of groups, which the long tables then have.
+        The name of the column of groups; if given, the long tables have the column GROUP.
     wide : table, optional
-        The values of all long tables as columns, each called like its one sample.
+        The values of all long tables as columns c0, c1 and so on, if each has one sample.
+    absent : callable, optional
+        Makes the error for a sample without a row; by default such a sample is empty.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Scan:
         previews: Mapping[str, Array],
         groups: str | None,
         wide: Any = None,
+        absent: Callable[[str], ValueError] | None = None,
     ) -> None:
         self._engine = engine
         self._wide = wide
@@ -93,14 +97,13 @@ class Scan:
         self._planned: dict[str, Grid] = {}
         self._found: dict[tuple[str, Grid, float | None], Summary | EngineError] = {}
         self._near: dict[tuple[str, Grid], Summary] = {}
-        """The values near 0 of what was found on a grid, in bins that tell their logarithms."""
+        """The values near 0 of a sample on a grid, in bins that give their logarithms."""
         self._lowests: dict[str, float] = {}
         self._by_group: dict[tuple[str, Witness, bool], GroupSums] = {}
-        self.absent: Callable[[str], ValueError] | None = None
-        """What is wrong where a sample has no row at all; None where that is no error."""
+        self._absent = absent
 
     def samples(self) -> dict[str, Data]:
-        """Each sample as data to compare; nothing is summed up yet."""
+        """Each sample as column data; nothing is summed up yet."""
         together = len(self._tables) == 1 and len(self._previews) > 2
         grid = Grid.fit(*self._previews.values()).rounded() if together else None
         return {name: self._sample(name, grid) for name in self._previews}
@@ -121,13 +124,13 @@ class Scan:
         )
 
     def plan(self, grids: Mapping[str, Grid]) -> None:
-        """Say beforehand on which grids samples will be asked for: then they share queries."""
+        """Announce the grids of all samples, so that they share queries."""
         self._planned.update(grids)
 
     def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:
-        """Sums per bin of a sample, or of the logarithms of its values below an edge.
+        """The sums per bin of a sample, or of the logarithms of its values below an edge.
 
-        Samples that share a query with it are kept.
+        The results of samples that share the query are kept.
         """
         near = None if logs is None else self._logs_near_zero(name, grid, logs)
         return self._read(name, grid, logs) if near is None else near
@@ -141,12 +144,12 @@ class Scan:
         return found
 
     def _batch(self, name: str, wanted: Wanted) -> dict[int, Wanted]:
-        """The tables whose aggregates are found in one query with this one."""
+        """The tables that share one query with this sample's table."""
         batch = {self._home[name]: wanted}
         if wanted.logs is not None or self._planned.get(name) != wanted.grid:
             return batch
         for other, grid in self._planned.items():
-            if len(batch) >= BATCH:
+            if len(batch) >= COLUMNS_PER_QUERY:
                 break
             if other not in self._home or self._home[other] in batch:
                 continue
@@ -155,9 +158,9 @@ class Scan:
         return batch
 
     def _logs_near_zero(self, name: str, grid: Grid, below: float) -> Summary | None:
-        """The logarithms below an edge by the bins near 0; None where these do not reach it.
+        """The logarithms below an edge, from the bins near 0; None if these do not reach the edge.
 
-        Only values nearer to 0 than such bins are read again.
+        Only values nearer to 0 than these bins are read again.
         """
         for (known, of_grid), near in self._near.items():
             whole = self._found[known, of_grid, None]
@@ -173,7 +176,7 @@ class Scan:
         return None
 
     def _ask(self, batch: Mapping[int, Wanted]) -> None:
-        """One query for all; each alone if that fails, so that one does not keep the others."""
+        """One query for all tables. If it fails, each table is queried alone."""
         try:
             self._query(batch)
         except EngineError:
@@ -205,20 +208,20 @@ class Scan:
         rows = by_sample(self._engine.run(query))
         for at, wanted in batch.items():
             for text, name in self._tables[at][1].items():
-                if text not in rows and wanted.logs is None and self.absent is not None:
-                    raise self.absent(name)
+                if text not in rows and wanted.logs is None and self._absent is not None:
+                    raise self._absent(name)
                 self._keep(name, wanted, rows.get(text, NO_ROWS), near[at])
 
     def _near_edge(self, at: int, wanted: Wanted) -> float | None:
-        """Below which edge the values of a table are binned by their logarithm, if at all.
+        """The edge below which values are binned by their logarithm; None if there is no need.
 
-        Only positive values have percentages, and a sample that shows others settles that.
+        Only positive data have percentages, so one value ≤ 0 in a preview settles it.
         """
         seen = (self._smallest_seen(name) for name in self._tables[at][1].values())
         return near_edge(wanted.grid) if wanted.logs is None and min(seen) > 0.0 else None
 
     def _keep(self, name: str, wanted: Wanted, rows: Columns, near: float | None) -> None:
-        """What a query found of one sample."""
+        """Keep the result of a query for one sample."""
         summary = summary_of(rows, wanted.grid)
         if wanted.logs is None and hides_sign(summary):
             smallest = self._smallest(name)
@@ -231,7 +234,7 @@ class Scan:
         self._found[name, wanted.grid, wanted.logs] = summary
 
     def _smallest(self, name: str) -> float:
-        """A value that tells whether all are positive, where the bins leave that open."""
+        """A value that shows whether all values are positive: one ≤ 0, or the minimum."""
         known = self._smallest_seen(name)
         return known if known <= 0.0 else self._lowest(name)
 
@@ -267,7 +270,7 @@ class Scan:
             self._by_group[name, witness, logs] = group_sums(sums, pivots[text])
 
     def _mean_psi(self, name: str, witness: Witness, logs: bool) -> float:
-        """The mean of ψ by the bins: sums of what is left are small and lose no digits."""
+        """The mean of ψ from the bins. Sums of deviations from it lose no digits."""
         whole = math.inf if logs else None
         for (known, grid, edge), summary in self._found.items():
             if known == name and edge == whole and isinstance(summary, Summary) and summary.size:
@@ -276,7 +279,7 @@ class Scan:
         return 0.0
 
     def _size(self, name: str) -> int:
-        """How many values the bins of a sample hold."""
+        """The number of values of a sample, from its bins."""
         return next(
             summary.size
             for (known, _, edge), summary in self._found.items()
@@ -284,10 +287,10 @@ class Scan:
         )
 
     def _lowest(self, name: str) -> float:
-        """The smallest value of a sample: a query that is made only where bins do not tell."""
+        """The minimum of a sample, by a query; needed only where the bins leave its sign open."""
         if name not in self._lowests:
             others = [n for n in self._planned if n in self._home and self._smallest_seen(n) > 0.0]
-            asked = list(dict.fromkeys([name, *others]))[:MINIMA]
+            asked = list(dict.fromkeys([name, *others]))[:MINIMA_PER_QUERY]
             try:
                 self._lowests.update(self._query_lowest(asked))
             except EngineError:
@@ -297,7 +300,7 @@ class Scan:
         return self._lowests[name]
 
     def _query_lowest(self, names: Sequence[str]) -> dict[str, float]:
-        """The smallest values of columns, or of all levels of one table."""
+        """The minima of columns, or of all levels of one table."""
         if self._wide is not None:
             columns = {name: self._wide[f"c{self._home[name]}"] for name in names}
             minima = {

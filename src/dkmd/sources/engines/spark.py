@@ -1,4 +1,7 @@
-"""Spark: the engine of a session, and DataFrames as tables that Ibis can read."""
+"""Spark: the engine of a session, and DataFrames as tables that Ibis can read.
+
+Ibis changes settings of the session and needs views; both are undone.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from contextlib import suppress
 from typing import Any
 
 from dkmd.base.secrets import gist
-from dkmd.sources.engines.backends import IbisEngine, unused_name
+from dkmd.sources.engines.backends import IbisEngine, T, unused_name
+from dkmd.sources.sql_text import quoted_name
 
 SET_BY_IBIS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
+"""Settings of a session that Ibis changes."""
 
 
 class SparkEngine(IbisEngine):
-    """The session of DataFrames, which are views of it only while a query is made."""
+    """A session of Spark. Its DataFrames are temporary views only while a query runs."""
 
     def __init__(self, backend: Any, session: Any) -> None:
         super().__init__(backend)
@@ -26,24 +31,25 @@ class SparkEngine(IbisEngine):
         self._frames[name] = frame
         return self._asked(lambda: self.backend.table(name))
 
-    def _asked(self, ask: Callable[[], Any]) -> Any:
-        def with_views() -> Any:
+    def _asked(self, ask: Callable[[], T]) -> T:
+        def with_views() -> T:
             try:
                 for name, frame in self._frames.items():
                     frame.createOrReplaceTempView(name)
                 return ask()
             finally:
                 for name in self._frames:
-                    with suppress(Exception):  # a session that was lost has no views either
+                    with suppress(Exception):  # a lost session has no views
                         self._session.catalog.dropTempView(name)
 
         return super()._asked(with_views)
 
 
 def spark_engine(session: Any) -> SparkEngine:
-    """A session for Ibis, which sets its time zone to UTC and more: that is taken back.
+    """The engine of a session, with the settings that Ibis changes put back.
 
-    Points in time that are levels are then written as the session's other queries write them.
+    Ibis sets the time zone to UTC. With the user's own time zone, levels that are points in time
+    look as in the user's other queries.
     """
     before = {name: session.conf.get(name, None) for name in SET_BY_IBIS}
     try:
@@ -61,13 +67,13 @@ def spark_engine(session: Any) -> SparkEngine:
 
 
 def readable_columns(frame: Any) -> Any:
-    """The columns of a DataFrame that Ibis knows the type of; durations as seconds."""
+    """The columns of a DataFrame whose types Ibis knows; durations become seconds."""
     from ibis.backends.pyspark.datatypes import PySparkType
 
     frame = _with_seconds(frame)
     known = []
     for field in frame.schema.fields:
-        with suppress(Exception):  # of several kinds
+        with suppress(Exception):  # Ibis raises errors of several kinds
             PySparkType.to_ibis(field.dataType)
             known.append(_spark_column(field.name))
     return frame.select(*known) if len(known) < len(frame.schema.fields) else frame
@@ -76,11 +82,11 @@ def readable_columns(frame: Any) -> Any:
 def _spark_column(name: str) -> Any:
     from pyspark.sql import functions
 
-    return functions.col("`" + name.replace("`", "``") + "`")
+    return functions.col(quoted_name(name, "`"))
 
 
 def _with_seconds(frame: Any) -> Any:
-    """Durations as seconds: Ibis knows no columns of Spark's intervals."""
+    """A DataFrame with durations as seconds: Ibis cannot read Spark's intervals."""
     from pyspark.sql import functions
     from pyspark.sql.types import DayTimeIntervalType
 

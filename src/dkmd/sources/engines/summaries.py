@@ -1,4 +1,4 @@
-"""Rows of the aggregate as Summaries, with as much of minimum and maximum as bins tell."""
+"""Rows of the aggregate query as Summaries, with the minimum and maximum that bins give."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dkmd.sources.engines.fetched import Columns
 def near_zero_of(rows: Columns, near: float) -> Summary:
     """The values below the edge ``near`` of one sample, from its rows of ``per_bin``.
 
-    The bins of this Summary are those of the logarithm, which no grid has. So it only serves to be
-    put on a grid (``Summary.on``) and for the logarithms of its bins.
+    The bins of this Summary are bins of the logarithm, not of a grid. Put it on a grid with
+    ``Summary.on``, or take the logarithms of its bins.
     """
     found = np.asarray(rows[BIN], dtype=np.float64)
     kept = np.flatnonzero((found < 0.0) & (found > -FARTHEST_BIN))
@@ -38,7 +38,7 @@ def near_zero_of(rows: Columns, near: float) -> Summary:
 def summary_of(rows: Columns, grid: Grid) -> Summary:
     """The Summary of one sample from its rows of ``per_bin``, without those near 0.
 
-    Its minimum and maximum are those of its outermost bins, exact where these hold single values.
+    Minimum and maximum are the ends of the outermost bins, or the value of a bin with one value.
     """
     found = np.asarray(rows[BIN], dtype=np.float64)
     counts = np.asarray(rows["count"], dtype=np.int64)
@@ -62,12 +62,14 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
 
 
 def _end(summary: Summary, at: int) -> float:
-    """The outer end of the first (0) or last (−1) bin, or the value there where it is but one."""
+    """The outer end of the first (0) or last (−1) bin, or its value if that is the only one."""
     center, unit = summary.grid.center, summary.grid.unit
-    if not -SIDE <= summary.bins[at] < SIDE:  # no bin reaches farther: no value of n lies more
+    if not -SIDE <= summary.bins[at] < SIDE:
+        # the overflow bin has no outer end; no value of n lies more than √(n − 1) standard
+        # deviations from their mean
         n, mean = float(summary.counts[at]), float(summary.sums[at] / summary.counts[at])
         variance = max(0.0, float(summary.squares[at]) / n - mean * mean)
-        reach = math.sqrt(variance * (n - 1.0))  # than √(n − 1) deviations from their mean
+        reach = math.sqrt(variance * (n - 1.0))
         return center + unit * (mean + (reach if at else -reach))
     moments = summary.moments()
     if moments.variance[at] == 0.0:
@@ -76,7 +78,7 @@ def _end(summary: Summary, at: int) -> float:
 
 
 def hides_sign(summary: Summary) -> bool:
-    """Whether the first bin holds several values and 0 lies within: are they all positive?"""
+    """Whether the bins leave open if all values are positive: 0 lies in a first bin of several."""
     if not summary.bins.size or summary.counts[0] == 1:
         return False
     low, high = _edges(summary, 0)
@@ -84,7 +86,7 @@ def hides_sign(summary: Summary) -> bool:
 
 
 def _edges(summary: Summary, at: int) -> tuple[float, float]:
-    """From where to where the first or last bin reaches."""
+    """The lower and upper end of the first or last bin."""
     k = int(summary.bins[at])
     side = k if k >= 0 else -1 - k
     inner = float(EDGES[min(side, SIDE)])

@@ -1,7 +1,7 @@
-"""Tables of an engine, whose data stay there: DuckDB, PostgreSQL, Spark, whatever Ibis speaks to.
+"""Tables of an engine: DuckDB, PostgreSQL, Spark and every other backend of Ibis.
 
-A comparison takes two queries: a random sample of some thousand rows, to fit a grid to, and one
-aggregate per bin (``aggregate``).
+A comparison needs two queries: a random sample of some thousand rows, to fit a grid to, and the
+aggregate per bin. All other data stay in the engine.
 """
 
 from __future__ import annotations
@@ -37,35 +37,48 @@ from dkmd.sources.engines.column_types import (
 )
 from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
 from dkmd.sources.engines.scan import Scan
-from dkmd.sources.kinds import DURATION, NUMBER, TEXT, TIME, no_such_column, points_in_time
+from dkmd.sources.kinds import (
+    DURATION,
+    NUMBER,
+    TEXT,
+    TIME,
+    no_such_column,
+    not_numbers,
+    points_in_time,
+)
 from dkmd.sources.number_words import level_order
+from dkmd.sources.table import Where
 
 FIT_ROWS = 1 << 15
 """Rows of the sample that grids are fitted to."""
 
 FIT_VALUES = 1 << 22
-"""Values of such a sample of many columns."""
+"""Values of that sample, if it has many columns."""
 
 FEW, MANY = 256, 16
-"""With fewer rows of a level in a sample of all, or more other levels, some levels are chosen."""
+"""Rows of other levels are filtered out if a level has fewer than FEW rows in the sample, or if
+there are more than MANY other levels beyond twice the number asked for."""
 
 SHOWN = 20
 """Levels that an error shows."""
 
 
 class EngineTable:
-    """A table of an engine: see ``Table``.
+    """A table of an engine as a Table.
 
     Parameters
     ----------
     table : ibis.Table
-        What to read from.
+        The table to read.
     name : str
-        What errors call it.
+        The name that errors show.
     engine : Engine, optional
-        What runs its queries; the table's own backend by default.
+        Runs the queries; the table's own backend by default.
     rows : callable, optional
-        Given names of columns, these of some rows only; all rows by default.
+        Turns names of columns into a table of these columns with the chosen rows; all rows by
+        default.
+    absent_levels : bool
+        Whether a level without rows is empty. By default it is an error.
     """
 
     def __init__(
@@ -74,18 +87,20 @@ class EngineTable:
         name: str,
         engine: Engine | None = None,
         rows: Callable[[Sequence[str]], Any] | None = None,
+        absent_levels: bool = False,
     ) -> None:
         self._table = table
         self.name = name
         self._engine = engine or IbisEngine(table.get_backend())
         self._rows = rows
+        self._absent_levels = absent_levels
 
     def filtered(self, where: Any) -> EngineTable:
-        """The rows for which an expression holds."""
+        """The rows for which an expression is true."""
         return EngineTable(self._of(*self._table.columns).filter(where), self.name, self._engine)
 
     def _of(self, *columns: str | None) -> Any:
-        """The table, or these columns of some of its rows."""
+        """The table, or these columns of the chosen rows."""
         names = list(dict.fromkeys(name for name in columns if name is not None))
         for name in names:
             self._column(self._table, name)
@@ -96,30 +111,28 @@ class EngineTable:
         return {str(name): kind_of_type(kind) for name, kind in self._table.schema().items()}
 
     def require_readable(self) -> None:
-        """An EngineError if nothing of it can be read any more, as where the connection is lost."""
+        """Raise an EngineError if the table cannot be read any more: the connection may be lost."""
         self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))
 
     def values(self, column: str) -> Any:
-        """A column as a table of its own, of doubles."""
+        """A column as a table of one column of doubles."""
         table = self._of(column)
         return table.select(**{VALUE: self._number(table, column)})
 
     def is_floating(self, column: str) -> bool:
-        """Whether a column holds doubles; whole numbers and decimals have ties."""
+        """Whether a column holds floats; whole numbers and decimals often have ties."""
         return bool(self._column(self._table, column).type().is_floating())
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text."""
+        """The distinct values of a column, as text."""
         table = self._of(by)
         level = self._level(table, by)
         found = self._engine.run(table.select(level.name(SAMPLE)).distinct())
         levels = {str(value) for value in found[SAMPLE] if not is_null(value)}
         return sorted(levels, key=level_order)
 
-    def read(
-        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
-    ) -> Data:
-        """A column, to be summed up in the engine."""
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column, which the engine sums up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
         return self.read_columns([column], groups)[column]
@@ -127,13 +140,13 @@ class EngineTable:
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, Data]:
-        """A column at some levels of another one: one sample and one aggregate for all of them."""
+        """A column at several levels: one random sample and one aggregate serve all of them."""
         source = self._of(column, by, groups)
         kind = self._level(source, by).type()
         texts: dict[str, str] = {}
         for level in levels:
             text = level_text(kind, level)
-            # "1" and "01" are one level, which goes by one name
+            # "1" and "01" are the same level and must not be compared with each other
             if text is None or (text in texts.values() and level not in texts):
                 raise self._no_such_level(by, level)
             texts[level] = text
@@ -150,19 +163,19 @@ class EngineTable:
         found = by_sample(self._engine.sample(source, view, FIT_ROWS))
         seen = sum(rows[VALUE].size for rows in found.values())
         ours = [found[text][VALUE].size if text in found else 0 for text in texts.values()]
-        # reading all levels is quicker than choosing some, unless these are few or others many
+        # reading all levels is faster than filtering, unless the chosen levels are rare
         few = 2 * sum(ours) < seen or min(ours) < FEW
         if seen >= ENOUGH and (few or len(found) > 2 * len(texts) + MANY):
             view = at_levels
             found = by_sample(self._engine.sample(source, view, FIT_ROWS))
         previews = {level: _preview(found.get(text)) for level, text in texts.items()}
         names = {text: level for level, text in texts.items()}
-        scan = Scan(self._engine, [(view(source), names)], previews, groups)
-        scan.absent = partial(self._no_such_level, by)
-        return scan.samples()
+        absent = None if self._absent_levels else partial(self._no_such_level, by)
+        tables = [(view(source), names)]
+        return Scan(self._engine, tables, previews, groups, absent=absent).samples()
 
     def _no_such_level(self, by: str, level: str) -> ValueError:
-        """The error for a level that is not there, which shows some that are."""
+        """The error for a level that the column does not have; it lists some levels."""
         table = self._of(by)
         key = self._level(table, by).name(SAMPLE)
         some = table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
@@ -172,9 +185,9 @@ class EngineTable:
         return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
-        """Several columns: one sample of all, and their aggregates in batches.
+        """Several columns: one random sample of all, and their aggregates in batches.
 
-        One that cannot be read does not keep the others: it says why when it is used.
+        If one column cannot be read, the others still are. Its error is raised when it is used.
         """
         found = self._some_of_columns(columns)
         previews = {name: some for name, some in found.items() if not isinstance(some, Exception)}
@@ -195,7 +208,7 @@ class EngineTable:
         return {name: read[name] if name in read else broken[name] for name in columns}
 
     def _some_of_columns(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
-        """Some values of each column, or why there are none."""
+        """Some values of each column, or the error of a column that cannot be read."""
         found: dict[str, Array | Exception] = {}
         for name in columns:
             try:
@@ -214,11 +227,11 @@ class EngineTable:
                 except EngineError as of_one:
                     found[name] = of_one
             if all(isinstance(found[name], Exception) for name in readable):
-                raise error  # not about a column
+                raise error  # the fault is not in one column
         return found
 
     def _sampled(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
-        """One sample of several columns; of one that no grid fits, the reason."""
+        """One random sample of several columns; an error for a column that no grid fits."""
         if not columns:
             return {}
         rows = max(1 << 10, min(FIT_ROWS, FIT_VALUES // len(columns)))
@@ -231,13 +244,13 @@ class EngineTable:
         return found
 
     def _wide(self, table: Any, columns: Sequence[str]) -> Any:
-        """Columns as doubles, called c0, c1 and so on."""
+        """Columns as doubles, renamed c0, c1 and so on."""
         return table.select(
             **{f"c{i}": self._number(table, name) for i, name in enumerate(columns)}
         )
 
     def _long(self, table: Any, column: str, groups: str | None, sample: Any) -> Any:
-        """A column as a long table, with the sample that each value belongs to."""
+        """A column as a long table: the sample of each value, the value and its group."""
         import ibis
 
         key = ibis.literal(sample) if isinstance(sample, str) else sample
@@ -263,18 +276,18 @@ class EngineTable:
         if kind == TEXT:
             raise ColumnTypeError(f"{where} holds text: cast it to a number in the engine")
         if kind != NUMBER:
-            raise ColumnTypeError(f"{where} holds values that are no numbers")
+            raise not_numbers(where)
         whole = column.cast("int32") if column.type().is_boolean() else column
         return whole.cast("float64")
 
     def _level(self, table: Any, by: str) -> Any:
-        """A column whose values tell samples apart, as text unless its values are plain."""
+        """A column of levels, as text unless its type is plain."""
         column = self._column(table, by)
         return column if is_plain(column.type()) else column.cast("string")
 
 
 def _unreadable(error: Exception) -> Streamed:
-    """A side of a comparison that only says what is wrong with it."""
+    """Column data that raise an error when they are used."""
 
     def refuse(grid: Grid, logs: float | None) -> Summary:
         raise error
@@ -283,7 +296,7 @@ def _unreadable(error: Exception) -> Streamed:
 
 
 def _no_grid(values: Array) -> ColumnError | None:
-    """Why no grid fits some values: they lie too far apart for doubles."""
+    """The error for values that no grid fits because they lie too far apart; None if one fits."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             Grid.fit(values).rounded()

@@ -1,4 +1,4 @@
-"""URLs of databases: which text is one, whether it can be read, and how to show it safely."""
+"""URLs of databases: recognised, checked, and shown without passwords."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from dkmd.base.secrets import without_password
 
 URL = re.compile(r"^([a-z][a-z0-9]*)(\+[a-z0-9_]+)?://", re.IGNORECASE)
-"""A database: its kind and, in SQLAlchemy's spelling, a driver."""
+"""The start of a database URL: the engine and, as in SQLAlchemy, the driver."""
 
 
 def is_url(source: Any) -> bool:
@@ -19,12 +19,12 @@ def is_url(source: Any) -> bool:
 
 
 def require_readable_url(url: str) -> None:
-    """Refuse a URL whose password would be taken for something else, without showing any of it."""
+    """Reject a URL whose password would be read as something else; the error does not show it."""
     rest = url.partition("://")[2]
     host = re.split(r"[/?#]", rest, maxsplit=1)[0]
     later = rest[len(host) :]
     astray = "@" in later and not re.fullmatch(r"[^@?#]*\?[\w.-]+=.*", later)
-    with suppress(ValueError):  # of a port or an address
+    with suppress(ValueError):  # the port or the address may be invalid
         _ = urlsplit(url).port
         if not (":" in host and astray):
             return
@@ -35,7 +35,7 @@ def require_readable_url(url: str) -> None:
 
 
 def shown(url: str) -> str:
-    """A URL without its user, password and settings."""
+    """A URL without user, password and settings."""
     scheme, _, rest = url.partition("://")
     place = re.split(r"[?#]", rest, maxsplit=1)[0]
     host, slash, path = place.partition("/")
@@ -43,7 +43,7 @@ def shown(url: str) -> str:
 
 
 def without_secrets(words: str, url: str) -> str:
-    """Words that may quote a URL, without its password."""
+    """A message without the password of the URL that it may quote."""
     password = urlsplit(url).password
     for secret in {password, unquote(password)} if password else ():
         words = words.replace(secret, "…")

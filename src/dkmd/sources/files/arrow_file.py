@@ -6,30 +6,29 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy.typing as npt
-
 from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.table import Where
 
 
 class ArrowFile(BatchFile):
-    """An Arrow or Feather file, by record batches; needs pyarrow."""
+    """An Arrow or Feather file, in the file or the stream format."""
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
         return self._frame(self._tables([], 1)).kinds()
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text."""
+        """The distinct values of a column, as text."""
         frames = (Frame(table, self.path) for table in self._tables([by]))
         return sorted({level for frame in frames for level in frame.levels(by)})
 
     def batches(
         self, column: str, groups: str | None, where: Where
-    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
-        """Record batches, of which only the columns that are asked for are looked at."""
+    ) -> Iterator[tuple[Array, Labels | None]]:
+        """The columns that are asked for, one record batch after another."""
         names = [n for n in (column, groups, where[0] if where else None) if n is not None]
         first_row = 1
         for table in self._tables(list(dict.fromkeys(names))):
@@ -41,7 +40,7 @@ class ArrowFile(BatchFile):
         return Frame(next(iter(tables)), self.path)
 
     def _tables(self, names: list[str], limit: int | None = None) -> Iterator[Any]:
-        """Tables of one record batch each, with these columns (all, if none are named)."""
+        """These columns of each record batch as a table, then an empty one; all columns if none."""
         try:
             import pyarrow as pa
         except ImportError:
@@ -60,6 +59,8 @@ class ArrowFile(BatchFile):
                 for table in itertools.islice(itertools.chain(tables, [empty]), limit):
                     yield table.select(names) if names else table
         except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # not about what it holds
+            if (
+                isinstance(error, OSError) and error.errno is not None
+            ):  # an error of the file system
                 raise
             raise ValueError(f"{self.path}: {str(error).splitlines()[0]}") from None

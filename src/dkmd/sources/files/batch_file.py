@@ -1,57 +1,56 @@
-"""Files that are read in batches of values; each format says how."""
+"""The base of files that are read in batches of values; each format has a class of its own."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import Streamed
+from dkmd.sources.column_data import Labels, Streamed
 from dkmd.sources.kinds import NUMBER, no_such_column
 from dkmd.sources.table import Where
 
 TEXT_COLUMN = "value"
+"""The name of the column of a file without columns."""
 
 
 class BatchFile:
-    """A file that is read in batches of values; a format says how."""
+    """A file that is read in batches of values."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     @property
     def rereadable(self) -> bool:
-        """A pipe can be read once only."""
+        """Whether the file can be read again; a pipe cannot."""
         return os.path.isfile(self.path)
 
     def kinds(self) -> dict[str, str]:
-        """One column of numbers, unless a format has more."""
+        """What each column holds: one column of numbers, unless the format has columns."""
         return {TEXT_COLUMN: NUMBER}
 
     def levels(self, by: str) -> list[str]:
-        """Not there, unless a format has columns."""
+        """An error, unless the format has columns."""
         raise no_such_column(self.path, by, self.kinds())
 
     def expect(self, columns: Sequence[str]) -> None:
-        """Each is read on its own all the same."""
+        """Nothing to prepare: each column is read on its own."""
 
     def batches(
         self, column: str, groups: str | None, where: Where
-    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
-        """The values in order, with labels if groups are asked for."""
+    ) -> Iterator[tuple[Array, Labels | None]]:
+        """The values in order, with group labels if ``groups`` names a column."""
         raise NotImplementedError
 
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
-    ) -> tuple[Array, npt.NDArray[Any] | None]:
-        """Batches until there are ``limit`` values."""
+    ) -> tuple[Array, Labels | None]:
+        """Up to ``limit`` values of a column in order, with the group labels of another column."""
         values, labels, size = [np.empty(0)], [], 0
         for batch, marks in self._checked(column, groups, where):
             values.append(batch)
@@ -63,7 +62,7 @@ class BatchFile:
         return np.concatenate(values), together
 
     def streamed(self, column: str, where: Where) -> Streamed:
-        """Every 61st value, and a way to sum up all of them batch by batch."""
+        """Every 61st value, and a function that sums all values up, batch by batch."""
         batches = self._checked(column, None, where)
         preview = np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
 
@@ -77,7 +76,7 @@ class BatchFile:
 
     def _checked(
         self, column: str, groups: str | None, where: Where
-    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
+    ) -> Iterator[tuple[Array, Labels | None]]:
         asked = (column, groups, where[0] if where else None)
         for name in (name for name in asked if name is not None):
             if name not in self.kinds():

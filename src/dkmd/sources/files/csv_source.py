@@ -1,4 +1,7 @@
-"""CSV and TSV files: delimiter, header and decimal comma."""
+"""CSV and TSV files: delimiter, header and decimal comma.
+
+DuckDB's sniffer finds most of it; its mistakes about decimal commas and headers are mended here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from dkmd.sources.files.characters import (
     first_bytes,
     starts_as_utf8,
 )
-from dkmd.sources.files.duckdb_connection import fetch
+from dkmd.sources.files.duckdb_connection import fetch_row, fetch_rows
 from dkmd.sources.files.source import (
     RENAMED,
     Source,
@@ -23,15 +26,12 @@ from dkmd.sources.files.source import (
     spellings,
 )
 from dkmd.sources.files.spelling import Spelling
-from dkmd.sources.number_words import parse_number
+from dkmd.sources.number_words import MISSING_AS_WRITTEN, parse_number
 from dkmd.sources.sql_text import text_literal
-
-NULL_WORDS = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
-"""What the sniffer of CSV files takes for a missing value when it guesses types."""
 
 
 def csv_source(path: str, latin: bool) -> Source:
-    """A CSV with every column as text; its form and the likely types come from the sniffer."""
+    """A CSV file with every column as text; the sniffer guesses its dialect and types."""
     encoding = "latin-1" if latin or not starts_as_utf8(first_bytes(path)) else "utf-8"
     tab = "\t" if ".tsv" in Path(path).name.lower() else None
     dialect = _sniffed(path, encoding, tab)
@@ -52,7 +52,7 @@ def csv_source(path: str, latin: bool) -> Source:
 
 
 class Dialect(NamedTuple):
-    """How a CSV file is written; in SQL its columns are called c0, c1 and so on."""
+    """How a CSV file is written; in SQL its columns are c0, c1 and so on."""
 
     delimiter: str
     skip: int
@@ -63,20 +63,20 @@ class Dialect(NamedTuple):
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What each column holds, going by its type."""
+        """What each column holds, by its type."""
         return {name: kind_of_sql_type(kind) for name, kind in self.types.items()}
 
 
 def _sniffed(path: str, encoding: str, delimiter: str | None) -> Dialect:
-    """What DuckDB's sniffer makes of a file."""
-    nulls = "[" + ", ".join(map(text_literal, NULL_WORDS)) + "]"
+    """The dialect that DuckDB's sniffer finds."""
+    nulls = "[" + ", ".join(map(text_literal, MISSING_AS_WRITTEN)) + "]"
     known = "" if delimiter is None else f", delim={text_literal(delimiter)}"
-    row = fetch(
+    row = fetch_row(
         "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns "
         f"FROM sniff_csv({path_literal(path)}, encoding={text_literal(encoding)}, "
-        f"nullstr={nulls}{known})",
-        "fetchone",
+        f"nullstr={nulls}{known})"
     )
+    assert row is not None  # the sniffer returns one row or raises an error
     delimiter, quote, escape, comment, skip, header, columns = row
     types = {f"c{i}": column["type"] for i, column in enumerate(columns)}
     options = {
@@ -103,28 +103,28 @@ def _sniffed(path: str, encoding: str, delimiter: str | None) -> Dialect:
 
 
 def _as_written(names: list[str], source: str) -> list[str]:
-    """The names of a header as they stand in the first row of a source.
+    """The names of a header as the first row of a source has them.
 
-    DuckDB renames those that differ in case only, and words for missing values.
+    DuckDB renames names that differ only in case, and words for missing values.
     """
     if not any(RENAMED.search(name) for name in names):
         return names
     try:
-        cells = fetch(f"SELECT * FROM {source} LIMIT 1", "fetchone")
-    except ValueError:  # told when values are read
+        cells = fetch_row(f"SELECT * FROM {source} LIMIT 1")
+    except ValueError:  # raised again when values are read
         return names
     return distinct_names(names, [(cell or "").strip() for cell in cells or names])
 
 
 def _are_values(names: Iterable[str]) -> bool:
-    """Whether a row was taken for a header because of inf in it; nan alone may be a name."""
+    """Whether a header is a row of numbers: the sniffer takes inf for a name. nan may be a name."""
     numbers = [parse_number(name) for name in names]
     known = [number for number in numbers if number is not None]
     return len(known) == len(numbers) and not np.isnan(known).all()
 
 
 def _with_semicolons(path: str, encoding: str, dialect: Dialect) -> Dialect:
-    """Decimal commas look like delimiters to the sniffer: semicolons between them tell."""
+    """The dialect with semicolons, if it fits: the sniffer takes decimal commas for delimiters."""
     if not any(";" in line for line in _first_lines(path, encoding, dialect.skip + 1)):
         return dialect
     other = _sniffed(path, encoding, ";")
@@ -135,7 +135,7 @@ def _with_semicolons(path: str, encoding: str, dialect: Dialect) -> Dialect:
 
 
 def _refuse_lost_lines(path: str, encoding: str, dialect: Dialect) -> None:
-    """A first line that fits nothing below it may be the header of decimal commas."""
+    """Reject a file whose first line the sniffer skips: it may be a header of decimal commas."""
     if dialect.header or not dialect.skip:
         return
     lines = _first_lines(path, encoding, dialect.skip)
@@ -148,9 +148,9 @@ def _refuse_lost_lines(path: str, encoding: str, dialect: Dialect) -> None:
 
 
 def _first_lines(path: str, encoding: str, count: int) -> list[str]:
-    """The first lines as they are, unpacked."""
+    """The first lines of a file, uncompressed."""
     whole = "columns={'line': 'VARCHAR'}, delim='\x01', quote='', escape='', header=false"
-    rows = fetch(
+    rows = fetch_rows(
         f"SELECT line FROM read_csv({path_literal(path)}, {whole}, auto_detect=false, "
         f"encoding={text_literal(encoding)}) LIMIT {count:d}"
     )
@@ -158,7 +158,7 @@ def _first_lines(path: str, encoding: str, count: int) -> list[str]:
 
 
 def _decimal_comma(dialect: Dialect, spelled: dict[str, Spelling]) -> bool:
-    """Whether commas are decimal ones: nothing is separated by them, and no number has a point."""
+    """Whether commas are decimal commas: they separate no fields, and no number has a point."""
     if dialect.delimiter == "," or any("," in name for name in dialect.names):
         return False
     points = "DOUBLE" in dialect.types.values() or any(s.with_point for s in spelled.values())

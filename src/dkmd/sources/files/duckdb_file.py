@@ -1,17 +1,17 @@
-"""Files that DuckDB reads: one column at a time, or only its sums per bin."""
+"""Files that DuckDB reads: CSV, TSV, JSON, NDJSON and Parquet, one column at a time.
+
+Encodings that DuckDB does not read are converted first (``characters``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnTypeError
-from dkmd.sources.engines.fetched import filled
+from dkmd.sources.column_data import Labels
 from dkmd.sources.files.characters import (
     DAMAGED,
     Utf8Copy,
@@ -20,11 +20,17 @@ from dkmd.sources.files.characters import (
     marked_encoding,
 )
 from dkmd.sources.files.csv_source import csv_source
-from dkmd.sources.files.duckdb_connection import fetch
+from dkmd.sources.files.duckdb_connection import (
+    Row,
+    T,
+    fetch_columns,
+    fetch_row,
+    fetch_rows,
+)
 from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
 from dkmd.sources.files.source import Source, path_literal
-from dkmd.sources.files.spelling import as_double, is_missing
+from dkmd.sources.files.spelling import as_double, is_missing_text
 from dkmd.sources.kinds import (
     DURATION,
     NUMBER,
@@ -32,6 +38,7 @@ from dkmd.sources.kinds import (
     TIME,
     missing_label,
     no_such_column,
+    not_numbers,
     points_in_time,
 )
 from dkmd.sources.number_words import not_a_number
@@ -39,21 +46,21 @@ from dkmd.sources.sql_text import quoted_name, text_literal
 from dkmd.sources.table import Where
 
 READ_AHEAD = 4_000_000
-"""Values that are read at a time when many columns of one file will be wanted: 32 MB."""
+"""Values that are read at once when many columns of a file will be needed: 32 MB."""
 
 MANY_RUNS = 8
-"""A file is so many times longer than the runs of rows that are taken from it."""
+"""Runs of rows are taken only from a file that is at least this many times longer than the runs."""
 
 
 class DuckFile:
-    """One CSV, TSV, JSON, NDJSON or Parquet file, compressed where DuckDB reads it.
+    """One CSV, TSV, JSON, NDJSON or Parquet file, compressed or not.
 
     Parameters
     ----------
     path : str
-        Of the file.
+        The path of the file.
     form : {"csv", "json", "parquet"}
-        What it is.
+        The format.
     """
 
     rereadable = True
@@ -72,21 +79,21 @@ class DuckFile:
         return dict(self._source.kinds)
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text."""
+        """The distinct values of a column, as text."""
         self._settle_encoding()
         name = self._quoted(by)
         sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM {self._source.sql}"
-        rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v")
+        rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v", fetch_rows)
         return [str(row[0]) for row in rows]
 
     def expect(self, columns: Sequence[str]) -> None:
-        """These columns will be read one after the other: several of them go into one query."""
+        """Announce columns that will be read in this order, so that one query reads several."""
         self._coming = list(columns)
 
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
-    ) -> tuple[Array, npt.NDArray[Any] | None]:
-        """Up to ``limit`` values of a column in order, with the labels of another one."""
+    ) -> tuple[Array, Labels | None]:
+        """Up to ``limit`` values of a column in order, with the group labels of another column."""
         if column in self._coming and groups is None and where is None and self._together > 1:
             return self._read_ahead(column)[:limit], None
         if groups is not None or where is not None:
@@ -96,20 +103,20 @@ class DuckFile:
         found = self._run(
             f"SELECT {self._number(column)} AS x{label} FROM {self._source.sql}"
             f"{self._where(where)}{end}",
-            "fetchnumpy",
+            fetch_columns,
         )
-        values = filled(found["x"])
+        values = found["x"]
         if np.isnan(values).any():
             self.refuse_words(column, where)
         if groups is None:
             return values, None
-        labels = np.ma.asarray(found["g"])
-        if np.ma.getmaskarray(labels).any():
+        labels = found["g"]
+        if any(label is None for label in labels):
             self.refuse_missing_labels(groups, where)
-        return values, np.asarray(labels.data).astype(str)
+        return values, labels.astype(str)
 
     def _read_ahead(self, column: str) -> Array:
-        """A whole column, read together with those that come next."""
+        """A whole column, read together with the next columns."""
         if column not in self._ahead:
             start = self._coming.index(column)
             others = self._coming[start + 1 : start + self._together]
@@ -120,37 +127,37 @@ class DuckFile:
         return values
 
     def _whole_columns(self, names: Sequence[str]) -> dict[str, Array]:
-        """All values of columns in one query; of the first alone if that fails."""
+        """All values of several columns by one query; of the first alone if that fails."""
         columns = ", ".join(f"{self._number(name)} AS x{i}" for i, name in enumerate(names))
         try:
-            found = self._run(f"SELECT {columns} FROM {self._source.sql}", how="fetchnumpy")
+            found = self._run(f"SELECT {columns} FROM {self._source.sql}", fetch_columns)
         except ValueError:
             if len(names) == 1:
                 raise
             return self._whole_columns(names[:1])
-        return {name: filled(found[f"x{i}"]) for i, name in enumerate(names)}
+        return {name: found[f"x{i}"] for i, name in enumerate(names)}
 
     def _is_readable(self, column: str) -> bool:
-        """Whether a column is there and may hold numbers."""
+        """Whether a column exists and may hold numbers."""
         try:
             self._number(column)
-        except (ValueError, TypeError):  # told when this column is asked for
+        except (ValueError, TypeError):  # raised again when this column is read
             return False
         return True
 
     @cached_property
     def _together(self) -> int:
-        """How many columns of this file are read at a time."""
+        """How many columns of this file one query reads."""
         return READ_AHEAD // max(1, self._rows)
 
     @cached_property
     def _rows(self) -> int:
-        return int(self._run(f"SELECT count(*) FROM {self._source.sql}")[0][0])
+        return int(self._run(f"SELECT count(*) FROM {self._source.sql}", fetch_rows)[0][0])
 
     def selection(
         self, column: str, by: str | None, groups: str | None, source: str | None = None
     ) -> str:
-        """SQL of a column as a double, with a column of levels and one of groups as text."""
+        """SQL of a column as a double, with the columns of levels and of groups as text."""
         if by is not None or groups is not None:
             self._settle_encoding()
         names = {"sample": by, "measured_on": groups}
@@ -162,9 +169,9 @@ class DuckFile:
         return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
 
     def runs(self, count: int, rows: int) -> list[str]:
-        """Sources of ``count`` runs of rows all over a large Parquet file; none for others.
+        """Sources of ``count`` runs of rows all over a large Parquet file; none for other files.
 
-        DuckDB reads no more than the row groups that they lie in.
+        DuckDB reads only the row groups of these rows.
         """
         if self.form != "parquet" or self._rows < MANY_RUNS * count * rows:
             return []
@@ -176,7 +183,7 @@ class DuckFile:
         ]
 
     def refuse_words(self, column: str, where: Where) -> None:
-        """Name the first cell that is neither a number nor a word for a missing value."""
+        """Raise an error that names the first cell that is neither a number nor missing."""
         if self._is_text(column):
             self._refuse_words(column, where)
 
@@ -184,7 +191,7 @@ class DuckFile:
         return self._source.is_text or self._source.kinds[column] == TEXT
 
     def _number(self, column: str) -> str:
-        """The SQL of a column as a double."""
+        """SQL of a column as a double."""
         name = self._quoted(column)
         kind = self._source.kinds[column]
         where = f"{self.path}, column {column!r}"
@@ -197,31 +204,31 @@ class DuckFile:
         if kind == DURATION:
             return f"CAST(epoch({name}) AS DOUBLE)"
         if kind != NUMBER:
-            raise ColumnTypeError(f"{where} holds values that are no numbers")
+            raise not_numbers(where)
         return f"CAST({name} AS DOUBLE)"
 
     def _refuse_words(self, column: str, where: Where) -> None:
         name = self._quoted(column)
-        word = f"NOT {is_missing(name)} AND ({self._number(column)}) IS NULL"
+        word = f"NOT {is_missing_text(name)} AND ({self._number(column)}) IS NULL"
         found = self._first_row(column, where, word)
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
 
     def refuse_missing_labels(self, groups: str, where: Where) -> None:
-        """Name the first row that has no group."""
+        """Raise an error that names the first row without a group label."""
         found = self._first_row(groups, where, f"{self._quoted(groups)} IS NULL")
         if found is not None:
             raise missing_label(f"{self.path}, column {groups!r}", int(found[0]))
 
-    def _first_row(self, column: str, where: Where, condition: str) -> Any:
-        """The number within the file of the first row that meets a condition, and its cell."""
+    def _first_row(self, column: str, where: Where, condition: str) -> Row | None:
+        """The row number and the cell of the first row for which a condition is true."""
         name = self._quoted(column)
         by = "" if where is None else f", {self._quoted(where[0])}"
         numbered = f"SELECT row_number() OVER () AS row, {name}{by} FROM {self._source.sql}"
         wanted = self._where(where) or " WHERE true"
         return self._run(
             f"SELECT row, {name} FROM ({numbered}){wanted} AND {condition} ORDER BY row LIMIT 1",
-            "fetchone",
+            fetch_row,
         )
 
     def _where(self, where: Where) -> str:
@@ -235,15 +242,16 @@ class DuckFile:
         return quoted_name(self._source.in_sql[column])
 
     def _settle_encoding(self) -> None:
-        """Text that tells samples or groups apart must be read as what it is, all of it."""
-        if not self._settled and self._source.is_text:  # which says if the file cannot be read
+        """Find the encoding of the whole file before text is used as levels or group labels."""
+        if not self._settled and self._source.is_text:  # _source raises if the file is unreadable
             self.turn_latin()
         self._settled = True
 
     def turn_latin(self) -> bool:
-        """Read a CSV as Latin-1 from now on, if it is not UTF-8 after all.
+        """Read a CSV file as Latin-1 from now on, if not all of it is UTF-8.
 
-        Only the start of a file is looked at beforehand: numbers are the same in both.
+        Only the start of a file is checked when it is opened; numbers are the same in both
+        encodings.
         """
         if self.form != "csv" or self._latin or is_utf8(self._readable):
             return False
@@ -251,14 +259,14 @@ class DuckFile:
         self.__dict__.pop("_source", None)
         return True
 
-    def _run(self, sql: str, how: str = "fetchall") -> Any:
-        """Run a query of this file; what DuckDB says about the file comes in one line."""
+    def _run(self, sql: str, fetch: Callable[[str], T]) -> T:
+        """The result of a query of this file; errors name the file."""
         source = self._source.sql
         try:
-            return fetch(sql, how)
+            return fetch(sql)
         except ValueError as error:
             if self.turn_latin():
-                return self._run(sql.replace(source, self._source.sql), how)
+                return self._run(sql.replace(source, self._source.sql), fetch)
             raise type(error)(f"{self.path}: {error}") from None
 
     @cached_property
@@ -285,7 +293,7 @@ class DuckFile:
 
     @cached_property
     def _start(self) -> bytes:
-        """The first bytes of a file of text, which must not be those of something else."""
+        """The first bytes of a file of text; an error if they are not text."""
         try:
             start = first_bytes(self.path)
         except DAMAGED:
@@ -293,14 +301,14 @@ class DuckFile:
         line = start.partition(b"\n")[0]
         if b"\0" in line and marked_encoding(start) not in ("utf-16", "utf-32"):
             raise ValueError(
-                "its first line holds NUL bytes, which no text does; if it is UTF-16 without a "
+                "its first line holds NUL bytes, so it is not text; if it is UTF-16 without a "
                 "byte order mark, convert it: iconv -f UTF-16LE -t UTF-8"
             )
         return start
 
     @cached_property
     def _readable(self) -> str:
-        """The path of text that DuckDB can read: a copy of what is not."""
+        """The path of text that DuckDB can read: the file, or a copy in UTF-8."""
         encoding = marked_encoding(self._start)
         if encoding is None or (encoding == "utf-8-sig" and self.form == "csv"):
             return self.path

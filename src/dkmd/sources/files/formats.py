@@ -1,15 +1,14 @@
-"""Formats of data files: known by the ending of a name, and opened."""
+"""Formats of data files, known by the ending of the name, and how each is opened."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy.typing as npt
+from typing import Protocol
 
 from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Labels
 from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.numpy_file import ArrayFile
@@ -28,8 +27,8 @@ TEXT_SUFFIXES = (".txt", ".dat", "")
 KNOWN = (*DUCK_FORMS, *ARROW, ".npy", ".txt", ".dat")
 
 
-class File(Protocol):
-    """One file, by columns."""
+class DataFile(Protocol):
+    """One data file, read by columns."""
 
     path: str
 
@@ -41,25 +40,25 @@ class File(Protocol):
         """What each column holds."""
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text."""
+        """The distinct values of a column, as text."""
 
     def expect(self, columns: Sequence[str]) -> None:
-        """These columns will be read one after the other."""
+        """Announce columns that will be read in this order."""
 
     def part(
         self, column: str, groups: str | None, where: Where, limit: int | None
-    ) -> tuple[Array, npt.NDArray[Any] | None]:
-        """Up to ``limit`` values of a column in order, with the labels of another one."""
+    ) -> tuple[Array, Labels | None]:
+        """Up to ``limit`` values of a column in order, with the group labels of another column."""
 
 
 def suffix_of(path: str) -> str:
-    """What a file's name ends with, without what compression adds."""
+    """The ending of a file's name, without that of compression."""
     name = path.lower().removesuffix(".gz").removesuffix(".zst")
     return Path(name).suffix
 
 
-def open_file(path: str) -> File:
-    """A file, opened as its name says."""
+def open_file(path: str) -> DataFile:
+    """A file, opened by the ending of its name."""
     suffix = suffix_of(path)
     if os.path.isfile(path) and os.path.getsize(path) == 0:
         raise ValueError(f"{path} is empty (0 bytes)")
@@ -76,4 +75,4 @@ def open_file(path: str) -> File:
         return ArrayFile(path)
     if suffix in TEXT_SUFFIXES:
         return TextFile(path)
-    raise ValueError(f"{path}: files like {suffix} are not known, only {', '.join(KNOWN)}")
+    raise ValueError(f"{path}: unknown format {suffix}; dkmd reads {', '.join(KNOWN)}")

@@ -1,8 +1,8 @@
-"""JSON files: lists or lines of objects or of plain numbers."""
+"""JSON files: objects or plain numbers, in a list or one per line."""
 
 from __future__ import annotations
 
-from dkmd.sources.files.duckdb_connection import fetch
+from dkmd.sources.files.duckdb_connection import fetch_row, fetch_rows
 from dkmd.sources.files.source import (
     RENAMED,
     Source,
@@ -20,16 +20,16 @@ from dkmd.sources.kinds import (
 from dkmd.sources.sql_text import quoted_name, text_literal
 
 PLAIN_VALUES = "value"
-"""The column of JSON that is a list of numbers."""
+"""The name of the column of a JSON list of numbers."""
 
 JSON_TABLES = (
-    "not a table: JSON must be a list of objects or of numbers, or have one object or number a line"
+    "not a table: JSON must be a list of objects or numbers, or have one object or number per line"
 )
 
 
 def json_source(path: str, start: bytes) -> Source:
-    """JSON with every column as text, so that one odd cell does not change its type."""
-    described = fetch(f"DESCRIBE SELECT * FROM read_json({path_literal(path)})")
+    """A JSON file with every column as text, so that one odd cell does not change its type."""
+    described = fetch_rows(f"DESCRIBE SELECT * FROM read_json({path_literal(path)})")
     names = [row[0] for row in described]
     kinds = {row[0]: kind_of_sql_type(row[1]) for row in described}
     if names == ["json"] and not _holds_objects(path):
@@ -52,14 +52,14 @@ def json_source(path: str, start: bytes) -> Source:
 
 
 def _holds_objects(path: str) -> bool:
-    """Whether the rows of JSON are objects; a column may be called json."""
-    row = fetch(f"SELECT json_type(json) FROM {_json_rows(path)} LIMIT 1", "fetchone")
+    """Whether the rows are objects. DuckDB's column json may be a column of the file, too."""
+    row = fetch_row(f"SELECT json_type(json) FROM {_json_rows(path)} LIMIT 1")
     return row is not None and row[0] == "OBJECT"
 
 
 def _json_values(path: str, kind: str, start: bytes) -> Source:
-    """A list of plain values, or one of them a line: a single one is no table."""
-    rows = fetch(f"SELECT json FROM {_json_rows(path)} LIMIT 2")
+    """A list of plain values, or one value per line; a single value is an error."""
+    rows = fetch_rows(f"SELECT json FROM {_json_rows(path)} LIMIT 2")
     if len(rows) == 1 and start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"[", b""):
         raise ValueError(f"it holds the single value {rows[0][0] or 'null'}, {JSON_TABLES}")
     sql = f"(SELECT json_extract_string(json, '$') AS {PLAIN_VALUES} FROM {_json_rows(path)})"
@@ -69,17 +69,17 @@ def _json_values(path: str, kind: str, start: bytes) -> Source:
 
 
 def _json_rows(path: str) -> str:
-    """The objects or values of JSON as they are, each a row of the column ``json``."""
+    """SQL of the objects or values of a JSON file, one per row of the column ``json``."""
     return f"read_json({path_literal(path)}, columns={{'json': 'JSON'}}, records=false)"
 
 
 def _json_keys(path: str) -> list[str]:
-    """The keys of the first objects, in order."""
+    """The keys of the first objects, in the order of the file."""
     some = f"SELECT json FROM {_json_rows(path)} LIMIT {LOOKED_AT}"
-    rows = fetch(f"SELECT json_keys(json) FROM ({some})")
+    rows = fetch_rows(f"SELECT json_keys(json) FROM ({some})")
     return list(dict.fromkeys(key for (keys,) in rows for key in keys or ()))
 
 
 def _pointer(key: str) -> str:
-    """A key as a JSON pointer, which knows nothing of quotes."""
+    """A key as a JSON pointer, which needs no quotes."""
     return "/" + key.replace("~", "~0").replace("/", "~1")

@@ -1,9 +1,13 @@
-"""Columns of files that are too large to hold: DuckDB sums them up per bin."""
+"""Columns of files that are too large to hold: DuckDB sums them up per bin.
+
+All files are read by one query, as one table of an engine. Errors still name the file and the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,89 +15,97 @@ from dkmd.base.errors import EngineError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.column_data import Streamed, Summarize
+from dkmd.sources.column_data import Data, Streamed, SumGroups, Summarize
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.table import Where
 from dkmd.statistic.witness import Witness
 
 RUNS = 16
-"""Places in files that a part of them is taken from."""
+"""The number of places in the files from which a run of rows is taken."""
 
 ALL = ""
-"""The name of the one sample of a column without levels."""
+"""The name of the only sample of a column without levels."""
 
-Grouped = Callable[[Witness, bool], GroupSums]
+
+class ColumnRoles(NamedTuple):
+    """The columns to read: the values, and optionally the levels and the groups."""
+
+    values: str
+    levels: str | None
+    groups: str | None
+
+    def where(self, level: str) -> Where:
+        """The rows of one sample."""
+        return None if self.levels is None else (self.levels, level)
 
 
 def sums_in_duckdb(
-    files: Sequence[DuckFile],
-    column: str,
-    by: str | None,
-    levels: Sequence[str],
-    groups: str | None,
+    files: Sequence[DuckFile], roles: ColumnRoles, levels: Sequence[str]
 ) -> dict[str, Streamed]:
-    """Samples within DuckDB; a word where a number belongs is named as soon as it is met."""
+    """Each level as a sample that DuckDB sums up."""
     try:
-        return _summed(files, column, by, levels, groups)
+        return _summed(files, roles, levels)
     except EngineError:
-        # text that is no UTF-8 ends the query, and its database with it
+        # text that is not UTF-8 stops the query and closes its database
         turned = [file.turn_latin() for file in files]
         if not any(turned):
             raise
-        return _summed(files, column, by, levels, groups)
+        return _summed(files, roles, levels)
 
 
 def _summed(
-    files: Sequence[DuckFile],
-    column: str,
-    by: str | None,
-    levels: Sequence[str],
-    groups: str | None,
+    files: Sequence[DuckFile], roles: ColumnRoles, levels: Sequence[str]
 ) -> dict[str, Streamed]:
-    """Samples of a table in DuckDB that all files make up."""
+    """The samples of the table that all files together make."""
     from dkmd.sources.engines.tables import FIT_ROWS, EngineTable
     from dkmd.sources.files.engine import FilesEngine
 
-    whole = [file.selection(column, by, groups) for file in files]
-    part = _runs(files, column, by, groups, FIT_ROWS // RUNS)
+    whole = [file.selection(*roles) for file in files]
+    part = _runs(files, roles, FIT_ROWS // RUNS)
     name = files[0].path if len(files) == 1 else f"{files[0].path} and {len(files) - 1:,} more"
     engine = FilesEngine(whole, part, name)
-    table = EngineTable(engine.table, name, engine)
-    group = None if groups is None else GROUP
-    read = (
+    # as in small files, a level without rows is empty and not an error
+    table = EngineTable(engine.table, name, engine, absent_levels=True)
+    group = None if roles.groups is None else GROUP
+    read: Mapping[str, Data] = (
         {ALL: table.read(VALUE, group)}
-        if by is None
+        if roles.levels is None
         else table.read_levels(VALUE, SAMPLE, levels, group)
     )
-    checked = {}
-    for level, data in read.items():
-        assert isinstance(data, Streamed)
-        data.scan.absent = None  # a level that is not there has no rows, in small files as well
-        where = None if by is None else (by, level)
-        checked[level] = replace(
-            data,
-            summarize=_refusing(data.summarize, files, column, where),
-            grouped=_naming(data.grouped, files, groups, where),
-        )
-    return checked
+    return {
+        level: _naming_rows(data, files, roles, roles.where(level))
+        for level, data in read.items()
+        if isinstance(data, Streamed)  # an engine's column always is
+    }
 
 
-def _runs(
-    files: Sequence[DuckFile], column: str, by: str | None, groups: str | None, rows: int
-) -> list[str]:
-    """Some rows from all over the files, where all are large and of a kind that allows it."""
+def _runs(files: Sequence[DuckFile], roles: ColumnRoles, rows: int) -> list[str]:
+    """SQL of some rows from all over the files; none if a file is too small for it."""
     few = [files[at] for at in np.linspace(0, len(files) - 1, min(RUNS, len(files))).astype(int)]
     count = max(1, RUNS // len(few))
     sources = [(file, file.runs(count, rows)) for file in few]
     if not all(found for _, found in sources):
         return []
-    return [file.selection(column, by, groups, each) for file, found in sources for each in found]
+    return [file.selection(*roles, each) for file, found in sources for each in found]
 
 
-def _refusing(
+def _naming_rows(
+    data: Streamed, files: Sequence[DuckFile], roles: ColumnRoles, where: Where
+) -> Streamed:
+    """The same data, whose errors name the row of a word or of a missing group label."""
+    summarize = _naming_words(data.summarize, files, roles.values, where)
+    if data.grouped is None or roles.groups is None:
+        return replace(data, summarize=summarize, grouped=None)
+    grouped = _naming_unlabelled(data.grouped, files, roles.groups, where)
+    return replace(data, summarize=summarize, grouped=grouped)
+
+
+def _naming_words(
     summarize: Summarize, files: Sequence[DuckFile], column: str, where: Where
 ) -> Summarize:
+    """Sums whose errors name the first word among the numbers."""
+
     def checked(grid: Grid, logs: float | None) -> Summary:
         summary = summarize(grid, logs)
         if summary.nan:
@@ -104,12 +116,10 @@ def _refusing(
     return checked
 
 
-def _naming(
-    grouped: Grouped | None, files: Sequence[DuckFile], groups: str | None, where: Where
-) -> Grouped | None:
-    """Sums over groups that say which row has no group."""
-    if grouped is None or groups is None:
-        return None
+def _naming_unlabelled(
+    grouped: SumGroups, files: Sequence[DuckFile], groups: str, where: Where
+) -> SumGroups:
+    """Sums over groups whose errors name the first row without a group label."""
 
     def named(witness: Witness, logs: bool) -> GroupSums:
         try:
@@ -123,7 +133,7 @@ def _naming(
 
 
 def one_after_the_other(parts: Sequence[Streamed]) -> Streamed:
-    """Several parts of one sample."""
+    """Several parts of one sample as one."""
 
     def summarize(grid: Grid, logs: float | None) -> Summary:
         total = Summary(grid)

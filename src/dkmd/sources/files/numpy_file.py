@@ -1,4 +1,4 @@
-"""``.npy`` files: arrays of one dimension."""
+"""``.npy`` files: arrays of one dimension, mapped into memory."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.memory.columns import as_numbers
 from dkmd.sources.table import Where
 
-BATCH = 1 << 16
-"""Values of an array that are read at a time."""
+VALUES_PER_BATCH = 1 << 16
 
 
 class ArrayFile(BatchFile):
-    """A ``.npy`` array of one dimension, read where it lies."""
+    """A ``.npy`` array of one dimension."""
 
     def batches(
         self, column: str, groups: str | None, where: Where
-    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
+    ) -> Iterator[tuple[Array, Labels | None]]:
         """Pieces of the array."""
         array = self._array()
         if array.ndim != 1:
             raise ValueError(f"{self.path} must be one-dimensional, got shape {array.shape}")
-        for start in range(0, array.size, BATCH):
-            values = np.asarray(array[start : start + BATCH])
+        for start in range(0, array.size, VALUES_PER_BATCH):
+            values = np.asarray(array[start : start + VALUES_PER_BATCH])
             rows = range(start + 1, start + 1 + values.size)
             yield as_numbers(values, self.path, rows), None
 
     def _array(self) -> npt.NDArray[Any]:
-        """The array, which NumPy would rather take for a pickle than say what is wrong."""
+        """The array. NumPy takes other files for pickles, so the format is checked first."""
         try:
             with open(self.path, "rb") as file:
                 version = np.lib.format.read_magic(file)
         except ValueError:
-            raise ValueError(f"{self.path} is no array: NumPy did not write it") from None
+            raise ValueError(f"{self.path} is not an array that NumPy wrote") from None
         try:
             array: npt.NDArray[Any] = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError, OSError, SyntaxError) as error:
@@ -48,7 +48,7 @@ class ArrayFile(BatchFile):
                     "numpy.save(path, array.astype(float))"
                 ) from None
             raise ValueError(
-                f"{self.path} is no array that can be read (version {version[0]} of the format): "
+                f"{self.path} is an array that cannot be read (format version {version[0]}): "
                 f"{str(error).splitlines()[0] if str(error) else 'it is cut off'}"
             ) from None
         return array

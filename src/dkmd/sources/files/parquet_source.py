@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dkmd.sources.files.duckdb_connection import fetch
+from dkmd.sources.files.duckdb_connection import fetch_rows
 from dkmd.sources.files.source import (
     RENAMED,
     Source,
@@ -16,11 +16,11 @@ from dkmd.sources.kinds import (
 
 
 def parquet_source(path: str) -> Source:
-    """A Parquet file, whose columns have types of their own."""
-    described = fetch(f"DESCRIBE SELECT * FROM read_parquet({path_literal(path)})")
+    """A Parquet file, whose columns have types."""
+    described = fetch_rows(f"DESCRIBE SELECT * FROM read_parquet({path_literal(path)})")
     names = [row[0] for row in described]
     stored = _parquet_names(path) if any(RENAMED.search(name) for name in names) else []
-    # columns of the folders' names come after them
+    # columns from the names of folders (build=41) come last
     written = distinct_names(names, [*stored, *names[len(stored) :]])
     kinds = {to: kind_of_sql_type(row[1]) for to, row in zip(written, described, strict=True)}
     ticks = _arrow_durations(path) if any(row[1] == "BIGINT" for row in described) else {}
@@ -32,8 +32,10 @@ def parquet_source(path: str) -> Source:
 
 
 def _parquet_names(path: str) -> list[str]:
-    """The names of columns as the file has them, without those within others."""
-    elements = iter(fetch(f"SELECT name, num_children FROM parquet_schema({path_literal(path)})"))
+    """The names of columns as the file has them, without nested columns."""
+    elements = iter(
+        fetch_rows(f"SELECT name, num_children FROM parquet_schema({path_literal(path)})")
+    )
 
     def skip(count: int) -> None:
         for _ in range(count):
@@ -50,10 +52,10 @@ def _parquet_names(path: str) -> list[str]:
 def _arrow_durations(path: str) -> dict[str, float]:
     """Ticks per second of Arrow's durations, which Parquet keeps as whole numbers.
 
-    Only the schema that Arrow hides in the file tells: without pyarrow they stay whole numbers.
+    Only the Arrow schema in the file names them. Without pyarrow they stay whole numbers.
     """
     metadata = f"parquet_kv_metadata({path_literal(path)})"
-    if not fetch(f"SELECT count(*) FROM {metadata} WHERE key = 'ARROW:schema'", "fetchone")[0]:
+    if not fetch_rows(f"SELECT key FROM {metadata} WHERE key = 'ARROW:schema'"):
         return {}
     try:
         import pyarrow as pa

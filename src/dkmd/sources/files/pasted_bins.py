@@ -1,4 +1,7 @@
-"""Results of ``dkmd sql``, pasted into a file: CSV, TSV, JSON or the table that a client prints."""
+"""Results of ``dkmd sql`` in a file: CSV, TSV, JSON or the table that a database client prints.
+
+Results that are cut off, changed or mixed raise an error.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from dkmd.sources.engines.aggregate import (
 )
 from dkmd.sources.engines.summaries import summary_of
 from dkmd.sources.files.characters import decoded, whole_file
+from dkmd.sources.number_words import parse_number
 
 NUMBERS = ("center", "unit", BIN, "count", "sum", "squares", "rows")
 
@@ -29,19 +33,17 @@ NEEDED = (SAMPLE, BELOW, *NUMBERS)
 LARGEST_FILE = 256 * 2**20
 
 NULL = ("null", "none", "\\n", "<null>")
-"""How clients write NULL, in any case."""
-
-MISSING = ("", "nan", *NULL)
+"""How database clients write NULL, in lower case. An empty cell may be an empty text."""
 
 
 def read_bins(path: str) -> dict[str, Summary]:
-    """The samples of a pasted result, by name; what does not fit together is an error."""
+    """The samples of a result, by name; rows that do not belong together raise an error."""
     rows = _rows(path)
     grid = _the_grid(path, rows)
     _check_whole(path, rows)
     samples: dict[str, list[int]] = {}
     for at, name in enumerate(rows[SAMPLE]):
-        if name is not None:  # NULL is no level
+        if name is not None:  # rows without a level
             samples.setdefault(name, []).append(at)
     found = {}
     for name, where in samples.items():
@@ -52,7 +54,7 @@ def read_bins(path: str) -> dict[str, Summary]:
 
 
 def _rows(path: str) -> dict[str, Any]:
-    """The columns of a file, numbers as such."""
+    """The columns of a file, those of numbers as doubles."""
     text = decoded(whole_file(path, LARGEST_FILE, "a result of dkmd sql"))
     table = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_text(text)
     if not table:
@@ -60,7 +62,7 @@ def _rows(path: str) -> dict[str, Any]:
     missing = [name for name in NEEDED if name not in table[0]]
     if missing:
         raise ValueError(
-            f"{path} has no column {missing[0]!r}: it must hold all that dkmd sql asks"
+            f"{path} has no column {missing[0]!r}: save all columns of the result of dkmd sql"
         )
     names = [None if row[SAMPLE] is None else str(row[SAMPLE]) for row in table]
     columns: dict[str, Any] = {SAMPLE: np.array(names, dtype=object)}
@@ -69,13 +71,13 @@ def _rows(path: str) -> dict[str, Any]:
         numbers = [_number(row[name]) for row in table]
         if None in numbers:
             at = numbers.index(None)
-            raise ValueError(f"{path}, row {at + 1:,}: {name} is {table[at][name]!r}, no number")
+            raise ValueError(f"{path}, row {at + 1:,}: {name} is {table[at][name]!r}, not a number")
         columns[name] = np.array(numbers, dtype=np.float64)
     return columns
 
 
 def _from_json(text: str) -> list[dict[str, Any]]:
-    """A list of objects, one object a line, or an object with such a list in it."""
+    """The rows of a list of objects, of one object per line, or of an object with such a list."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -93,7 +95,7 @@ def _from_json(text: str) -> list[dict[str, Any]]:
 
 
 def _rows_within(document: Mapping[str, Any]) -> list[Any]:
-    """The rows of an answer that says more, as ClickHouse's: {"meta": …, "data": …}."""
+    """The rows of a result with more in it, such as ClickHouse's {"meta": …, "data": …}."""
     lists = [value for value in document.values() if isinstance(value, list)]
     for rows in lists:
         if rows and isinstance(rows[0], dict) and SAMPLE in _named(rows[0]):
@@ -102,7 +104,7 @@ def _rows_within(document: Mapping[str, Any]) -> list[Any]:
 
 
 def _from_text(text: str) -> list[dict[str, Any]]:
-    """CSV and its like; lines that only draw a table are passed over."""
+    """The rows of CSV, TSV or a printed table; lines that only draw the table are skipped."""
     lines = [line for line in text.splitlines() if line.strip(" \t+-=|")]
     if not lines:
         return []
@@ -119,9 +121,9 @@ def _from_text(text: str) -> list[dict[str, Any]]:
 
 
 def _mark_nulls(rows: list[list[Any]], lines: list[str], delimiter: str) -> None:
-    """NULL as None: a word for it, or in CSV nothing at all, where a text of no letters is "".
+    """Replace NULL by None: a word for NULL or, in CSV, an empty cell without quotes.
 
-    A file that has a word for NULL means the text where it has nothing.
+    In a file that has a word for NULL, an empty cell is an empty text.
     """
     worded = any(value.lower() in NULL for row in rows for value in row)
     blank = delimiter in ",;" and not worded and len(rows) == len(lines)  # no breaks within cells
@@ -138,12 +140,10 @@ def _named(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(cell: Any) -> float | None:
-    if cell is None or str(cell).strip().lower() in MISSING:
+    """A cell as a number; NaN for NULL, None for a word."""
+    if cell is None or str(cell).strip().lower() in NULL:
         return math.nan
-    try:
-        return float(str(cell).strip().replace("Infinity", "inf"))
-    except ValueError:
-        return None
+    return parse_number(str(cell))
 
 
 def _truth(cell: Any) -> bool:
@@ -158,7 +158,7 @@ def _the_grid(path: str, rows: Mapping[str, Any]) -> Grid:
 
 
 def _check_whole(path: str, rows: Mapping[str, Any]) -> None:
-    """Clients like to cut long results off."""
+    """Reject a result that the client cut off."""
     size, expected = rows["rows"].size, rows["rows"]
     if np.any(expected != size):
         raise ValueError(
@@ -167,7 +167,7 @@ def _check_whole(path: str, rows: Mapping[str, Any]) -> None:
 
 
 def _check_bins(where: str, rows: Mapping[str, Any]) -> None:
-    """A bin's mean lies within it, and no bin comes twice."""
+    """Reject bins that come twice, or whose mean lies outside the bin."""
     k, count = rows[BIN], rows["count"]
     if np.any(~(count >= 1.0)) or np.any(count != np.floor(count)):
         raise ValueError(f"{where}: counts must be whole numbers from 1")

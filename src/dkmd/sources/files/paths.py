@@ -1,4 +1,7 @@
-"""Paths: which files a path, a folder, a pattern or a ``file:`` URL stands for."""
+"""Paths: the files that a path, a folder, a pattern or a ``file:`` URL names.
+
+A folder may be a partitioned table or a Delta table.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from dkmd.sources.files.formats import KNOWN, suffix_of
 REMOTE = re.compile(
     r"(https?|s?ftps?|s3[an]?|gc?s|r2|hf|az|azure|abfss?|wasbs?|hdfs)://", re.IGNORECASE
 )
-"""Addresses of files elsewhere."""
+"""Addresses of files on other machines."""
 
 DELTA_LOG = "_delta_log"
 
@@ -24,7 +27,7 @@ BY_DELTA = "read it with Spark or deltalake, and compare the table that this giv
 
 
 def paths_of(path: str) -> list[str]:
-    """The files that a path stands for."""
+    """The files that a path names."""
     if os.path.isdir(path):
         found = _in_folder(Path(path))
         if not found:
@@ -39,7 +42,7 @@ def paths_of(path: str) -> list[str]:
             f"{path.partition(':')[0]}:// addresses are not read: download the file first, or let "
             "DuckDB, Spark or pandas read it and compare the table that this gives"
         )
-    if is_url(path):  # its password is nobody's business
+    if is_url(path):  # not shown, because it may hold a password
         raise ValueError("the URL of a database goes with --connect, in Python with table=…")
     if glob.has_magic(path):
         found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
@@ -50,7 +53,7 @@ def paths_of(path: str) -> list[str]:
 
 
 def _of_file_url(url: str) -> str:
-    """The path that file:///tmp/a%20b.csv, file:/tmp/x.csv or file:x.csv names."""
+    """The path of a URL such as file:///tmp/a%20b.csv, file:/tmp/x.csv or file:x.csv."""
     split = urlsplit(url)
     if split.netloc not in ("", "localhost"):
         raise ValueError(f"{url} is on another host: give file:///path/to/file")
@@ -58,9 +61,9 @@ def _of_file_url(url: str) -> str:
 
 
 def _in_folder(folder: Path) -> list[str]:
-    """The data files of a folder: those in it, or below it as in a partitioned table (build=41/…).
+    """The data files in a folder, or else below it, as in a partitioned table (build=41/…).
 
-    Files and folders whose names begin with . or _ are not data, by the custom of Spark and Hive.
+    As in Spark and Hive, files and folders whose names begin with . or _ are not data.
     """
     if (folder / DELTA_LOG).is_dir():
         return _in_delta(folder)
@@ -68,7 +71,7 @@ def _in_folder(folder: Path) -> list[str]:
 
 
 def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
-    """Those of the paths below a folder that hold data, in order of their names."""
+    """The paths of data files below a folder, in the order of their names."""
     return sorted(
         str(path)
         for path in paths
@@ -79,7 +82,7 @@ def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
 
 
 def _in_delta(folder: Path) -> list[str]:
-    """The files that a Delta table consists of now; others in its folder are past versions.
+    """The files of the present version of a Delta table; its folder also holds older files.
 
     https://github.com/delta-io/delta/blob/master/PROTOCOL.md: each commit adds and removes files.
     """

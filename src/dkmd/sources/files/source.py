@@ -1,14 +1,18 @@
-"""A file as DuckDB sees it: its SQL, the names of its columns and what they hold."""
+"""A file as DuckDB reads it: the SQL, the names of its columns and what they hold.
+
+Text (CSV, JSON) is read as text and turned into numbers later, so that errors can name a cell that
+is not a number. The first values of a column of text show what it holds (``spelling``).
+"""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
-from dkmd.sources.files.duckdb_connection import fetch
 from dkmd.sources.files.spelling import Spelling, spelling_of
 from dkmd.sources.kinds import (
     DURATION,
@@ -21,30 +25,32 @@ from dkmd.sources.kinds import (
 from dkmd.sources.sql_text import quoted_name, text_literal
 
 RENAMED = re.compile(r"_\d+$|^(column|C)\d+$")
-"""How names look that DuckDB made up."""
+"""Names that DuckDB may have made up."""
 
 
 class Source(NamedTuple):
-    """A table expression of SQL, what its columns hold, and what they are called there."""
+    """A table expression of SQL, what its columns hold, and their names in SQL."""
 
     sql: str
     kinds: dict[str, str]
     in_sql: dict[str, str]
     is_text: bool
-    per_second: dict[str, float] = {}  # noqa: RUF012  # ticks, where durations are whole numbers
+    per_second: Mapping[str, float] = MappingProxyType({})
+    """Ticks per second of durations that are whole numbers."""
     decimal_comma: bool = False
+    """Whether numbers have a decimal comma."""
 
 
 def path_literal(path: str) -> str:
-    """A path as a literal of SQL that names this one file.
+    """A path as a literal of SQL that names only this file.
 
-    DuckDB would take [1] for a pattern, and names that begin with ~ or file: for something else.
+    DuckDB would read [1] as a pattern, and would expand names that begin with ~ or file:.
     """
     return text_literal(glob.escape(path if os.path.isabs(path) else os.path.join(".", path)))
 
 
 def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[str]:
-    """Names as they are written, unless there is nothing or it comes twice."""
+    """Names as the file has them; DuckDB's name for an empty name and for a repeated one."""
     found: list[str] = []
     for i, (name, cell) in enumerate(zip(names, written, strict=True)):
         if not cell:
@@ -55,13 +61,13 @@ def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[
 
 
 def spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
-    """What the columns spell that are text to the sniffer, or dates, which it takes inf for."""
+    """What columns spell that the sniffer takes for text, or for dates: it takes inf for a date."""
     names = [name for name, kind in kinds.items() if kind in (TEXT, TIME)]
-    return spelling_of(source, {name: quoted_name(name) for name in names}, fetch)
+    return spelling_of(source, {name: quoted_name(name) for name in names})
 
 
 def kinds_by_values(kinds: dict[str, str], spelled: dict[str, Spelling]) -> dict[str, str]:
-    """What columns hold, where their first values say more than their types."""
+    """What columns hold, corrected by their first values."""
     told = {name: NUMBER for name, each in spelled.items() if each.mostly_numbers}
     empty = {name: NOTHING for name, each in spelled.items() if not each.cells}
     return kinds | told | empty

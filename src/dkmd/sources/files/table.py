@@ -1,4 +1,8 @@
-"""Files of one kind as one table: held up to LARGE values, beyond that summed up per bin."""
+"""Files as one table: up to LARGE values of a column are held, more are summed up per bin.
+
+A folder or a pattern stands for its files together, in the order of their names. A pipe or a device
+can be read only once, so all its values are held.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ import numpy as np
 from dkmd.sources.column_data import LARGE, Data, Held
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.duckdb_file import DuckFile
-from dkmd.sources.files.formats import File, open_file
-from dkmd.sources.files.large_files import ALL, one_after_the_other, sums_in_duckdb
+from dkmd.sources.files.formats import DataFile, open_file
+from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
 from dkmd.sources.files.paths import paths_of
 from dkmd.sources.files.text_file import STDIN, TextFile
 from dkmd.sources.kinds import NOTHING
@@ -20,16 +24,16 @@ from dkmd.sources.table import OneByOne, Where
 
 
 class FileTable:
-    """Files of one kind as one table: see ``Table``."""
+    """Several files as one Table."""
 
-    def __init__(self, files: list[File], name: str) -> None:
+    def __init__(self, files: list[DataFile], name: str) -> None:
         self.files = files
         self.name = name
 
     def kinds(self) -> dict[str, str]:
-        """What each column of the first file holds; the others must have what is asked for.
+        """What each column of the first file holds.
 
-        Columns that are empty there hold what the next file has in them.
+        If a column is empty there, the next files show what it holds.
         """
         kinds = self.files[0].kinds()
         for file in self.files[1:]:
@@ -41,43 +45,46 @@ class FileTable:
         return kinds
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column in all files."""
+        """The distinct values of a column in all files."""
         found = {level for file in self.files for level in file.levels(by)}
         return sorted(found, key=level_order)
 
     def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
-        """A column: held up to LARGE values or where it can be read once only, else summed up."""
+        """A column: held if it has up to LARGE values or can be read only once, else summed up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
-        return self._held(column, groups, None) or self._streamed(column, None, [ALL], groups)[ALL]
+        return (
+            self._held(column, groups, None)
+            or self._streamed(ColumnRoles(column, None, groups), [ALL])[ALL]
+        )
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, Data]:
-        """A column at several levels: as soon as one is too large to hold, all are streamed."""
+        """A column at several levels; if one level is too large to hold, all are summed up."""
         held: dict[str, Data] = {}
         for level in levels:
             data = self._held(column, groups, (by, level))
             if data is None:
-                return self._streamed(column, by, levels, groups)
+                return self._streamed(ColumnRoles(column, by, groups), levels)
             held[level] = data
         return held
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
-        """Several columns, one by one: files are kept by columns."""
+        """Several columns, each read when it is asked for."""
         for file in self.files:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
 
     def require_readable(self) -> None:
-        """An OSError if one of the files is gone."""
+        """Raise an OSError if one of the files is gone."""
         for file in self.files:
             if file.rereadable:
                 with open(file.path, "rb"):
                     pass
 
     def _held(self, column: str, groups: str | None, where: Where) -> Held | None:
-        """The values, or None if there are more than LARGE and they can be read again."""
+        """The values; None if there are more than LARGE and they can be read again."""
         again = all(file.rereadable for file in self.files)
         again = again and (groups is None or self._all_duck)
         parts, labels, left = [], [], LARGE
@@ -96,26 +103,23 @@ class FileTable:
     def _all_duck(self) -> bool:
         return all(isinstance(file, DuckFile) for file in self.files)
 
-    def _streamed(
-        self, column: str, by: str | None, levels: Sequence[str], groups: str | None
-    ) -> Mapping[str, Data]:
-        """Samples that are summed up file by file; all that DuckDB reads in one pass."""
+    def _streamed(self, roles: ColumnRoles, levels: Sequence[str]) -> Mapping[str, Data]:
+        """Each level as a sample that is summed up; DuckDB reads all its files in one pass."""
         duck = [file for file in self.files if isinstance(file, DuckFile)]
         rest = [file for file in self.files if isinstance(file, BatchFile)]
-        in_duck = sums_in_duckdb(duck, column, by, levels, groups) if duck else {}
+        in_duck = sums_in_duckdb(duck, roles, levels) if duck else {}
         if not rest:
             return in_duck
         found: dict[str, Data] = {}
         for level in levels:
-            where = None if by is None else (by, level)
-            parts = [file.streamed(column, where) for file in rest]
+            parts = [file.streamed(roles.values, roles.where(level)) for file in rest]
             parts += [in_duck[level]] if duck else []
             found[level] = one_after_the_other(parts)
         return found
 
 
 def open_files(path: str) -> FileTable:
-    """What a path, a folder, a pattern or "-" names."""
+    """The files that a path, a folder, a pattern or "-" names, as one table."""
     if path == STDIN:
         return FileTable([TextFile(STDIN)], "standard input")
     found = paths_of(path)
@@ -124,5 +128,5 @@ def open_files(path: str) -> FileTable:
 
 
 def text_table(text: str, name: str) -> FileTable:
-    """Text that was read already, of one number a line."""
+    """Text that was read already, with one number per line, as a table."""
     return FileTable([TextFile(name, text)], name)

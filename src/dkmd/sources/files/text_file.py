@@ -1,4 +1,4 @@
-"""Text with one number per line, from a file or from standard input."""
+"""Text with one number per line, from a file, a pipe or standard input."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import DAMAGED, first_bytes, marked_encoding
 from dkmd.sources.number_words import not_a_number, parse_number
 from dkmd.sources.table import Where
 
-PIECE = 1 << 20
-"""Characters of text that are read at a time."""
+PIECE_CHARACTERS = 1 << 20
+"""Characters of text that are read at once."""
 
 LONGEST_LINE = 1 << 16
-"""Characters of one line of text, which should hold one number."""
+"""The most characters of a line, which should hold one number."""
 
 PIPED = 50_000_000
-"""Lines of text that are read from what can be read once only, and are all held."""
+"""The most lines of a pipe or a device; all of them are held."""
 
 STDIN = "-"
+"""The path that stands for standard input."""
 
 
 class TextFile(BatchFile):
-    """One number a line; empty lines and lines that begin with # are passed over.
+    """One number per line; empty lines and lines that begin with # are skipped.
 
     Parameters
     ----------
     path : str
-        Of the file, or what to call a text that is at hand.
+        The path of the file, or the name of a text that was read already.
     text : str, optional
         That text.
     """
@@ -47,7 +48,7 @@ class TextFile(BatchFile):
 
     @property
     def rereadable(self) -> bool:
-        """A text is; a pipe can be read once only."""
+        """Whether the text can be read again; a pipe cannot."""
         return self._text is not None or super().rereadable
 
     @property
@@ -56,8 +57,8 @@ class TextFile(BatchFile):
 
     def batches(
         self, column: str, groups: str | None, where: Where
-    ) -> Iterator[tuple[Array, npt.NDArray[Any] | None]]:
-        """Lines by the thousand."""
+    ) -> Iterator[tuple[Array, Labels | None]]:
+        """The numbers of many lines at once."""
         row = 1
         try:
             with self._open() as file:
@@ -66,25 +67,25 @@ class TextFile(BatchFile):
                     row += len(lines)
                     if row > PIPED and not self.rereadable:
                         raise ValueError(
-                            f"{self._name} has more than {PIPED:,} lines and can be read once "
-                            "only: write it to a file first"
+                            f"{self._name} has more than {PIPED:,} lines and can be read only "
+                            "once: write it to a file first"
                         )
         except UnicodeError:
-            raise ValueError(f"{self._name} is not text of one number a line") from None
+            raise ValueError(f"{self._name} is not text with one number per line") from None
         except DAMAGED:
             raise ValueError(f"{self._name} is not a whole gzip file") from None
 
     def _lines(self, file: TextIO) -> Iterator[list[str]]:
-        """Lines of a piece of text at a time; one that is too long for a number is an error."""
+        """The lines of one piece of text after another; a line that is too long is an error."""
         rest, row = "", 1
-        while piece := file.read(PIECE):
+        while piece := file.read(PIECE_CHARACTERS):
             *lines, rest = (rest + piece).removeprefix("\ufeff" if row == 1 else "").split("\n")
             yield lines
             row += len(lines)
             if len(rest) > LONGEST_LINE:
                 raise ValueError(
                     f"{self._name}, row {row:,}: the line is longer than {LONGEST_LINE:,} "
-                    "characters; this is not text of one number a line"
+                    "characters; this is not text with one number per line"
                 )
         if rest:
             yield [rest]
@@ -95,7 +96,9 @@ class TextFile(BatchFile):
         if self.path == STDIN:
             return nullcontext(sys.stdin)
         if self.path.endswith(".zst"):
-            raise ValueError(f"{self.path}: text compressed by zstd is not read, gzip is")
+            raise ValueError(
+                f"{self.path}: text that zstd compressed is not read: compress it with gzip"
+            )
         start = first_bytes(self.path) if self.rereadable else b""
         encoding = marked_encoding(start) or "utf-8"
         if self.path.endswith(".gz"):
@@ -107,7 +110,7 @@ def _numbers(lines: list[str], first_row: int, where: str) -> Array:
     """The numbers of some lines of text."""
     try:
         return np.array(lines, dtype=np.float64)
-    except ValueError:  # an empty line, a comment, a word: one by one
+    except ValueError:  # an empty line, a comment or a word: read the lines one by one
         numbers = []
     for row, line in enumerate(lines, first_row):
         text = line.strip()

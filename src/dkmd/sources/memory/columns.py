@@ -1,7 +1,7 @@
-"""Columns and frames in memory: anything that holds numbers becomes float64, and the rest is named.
+"""Columns in memory as float64: lists, arrays and columns of pandas, polars and pyarrow.
 
-Lists, arrays and, through narwhals, the columns and frames of pandas, polars and pyarrow. Missing
-values become NaN, durations seconds, booleans 0 and 1. Rows are counted from 1.
+Missing values become NaN, durations seconds, booleans 0 and 1. A value that is not a number raises
+an error with its row, counted from 1.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Labels
 from dkmd.sources.kinds import (
     DURATION,
     NOTHING,
@@ -29,13 +30,13 @@ from dkmd.sources.kinds import (
 from dkmd.sources.number_words import not_a_number, parse_number
 
 Rows = Sequence[int]
-"""The numbers of rows within a table, counted from 1."""
+"""Row numbers within a table, counted from 1."""
 
 
 def as_numbers(values: Any, name: str, rows: Rows | None = None) -> Array:
-    """The values of a column as float64; what is no number is an error that names its row.
+    """The values of a column as float64; a value that is not a number raises an error.
 
-    ``rows`` are the numbers of the rows that the values come from, 1, 2, 3 and so on by default.
+    ``rows`` are the row numbers that errors show; 1, 2, 3 and so on by default.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array: pass {name}.compressed() or fill with NaN")
@@ -49,17 +50,17 @@ def as_numbers(values: Any, name: str, rows: Rows | None = None) -> Array:
         return np.asarray(array / np.timedelta64(1, "s"), dtype=np.float64)
     if array.dtype.kind == "M":
         raise points_in_time(name)
-    # a list that mixes text with numbers must not be turned into text by NumPy first
+    # NumPy would turn a list that mixes text with numbers into text
     items = values if isinstance(values, list | tuple) else array.tolist()
     return _from_objects(items, name, rows or range(1, len(items) + 1))
 
 
 def kind_of(values: Any) -> str:
-    """What a column holds, by its type; the values of object columns are looked at."""
+    """What a column holds, by its type; by its values where the type is object."""
     series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
     array = np.asarray(values) if series is None else None
     if series is not None:
-        kind = _kind_of_dtype(series.dtype)
+        kind = kind_of_dtype(series.dtype)
         if kind != OTHER:
             return kind
         array = np.asarray(series.drop_nulls().head(1000).to_list(), dtype=object)
@@ -69,24 +70,24 @@ def kind_of(values: Any) -> str:
     return _kind_of_objects(array.tolist())
 
 
-def as_labels(values: Any, name: str, rows: Rows | None = None) -> npt.NDArray[Any]:
-    """Group labels of any type; a missing one is an error that names its row."""
+def as_labels(values: Any, name: str, rows: Rows | None = None) -> Labels:
+    """Group labels of any type as text; a missing label raises an error with its row."""
     series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
     items = _items(values) if series is None else series.to_list()
     for row, item in zip(rows or range(1, len(items) + 1), items, strict=True):
-        if is_missing_object(item) or (isinstance(item, float) and math.isnan(item)):
+        if _is_missing(item) or (isinstance(item, float) and math.isnan(item)):
             raise missing_label(name, row)
     return np.asarray([str(item) for item in items])
 
 
 def _items(values: Any) -> list[Any]:
-    """The items of an array or a list, which NumPy would turn into text where one of them is."""
+    """The items of an array or a list. NumPy would turn them all into text if one is text."""
     array = np.asarray(values)
     return array.tolist() if array.dtype.kind != "U" else list(values)
 
 
 def series_of(values: Any) -> Any:
-    """A column as a narwhals series; None for what narwhals does not know."""
+    """A column as a narwhals series; None if narwhals does not know its type."""
     import narwhals as nw
 
     series = nw.from_native(values, allow_series=True, pass_through=True)
@@ -97,7 +98,7 @@ def _series_values(series: Any) -> npt.NDArray[Any]:
     """The values of a narwhals series as an array, nulls as NaN or None."""
     import narwhals as nw
 
-    kind = _kind_of_dtype(series.dtype)
+    kind = kind_of_dtype(series.dtype)
     if kind == NUMBER:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if kind == DURATION:
@@ -108,8 +109,8 @@ def _series_values(series: Any) -> npt.NDArray[Any]:
     return np.asarray([*series.to_list(), None], dtype=object)[:-1]
 
 
-def _kind_of_dtype(dtype: Any) -> str:
-    """What a column of this narwhals type holds; OTHER where only its values can tell."""
+def kind_of_dtype(dtype: Any) -> str:
+    """What a column of this narwhals type holds; OTHER if the type does not tell."""
     import narwhals as nw
 
     if dtype.is_numeric() or dtype == nw.Boolean:
@@ -127,7 +128,7 @@ def _kind_of_objects(items: Iterable[Any]) -> str:
 
 
 def _kind_of_object(item: Any) -> str | None:
-    if is_missing_object(item):
+    if _is_missing(item):
         return None
     if isinstance(item, str):
         return TEXT
@@ -138,23 +139,23 @@ def _kind_of_object(item: Any) -> str | None:
     return NUMBER if _is_number(item) else OTHER
 
 
-def is_missing_object(item: Any) -> bool:
-    """None, and what pandas has for it: NA, and NaT, which would pass for a point in time."""
+def _is_missing(item: Any) -> bool:
+    """Whether an item is None, or NA or NaT of pandas. NaT would pass for a point in time."""
     return item is None or type(item).__name__ in ("NAType", "NaTType")
 
 
 def _is_number(item: Any) -> bool:
-    """Python's and NumPy's real numbers, Decimal and Fraction."""
+    """Whether this is a real number of Python or NumPy, a Decimal or a Fraction."""
     return isinstance(item, numbers.Real | bool | np.bool_) or (
         isinstance(item, numbers.Number) and not isinstance(item, complex | np.complexfloating)
     )
 
 
 def _from_objects(items: Sequence[Any], name: str, rows: Rows) -> Array:
-    """Python objects one by one: numbers, durations and text that spells a number."""
+    """Python objects as float64: numbers, durations and text that spells a number."""
     array = np.empty(len(items))
     for i, item in enumerate(items):
-        if is_missing_object(item):
+        if _is_missing(item):
             array[i] = math.nan
         elif isinstance(item, str):
             number = parse_number(item)
