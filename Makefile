@@ -1,4 +1,4 @@
-# Every target makes its own .venv if there is none. `make` alone lists the targets.
+# Every target creates .venv if it is missing. `make` alone lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
@@ -7,7 +7,7 @@ BROWSER_READY := .venv/browser-ready
 .DEFAULT_GOAL := help
 .PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study clean
 
-help:  ## this list
+help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
@@ -17,16 +17,16 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## compare, drift and gate on the shipped data, with pages in build/demo
+demo: $(READY)  ## run compare, drift and gate on the shipped data; pages go to build/demo
 	@$(BIN)/python examples/demo.py
 
-paper: $(READY)  ## every table and figure of the paper, into build/paper (under 3 minutes)
+paper: $(READY)  ## make every table and figure of the paper in build/paper (under 3 minutes)
 	$(BIN)/dkmd reproduce --out build/paper
 
-test: $(READY)  ## the tests and doctests
+test: $(READY)  ## run the tests and doctests
 	$(BIN)/python -m pytest -q
 
-test-engines: $(READY)  ## the tests of engines on PostgreSQL, Spark and a dask cluster (scripts/install-engines)
+test-engines: $(READY)  ## run the engine tests on PostgreSQL, Spark and a dask cluster (installs them: scripts/install-engines)
 	scripts/install-engines
 	@$(BIN)/python -c 'import pyspark' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres,spark]'
 	DKMD_ENGINES=postgres,spark,dask $(BIN)/python -m pytest -q tests/engines
@@ -41,30 +41,30 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-check: lint types imports test  ## lint, types, import rules, tests and doctests
+check: lint types imports test  ## run lint, types, import rules, tests and doctests
 
 $(BROWSER_READY): $(READY) tests/browser/install.sh tests/browser/package.json
 	@tests/browser/install.sh
 	@touch $@
 
-test-browser: $(BROWSER_READY)  ## the report in a real browser (installs Chromium, Playwright, axe-core)
+test-browser: $(BROWSER_READY)  ## test the report in a real browser (installs Chromium, Playwright, axe-core)
 	$(BIN)/python -m pytest -q tests/browser
 
-test-nojit: $(READY)  ## the suite once more as plain Python, without its slow cases
+test-nojit: $(READY)  ## run the tests as plain Python, without the slow ones
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow"
 
 FAULTS ?= 15
-mutants: $(READY)  ## small faults in the core, FAULTS=15 a module: which do the tests notice?
+mutants: $(READY)  ## put small faults into the core (FAULTS=15 per module) and see which ones the tests notice
 	@$(BIN)/python -c 'import cosmic_ray' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
 	$(BIN)/python scripts/mutants.py --count $(FAULTS) --jobs $$(nproc)
 
-bench: $(READY)  ## speed and memory, as ratios to named peers
+bench: $(READY)  ## measure speed and memory as ratios to named peers
 	$(BIN)/python benchmarks/bench.py
 
-bench-scale: $(READY)  ## the largest sizes and the engines (half an hour, 10 GB of disk)
+bench-scale: $(READY)  ## measure the largest sizes and the engines (half an hour, 10 GB of disk)
 	$(BIN)/python benchmarks/scale.py
 
-study: $(READY)  ## the calibration study: size, power and coverage against peers (about 10 minutes)
+study: $(READY)  ## run the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
 
 clean:  ## remove .venv and every cache

@@ -1,7 +1,7 @@
 """Speed and memory of the estimators as ratios to named peers: ``make bench``.
 
-Both sides of a ratio run in turn in one process; the best of several runs counts. Writes the same
-numbers to benchmarks/bench.json. Exits with 1 when a ratio is above its limit.
+The two sides of a ratio run in turn in one process; the best of several runs counts. The numbers
+also go to benchmarks/bench.json. The exit code is 1 if a ratio is above its limit.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _test_rows() -> list[Ratio]:
 
 
 def _everything(x: np.ndarray, y: np.ndarray) -> None:
-    """The test with its defaults and both of its intervals."""
+    """Run the test with its defaults and both of its intervals."""
     result = dkmd_2samp(x, y)
     result.confidence_interval()
     result.shift_interval()
@@ -153,7 +153,7 @@ def _slices_rows() -> list[Ratio]:
 
 
 SLICE_LIMIT_MS = 0.15
-"""Of one slice of 100 + 100 values among many, on one core."""
+"""The limit for one slice of 100 + 100 values among many, on one core."""
 
 
 def _filling_rows(x: np.ndarray, y: np.ndarray, welch: Callable[[], object]) -> list[Ratio]:
@@ -243,7 +243,7 @@ def _memory() -> list[dict[str, object]]:
 
 
 def _cost_curve() -> list[dict[str, float]]:
-    """Nanoseconds a value from 1e3 to 1e8 values in all: flat is linear."""
+    """Nanoseconds per value, from 1e3 to 1e8 values in all. A constant means linear cost."""
     print(f"\n{'values':>10}{'exact':>16}{'riemann':>16}{'riemann / log2 N':>20}")
     rows = []
     for exponent in range(3, 9):

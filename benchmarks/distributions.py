@@ -16,10 +16,10 @@ Draw = Callable[[np.random.Generator, Shape], Array]
 
 @dataclass(frozen=True)
 class Family:
-    """How to draw it, how it may change, and what is claimed of it.
+    """How to draw a family, how it changes, and which claims the study makes about it.
 
-    ``effect`` is the shift (``positive``: the log factor) in units of √(1/n + 1/m) that gives a
-    power near 70 %; 0 leaves the family out of the power tables.
+    ``effect`` is the shift (if ``positive``, the log factor) that gives a power near 70%, in units
+    of √(1/n + 1/m). With 0 the family is not in the power tables.
     """
 
     draw: Draw
@@ -29,7 +29,7 @@ class Family:
     discrete: bool = False
 
     def changed(self, rng: np.random.Generator, shape: Shape, amount: float) -> Array:
-        """A sample of the alternative: shifted, or multiplied by a factor."""
+        """Draw a sample of the alternative: shifted, or multiplied by a factor."""
         sample = self.draw(rng, shape)
         return sample * math.exp(amount) if self.positive else sample + amount
 

@@ -1,8 +1,8 @@
-"""Any size, any engine, as ratios to what the engine takes for its own avg and var.
+"""Time and memory at any size and on any engine, as ratios to the engine's own avg and var.
 
-``make bench-scale`` (half an hour; up to 10 GB below build/, deleted afterwards) writes
-benchmarks/scale.json and the table of docs/scale.md. ``--only`` runs some parts, ``--largest``
-sets the rows of the largest file. Exits with 1 when a number is above its limit.
+``make bench-scale`` writes benchmarks/scale.json and the table of docs/scale.md. It takes half an
+hour and up to 10 GB below build/, which it deletes afterwards. ``--only`` runs some parts.
+``--largest`` sets the rows of the largest file. The exit code is 1 if a number is above its limit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from timing import best_seconds, extra_mebibytes, machine, peak_of_command
 from dkmd import Witness, compare, drift, riemann
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent / "tests"))  # where servers of engines are started
+sys.path.append(str(HERE.parent / "tests"))  # it starts the servers of engines
 OUTPUT = HERE / "scale.json"
 PAGE = HERE.parent / "docs" / "scale.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -42,7 +42,7 @@ ROW_GROUP = 1_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """One number and what it must stay below."""
+    """One number and its limit."""
 
     part: str
     what: str
@@ -99,7 +99,7 @@ def _memory(part: str, what: str, mebibytes: float, at_most: float | None) -> Me
 
 
 def in_memory(_: argparse.Namespace) -> Iterator[Measured]:
-    """compare of float64 arrays against Welch's test of SciPy."""
+    """compare of float64 arrays, against SciPy's Welch test."""
     for n in (50_000_000, 100_000_000):
         for name, make in (("normal", _normal), ("latency", _latency)):
             a, b = _against_welch(make(0, n), make(1, n))
@@ -126,7 +126,7 @@ def _normal(seed: int, n: int) -> np.ndarray:
 
 
 def _latency(seed: int, n: int) -> np.ndarray:
-    """Positive values: these have percentages as well."""
+    """Positive values, which have percentages as well."""
     return 80.0 + 5.0 * np.random.default_rng(seed).standard_gamma(4.0, n) + 0.01 * seed
 
 
@@ -141,7 +141,7 @@ def many_columns(_: argparse.Namespace) -> Iterator[Measured]:
 
 
 def _drifts(kind: str, run: Callable[[list[str]], object]) -> Iterator[Measured]:
-    """250, 500 and 1,000 columns: the same time a column is linear."""
+    """Measure 250, 500 and 1,000 columns. A constant time per column means linear cost."""
     for columns in (250, 500, 1_000):
         names = [f"c{i}" for i in range(columns)]
         seconds = _fastest(partial(run, names), 2)
@@ -209,7 +209,7 @@ def _duck_memory(path: Path, rows: int) -> Iterator[Measured]:
 
 
 def write_variants(path: Path, rows: int) -> None:
-    """Latencies of two variants, by a seed, a million rows at a time."""
+    """Write seeded latencies of two variants, a million rows at a time."""
     rng = np.random.default_rng(rows)
     kind = pa.dictionary(pa.int8(), pa.string())
     schema = pa.schema([("variant", kind), ("v", pa.float64())])
@@ -228,11 +228,11 @@ SHAPES = {
     "latency": "80 - 5 * ln((1 - random()) * (1 - random()) * (1 - random()) * (1 - random()))",
     "lognormal": "exp(sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()))",
 }
-"""Values in DuckDB's SQL. Those near 0 need narrower bins for the percentage."""
+"""Values in DuckDB's SQL. Values near 0 need narrower bins for the percentage."""
 
 
 def through_ibis(_: argparse.Namespace) -> Iterator[Measured]:
-    """compare of two levels in a table that DuckDB keeps, as an Ibis table."""
+    """compare of two levels in a DuckDB table, passed as an Ibis table."""
     import ibis
 
     for shape, value in SHAPES.items():
@@ -257,7 +257,7 @@ ENGINE_ROWS = 5_000_000
 
 
 def postgres(_: argparse.Namespace) -> Iterator[Measured]:
-    """compare of a table against PostgreSQL's own avg and var, warm."""
+    """compare of a table, against PostgreSQL's own avg and var, with warm caches."""
     import ibis
     import psycopg
     from engines import servers
@@ -277,7 +277,7 @@ def postgres(_: argparse.Namespace) -> Iterator[Measured]:
 
 
 def spark(_: argparse.Namespace) -> Iterator[Measured]:
-    """compare of a cached dataframe against Spark's own avg and var, warm."""
+    """compare of a cached dataframe, against Spark's own avg and var, with warm caches."""
     from engines import servers
 
     path = BUILD / "spark.parquet"
@@ -327,7 +327,7 @@ def _line(row: Measured) -> str:
 
 
 def _write(measured: list[Measured]) -> None:
-    """The numbers as JSON, and as the tables of the page."""
+    """Write the numbers as JSON, and as the table of docs/scale.md."""
     extra = ("duckdb", "pandas", "pyarrow", "dask", "ibis-framework", "pyspark")
     known = machine() | {"cores": str(os.cpu_count())}
     for name in extra:

@@ -1,8 +1,8 @@
 """The calibration study: ``make study``. Writes docs/study.md and its figures.
 
-Limits are written down here, before a run. A cell whose 99 % interval lies outside its limit is
-marked, and run again with a new seed and four times the trials; the page shows both. Every cell
-has a seed of its own, made from its name, so it can be run again alone.
+The limits are written down here, before a run. A cell whose 99% interval lies outside its limit is
+marked and run again with a new seed and four times the trials. The page shows both runs. Every cell
+gets a seed from its name, so it can be run again by itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LIMITS = {
     "either tail at 2.5 %": 0.04,
     "size at 5 %, balanced, continuous, n ≥ 30: at least": 0.03,
     "only spreads differ, at 5 %, n and m ≥ 10": 0.065,
-    "groups, from 8 a side, at 5 %": 0.065,
+    "groups, at least 8 per side, at 5 %": 0.065,
     "coverage of 95 % intervals: at least": 0.935,
     "false discoveries at 0.05": 0.055,
     "equivalence at the margin, over its level": 1.3,
@@ -54,13 +54,13 @@ LIMITS = {
 
 
 def rng_of(*words: object) -> np.random.Generator:
-    """A generator for one cell, from its name."""
+    """A random generator for one cell, seeded with its name."""
     return np.random.default_rng([SEED, zlib.crc32(repr(words).encode())])
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share of trials, and the limit that it is held against."""
+    """A share of trials, and its limits."""
 
     value: float
     trials: int
@@ -74,7 +74,7 @@ class Share:
 
     @property
     def outside(self) -> bool:
-        """Whether the whole 99 % interval lies beyond the limit."""
+        """Whether the whole 99% interval lies beyond a limit."""
         reach = 2.576 * self.error
         return self.value - reach > self.at_most or self.value + reach < self.at_least
 
@@ -84,7 +84,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Cell:
-    """One simulation: what it is of, and what it found."""
+    """One simulation: what it simulated, and what it found."""
 
     part: str
     what: str
@@ -100,7 +100,7 @@ class Cell:
 
 
 Task = tuple[str, str, int, int, float, int, int]
-"""Part, family, n, m, a number, trials, and which attempt it is."""
+"""Part, family, n, m, a parameter of the part, trials, and the number of the attempt (0 or 1)."""
 
 
 def run(task: Task) -> Cell:
@@ -122,12 +122,12 @@ def _tails(x: Array, y: Array, delta: float = 0.0) -> tuple[Array, Array]:
 
 
 def _pvalues(x: Array, y: Array, delta: float = 0.0) -> Array:
-    """Two-sided."""
+    """The two-sided p-value of every row."""
     return np.asarray(row_tails(x, y, delta=delta).pvalue("two-sided"))
 
 
 def _batches(trials: int, values: int) -> Iterator[int]:
-    """Trials in parts that hold two million values at the most."""
+    """Split the trials into batches of at most two million values."""
     most = max(1, 2_000_000 // values)
     while trials > 0:
         yield min(most, trials)
@@ -142,7 +142,7 @@ def _draws(
 
 
 def size(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """Nothing differs: shares of p below three levels, and of either tail."""
+    """Nothing differs: the shares of p below three levels, and of either tail below 2.5%."""
     family = FAMILIES[name]
     tails = [_tails(x, y) for x, y in _draws(rng, family, n, m, trials)]
     above, below = (np.concatenate(each) for each in zip(*tails, strict=True))
@@ -161,7 +161,7 @@ def size(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: 
 
 
 def spread(rng: np.random.Generator, name: str, n: int, m: int, ratio: float, trials: int) -> Found:
-    """Only the spreads differ, about one centre: no direction to find."""
+    """Only the spreads differ and the centre is the same: there is no direction to find."""
     rejected = [_pvalues(ratio * x, y) < 0.05 for x, y in _draws(rng, FAMILIES[name], n, m, trials)]
     limit = LIMITS["only spreads differ, at 5 %, n and m ≥ 10"] if min(n, m) >= 10 else math.inf
     return {f"× {ratio:g}": Share(float(np.mean(np.concatenate(rejected))), trials, limit)}, {}
@@ -170,7 +170,7 @@ def spread(rng: np.random.Generator, name: str, n: int, m: int, ratio: float, tr
 def coverage(
     rng: np.random.Generator, name: str, n: int, m: int, shift: float, trials: int
 ) -> Found:
-    """The 95 % interval of the shift holds the true one: (x − shift, y) is not rejected."""
+    """The 95% interval contains the true shift: (x − shift, y) is not rejected."""
     covered = [
         _pvalues(x + shift, y, delta=shift) >= 0.05
         for x, y in _draws(rng, FAMILIES[name], n, m, trials)
@@ -182,7 +182,7 @@ def coverage(
 def equivalence(
     rng: np.random.Generator, name: str, n: int, m: int, margin: float, trials: int
 ) -> Found:
-    """The shift is exactly the margin: how often it is called smaller, at 5 and at 2.5 %."""
+    """The shift is exactly the margin: how often it is called smaller, at 5% and at 2.5%."""
     p = np.concatenate([
         _tails(x + margin, y, margin)[1]
         for x, y in _draws(rng, FAMILIES[name], n, m, trials)
@@ -195,7 +195,7 @@ def equivalence(
 
 
 def power(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """Power at 5 % beside that of peers, on the same data."""
+    """Power at 5%, and that of peers on the same data."""
     family = FAMILIES[name]
     amount = family.effect * math.sqrt(1.0 / n + 1.0 / m)
     found: dict[str, list[npt.NDArray[np.bool_]]] = {}
@@ -240,14 +240,14 @@ def groups(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials
             )
             labels.append(label)
         rejected += dkmd_2samp(*sides, groups=tuple(labels)).pvalue < 0.05
-    limit = LIMITS["groups, from 8 a side, at 5 %"]
+    limit = LIMITS["groups, at least 8 per side, at 5 %"]
     return {"5 %": Share(rejected / trials, trials, limit)}, {}
 
 
 def drift(rng: np.random.Generator, name: str, n: int, m: int, margin: float, trials: int) -> Found:
     """100 columns, Benjamini–Hochberg at 0.05: the mean share of false discoveries.
 
-    Without a margin nothing differs. With one, 98 columns moved by exactly the margin and 2 by
+    Without a margin nothing differs. With a margin, 98 columns moved by exactly the margin and 2 by
     more.
     """
     false = []
@@ -267,7 +267,7 @@ def drift(rng: np.random.Generator, name: str, n: int, m: int, margin: float, tr
 
 
 def gate(rng: np.random.Generator, name: str, n: int, m: int, margin: float, trials: int) -> Found:
-    """The times are exactly ``margin`` worse: alarms at 5 %, and passes at 5 %, on logarithms."""
+    """The times are exactly ``margin`` worse: alarms at 5% and passes at 5%, on logarithms."""
     delta = math.log1p(margin)
     worse, fine = [], []
     for x, y in _draws(rng, FAMILIES[name], n, m, trials):
@@ -284,7 +284,7 @@ def gate(rng: np.random.Generator, name: str, n: int, m: int, margin: float, tri
 def plan(
     rng: np.random.Generator, name: str, ratio: int, _m: int, shift: float, trials: int
 ) -> Found:
-    """Sizes planned for a power of 80 % from a pilot of 4,000 values: the power they have."""
+    """Sizes planned for a power of 80% from a pilot of 4,000 values: the power they really have."""
     family = FAMILIES[name]
     n = sample_size(family.draw(rng, (4000,)), shift, ratio=float(ratio))
     m = n * ratio
@@ -297,7 +297,7 @@ def plan(
 
 
 def stability(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """One value dropped: how far log p moves, over how far it moves with scale='robust'."""
+    """One value is dropped: how far log p moves, relative to scale='robust'."""
     family = FAMILIES[name]
     moved: dict[str, list[Array]] = {"adaptive": [], "robust": []}
     worst: dict[str, list[float]] = {"adaptive": [], "robust": []}
@@ -332,7 +332,7 @@ def stability(rng: np.random.Generator, name: str, n: int, m: int, _: float, tri
 
 
 def monotone(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """p(x + δ) for growing δ, once it is below 0.05: by what factor it rises again, above 1e-4."""
+    """p(x + δ) for growing δ: by what factor p rises again, once below 0.05 and above 1e-4."""
     family = FAMILIES[name]
     steps = np.linspace(0.0, 6.0, 121)
     factors = []
@@ -391,17 +391,17 @@ def tasks(trials: int) -> list[Task]:
 
 
 def main() -> int:
-    """Run, run again what lies outside, write the page."""
+    """Run all cells, run those outside their limits again, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=5000)
-    parser.add_argument("--only", help="one part of the study; the page is not written")
+    parser.add_argument("--only", help="run one part of the study; the page is not written")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "study.md")
     arguments = parser.parse_args()
     start = time.perf_counter()
     todo = [t for t in tasks(arguments.trials) if arguments.only in (None, t[0])]
     cells = _run_all(todo)
     outside = [task for task, cell in cells.items() if cell.outside]
-    print(f"\n{len(outside)} cells outside their limits: again with a new seed, 4 × the trials")
+    print(f"\n{len(outside)} cells outside their limits: run again, new seed, 4 × the trials")
     again = _run_all([(*task[:5], 4 * task[5], 1) for task in outside])
     minutes = (time.perf_counter() - start) / 60.0
     both = [*cells.values(), *again.values()]
@@ -431,7 +431,7 @@ KEPT = Path(__file__).with_name("study.json")
 
 
 def keep(cells: list[Cell], trials: int, minutes: float) -> None:
-    """Every share of the run, for the page and for whoever wants to draw it anew."""
+    """Save every share of the run, so that the page can be written again without a run."""
     document = {
         "version": dkmd.__version__, "seed": SEED, "trials": trials, "minutes": minutes,
         "limits": LIMITS, "cells": [asdict(cell) for cell in cells],
@@ -440,7 +440,7 @@ def keep(cells: list[Cell], trials: int, minutes: float) -> None:
 
 
 def _run_all(todo: list[Task]) -> dict[Task, Cell]:
-    """Every task in two processes, with a count on a terminal."""
+    """Run every task, one process per core, and count on standard error."""
     cells = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for i, (task, cell) in enumerate(zip(todo, pool.map(run, todo), strict=True)):

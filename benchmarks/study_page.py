@@ -1,9 +1,10 @@
-"""The page of the calibration study: charts first, every table folded below its chart."""
+"""The page of the calibration study: charts first, with every table folded below its chart."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -29,97 +30,116 @@ def write(cells: Cells, out: Path, trials: int, minutes: float) -> None:
 def page(cells: Cells, trials: int, minutes: float) -> str:
     """The text."""
     first = [c for c in cells if not c.again]
-    outside = [c for c in first if c.outside]
-    still = [c for c in cells if c.again and c.outside]
-    return f"""# The calibration study
+    families = len({c.what for c in _of(first, "size")})
+    text = f"""# The calibration study
 
-Does dkmd reject 5 % when nothing differs? `make study` asks that of {len({c.what for c in _of(first, "size")})} families of data
-and {len(SIZES)} pairs of sizes, at three levels, with {trials:,} trials in each cell (dkmd {dkmd.__version__}, {minutes:.0f} minutes on
-2 cores that other work shared). Other parts have the trials that their standard errors tell. One standard error of a share near 5 % is {_error(0.05, trials)} points, near 1 % {_error(0.01, trials)} and near 0.1 %
-{_error(0.001, trials)}; it stands behind every share in the tables. All shares are in percent.
+Does dkmd reject 5% when nothing differs? `make study` tests this for {families} families of data and {len(SIZES)} pairs of sizes, at
+three levels, with {trials:,} trials in each cell (dkmd {dkmd.__version__}, {minutes:.0f} minutes on 2 cores that other work shared). Other parts
+of the study have other numbers of trials; their standard errors show it. One standard error is {_error(0.05, trials)} points for a share
+near 5%, {_error(0.01, trials)} near 1% and {_error(0.001, trials)} near 0.1%. Every share in the tables is followed by its standard error. All shares are in percent.
 
 The limits were written down in `benchmarks/study.py` before the run:
 
 {_limits()}
 
-{len(outside)} of {len(first)} cells had a 99 % interval outside their limits. Each ran again with a new seed and four times the
-trials; {len(still)} stayed outside{_listed(still)}. The last limit of the table is no share and is not counted there: {_unstable(first)}.
+{_verdict(cells)} The last limit of the table is not a share, so it is counted separately: {_unstable(first)}.
 
 ## When nothing differs
 
-![The share of false alarms at 5 %, 1 % and 0.1 %, by family and sizes](study/size.svg)
+![The share of false alarms at 5%, 1% and 0.1%, by family and sizes](study/size.svg)
 
-A point is one cell; the lines are the limits. Data with atoms stay below 5 % with few values, because few outcomes are possible.
-The guard makes the test careful where one side has far fewer values.
+A point is one cell. The lines are the limits. Data with atoms and few values stay below 5%, because few outcomes are possible.
+The guard makes the test cautious if one side has far fewer values.
 
 {_folded("Size by family and sizes", _size_table(_of(cells, "size")))}
 
 ## When only the spreads differ
 
-x has 2, 4 or 10 times the spread of y, about the same centre, so there is no direction to find. Below 10 values there is no
-limit: five wide values that all fall on one side of ψ show no variance.
+x has 2, 4 or 10 times the spread of y, about the same centre, so there is no direction to find. With fewer than 10 values there
+is no limit: five wide values that all fall on one side of ψ show no variance.
 
-{_folded("Share rejected at 5 %", _wide_table(_of(cells, "spread")))}
+{_folded("Share rejected at 5%", _wide_table(_of(cells, "spread")))}
 
-## Do intervals hold the truth?
+## Do intervals contain the truth?
 
-{_folded(f"Coverage of 95 % intervals of a shift of 1 (± {_error(0.95, trials)})", _by_size(_of(cells, "coverage"), "covered"))}
+{_folded(f"Coverage of 95% intervals of a shift of 1 (± {_error(0.95, trials)})", _by_size(_of(cells, "coverage"), "covered"))}
 
-{_folded("Equivalence: a shift of exactly the margin is called smaller", _plain_table(_of(cells, "equivalence")))}
+{_folded("Equivalence: how often a shift of exactly the margin is called smaller", _plain_table(_of(cells, "equivalence")))}
 
-## Power, beside peers
+## Power, compared with peers
 
 ![Power of dkmd and of three peers on the same data](study/power.svg)
 
-Effects give a power near 70 %: a shift, or a factor for positive data. The tables show the difference to each peer on the same
-data, with its standard error. {_peers_win(_of(cells, "power"))}
+The effects are chosen to give a power near 70%. An effect is a shift, or a factor for positive data. The tables show the difference from
+each peer on the same data, with its standard error. {_peers_win(_of(cells, "power"))}
 
-{_folded("Power at 5 %, and the difference to each peer", _power_table(_of(cells, "power")))}
+{_folded("Power at 5%, and the difference from each peer", _power_table(_of(cells, "power")))}
 
 ## Repeated measurements
 
-A/A tests with an intraclass correlation of 0.5. Sizes of groups are all 5, lognormal, or one group holds half of all values.
+These are A/A tests with an intraclass correlation of 0.5. Group sizes are all 5, or lognormal, or one group holds half of all values.
 
 {_plain_table(_of(cells, "groups"))}
 
 ## Many columns, gates and plans
 
-Drift of 100 columns: the mean share of false discoveries at a rate of 0.05. Without a margin nothing differs; with one, 98 columns
-moved by exactly the margin of 0.5 and 2 by three times as much.
+Drift of 100 columns: the table shows the mean share of false discoveries at a rate of 0.05. Without a margin nothing differs. With a
+margin of 0.5, 98 columns moved by exactly the margin and 2 by three times as much.
 
 {_plain_table(_of(cells, "drift"))}
 
-A gate at 3 % when the times are exactly 3 % worse: alarms and passes at 5 %.
+A gate with a margin of 3%, when the times are exactly 3% worse: the table shows alarms and passes at 5%.
 
 {_plain_table(_of(cells, "gate"))}
 
-Sizes planned for a power of 80 % from a pilot of 4,000 values, and the power that such samples have. Sizes x:y stand as 1:0
-(equal) and 10:0 (y ten times as large).
+Sizes were planned for a power of 80% from a pilot of 4,000 values. The table shows the power that samples of these sizes have. In the column
+of sizes, 1:0 means equal sizes, and 10:0 means that y is ten times as large.
 
 {_plain_table(_of(cells, "plan"))}
 
 ## One value more or less
 
-How far log p moves when one value is dropped, over how far it moves with `scale="robust"`: the 95 % quantile over data sets and
-values ("any value"; limit 1.3), and over data sets for the value that matters most ("the worst value"). A wide ψ, which skewed data
-need for power, listens to its largest value more than a narrow one does: there the second figure is above 1.3.
+How far does log p move when one value is dropped? The table divides this by how far it moves with `scale="robust"`. "Any value" is the 95%
+quantile over data sets and values (limit 1.3). "The worst value" is the 95% quantile over data sets, for the value that matters most.
+Skewed data need a wide ψ for power, and a wide ψ gives more weight to the largest value than a narrow one. So for skewed data the second
+figure is above 1.3.
 
 {_folded("Dropping one value", _plain_table(_of(cells, "stability")))}
 
-As x moves up, p should fall. Once below 0.05 it may rise again a little, because ψ is chosen anew for every δ: this counts the data
-sets where it rises by more than 5 % while above 1e-4.
+As x moves up, p should fall. Once below 0.05 it may rise again a little, because ψ is chosen anew for every δ. The table counts the data
+sets in which p rises by more than 5% while above 1e-4.
 
 {_folded("p(x + δ) for growing δ", _plain_table(_of(cells, "monotone")))}
 """
+    return _percent(text)
+
+
+def _percent(text: str) -> str:
+    """Write 5%: names in study.json have "5 %", and some of them seed their cells."""
+    return re.sub(r"(?<=\d) %", "%", text)
+
+
+def _verdict(cells: Cells) -> str:
+    """How many cells were outside their limits, at first and when run again."""
+    first = [c for c in cells if not c.again]
+    outside = [c for c in first if c.outside]
+    if not outside:
+        return f"None of the {len(first)} cells had a 99% interval outside its limits."
+    still = [c for c in cells if c.again and c.outside]
+    return (
+        f"{len(outside)} of {len(first)} cells had a 99% interval outside their limits. Each ran again "
+        f"with a new seed and four times the trials; {len(still)} stayed outside{_listed(still)}."
+    )
 
 
 def _unstable(cells: Cells) -> str:
-    """Where one dropped value moves log p farther than the limit says."""
+    """The cells in which one dropped value moves log p farther than the limit."""
     limit = LIMITS["one value dropped: log p, over that of scale='robust'"]
     cells = _of(cells, "stability")
     above = [c for c in cells if float(c.extra["any value"]) > limit]
     named = ", ".join(f"{c.what} {c.sizes} ({c.extra['any value']})" for c in above)
-    return f"{len(above)} of {len(cells)} cells are above it{named and f', {named}'}"
+    verb = "is" if len(above) == 1 else "are"
+    return f"{len(above)} of {len(cells)} cells {verb} above it{named and f', {named}'}"
 
 
 def _of(cells: Iterable[Cell], part: str) -> list[Cell]:
@@ -153,7 +173,7 @@ def _folded(title: str, table: str) -> str:
 
 
 def _marked(share: Share) -> str:
-    """A share with its standard error; bold where its 99 % interval is outside."""
+    """A share with its standard error; bold if its 99% interval is outside the limit."""
     shown = f"{100 * share.value:.2f} ± {100 * share.error:.2f}"
     return f"**{shown}**" if share.outside else shown
 
@@ -223,7 +243,7 @@ def _power_table(cells: Cells) -> str:
 
 
 def _peers_win(cells: Cells) -> str:
-    """Where Mann-Whitney or Brunner-Munzel is more than 3 points ahead of both of dkmd's modes."""
+    """The cells in which a rank test is more than 3 points ahead of both of dkmd's modes."""
     behind = []
     for c in _ordered(cells):
         ours = max(c.shares[k].value for k in c.shares if k.startswith("dkmd"))
@@ -232,10 +252,12 @@ def _peers_win(cells: Cells) -> str:
         if gap > 3.0:
             behind.append(f"{c.what} {c.sizes} ({best} + {gap:.0f})")
     return (
-        f"A rank test is more than 3 points ahead of both dkmd and dkmd on logarithms in {len(behind)} of {len(cells)} cells, "
-        "for three reasons. With 10 against 100 values, the guard and Welch's variance are the price of being right when spreads "
-        "differ, which rank tests are not. With two peaks, a ψ that rises everywhere sees little of a shift within the peaks. "
-        "And where a change moves a sharp end of the data (Pareto, minus exponential), ranks see it at once.\n\n"
+        f"In {len(behind)} of {len(cells)} cells a rank test is more than 3 points ahead of both dkmd and dkmd on logarithms.\n"
+        "There are three reasons:\n\n"
+        "- With 10 against 100 values, the guard and Welch's variance cost power. They keep dkmd right when spreads differ; "
+        "rank tests are not.\n"
+        "- With two peaks, a ψ that rises everywhere sees little of a shift within the peaks.\n"
+        "- If a change moves a sharp end of the data (Pareto, minus exponential), ranks see it at once.\n\n"
         + _folded("Where a rank test is ahead, and by how many points", "; ".join(behind))
     )
 
@@ -253,7 +275,7 @@ def _axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]
 
 
 def _size_chart(cells: Cells, path: Path) -> None:
-    """A dot per cell at three levels, families below each other."""
+    """One dot per cell at three levels; one line per family."""
     cells = [c for c in cells if not c.again]
     names = list(FAMILIES)
     figure, axes = _axes(1, 3, (10.0, 8.6))
@@ -267,13 +289,13 @@ def _size_chart(cells: Cells, path: Path) -> None:
                 list(found.values()), at, marks[i], label=sizes, markersize=4,
                 color=f"C{i}" if i < 5 else f"{0.15 * (i - 4)}", linestyle="none",
             )  # fmt: skip
-        nominal = float(level.split()[0])
+        nominal = float(level.removesuffix("%"))
         axis.axvline(nominal, color="0.7", linewidth=0.8)
         axis.axvline(100 * limit, color="#b3402a", linewidth=1.0)
         axis.set_xlim(left=0)
-        axis.set_xlabel(f"rejected at {level} (percent)")
+        axis.set_xlabel(_percent(f"rejected at {level} (percent)"))
         axis.grid(axis="x", color="0.93")
-    axes[0].set_yticks(range(len(names)), names)
+    axes[0].set_yticks(range(len(names)), map(_percent, names))
     axes[0].invert_yaxis()
     axes[2].legend(title="sizes", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     figure.savefig(path, metadata={"Date": None})
@@ -299,16 +321,16 @@ def _power_chart(cells: Cells, path: Path) -> None:
                 color=("#0b5fa5", "#5b9bd5", "0.35", "0.5", "0.65")[i], linestyle="none",
                 markersize=7 if i == 0 else 5,
             )  # fmt: skip
-        axis.set_xlabel(f"power at 5 %, {sizes} (percent)")
+        axis.set_xlabel(f"power at 5%, {sizes} (percent)")
         axis.grid(axis="x", color="0.93")
-    axes[0].set_yticks(range(len(names)), names)
+    axes[0].set_yticks(range(len(names)), map(_percent, names))
     axes[0].invert_yaxis()
     axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 
 def load() -> tuple[list[Cell], int, float]:
-    """The cells of the last run."""
+    """The cells, the trials and the minutes of the last run."""
     kept = json.loads(KEPT.read_text())
     cells = [
         Cell(**{**c, "shares": {name: Share(**s) for name, s in c["shares"].items()}})

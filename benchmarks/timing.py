@@ -1,4 +1,4 @@
-"""How every benchmark measures: the best of several runs, both sides in turn, and peak memory."""
+"""How every benchmark measures time (the best of several runs, in turns) and peak memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from importlib.metadata import version
 
 
 def best_seconds(*functions: Callable[[], object], budget: float = 3.0) -> list[float]:
-    """The shortest time of each function; they take turns, so that noise meets all of them.
+    """The shortest time of each function. They take turns, so that noise affects all of them.
 
-    Runs at least three rounds, then more until ``budget`` seconds have passed (50 at most).
+    There are at least three rounds, then more until ``budget`` seconds have passed (50 at most).
     """
     for function in functions:
         function()  # compiles, warms caches
@@ -31,7 +31,7 @@ def best_seconds(*functions: Callable[[], object], budget: float = 3.0) -> list[
 
 
 def extra_mebibytes(setup: str, call: str) -> float:
-    """Peak memory that ``call`` adds after ``setup``, in a process of its own."""
+    """Peak memory that ``call`` adds after ``setup``, measured in a separate process."""
     code = (
         "import re, pathlib\n"
         "def peak():\n"
@@ -58,8 +58,8 @@ print(code, seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 def peak_of_command(command: Sequence[str]) -> tuple[float, float]:
     """Seconds and peak memory in MiB of a command, which must succeed.
 
-    A small process starts it: one that is forked from this process would begin with its memory,
-    and the system counts that.
+    A small process starts the command. A process forked from this one would begin with the memory
+    of this one, and the system would count that.
     """
     watcher = [sys.executable, "-c", _WATCHED, *command]
     done = subprocess.run(watcher, stdout=subprocess.PIPE, text=True, check=True)
@@ -70,7 +70,7 @@ def peak_of_command(command: Sequence[str]) -> tuple[float, float]:
 
 
 def machine() -> dict[str, str]:
-    """What the numbers were measured on."""
+    """The machine and the versions of the packages."""
     names = ("dkmd", "numpy", "numba", "scipy", "statsmodels")
     return {
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""The table of docs/statistic.md: both estimators against the population value."""
+"""Print the table of docs/statistic.md: both estimators and the population value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CELLS = [  # mean of Q, n, width, what the paper prints
 
 
 def main() -> None:
-    """Print a Markdown row per cell."""
+    """Print one Markdown row per cell."""
     rng = np.random.default_rng(2026)
     for mean, n, width, printed in CELLS:
         psi = Witness(width, width)

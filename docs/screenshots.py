@@ -1,4 +1,4 @@
-"""The pictures of docs/report.md: the pages of ``make demo`` in Chromium, as small PNG files.
+"""Take the pictures of docs/report.md: the pages of ``make demo`` in Chromium, as small PNG files.
 
 Run ``make demo test-browser`` first, then ``.venv/bin/python docs/screenshots.py``.
 """
@@ -21,7 +21,7 @@ COLOURS = 128
 
 
 def main() -> None:
-    """Overview, detail, dark, narrow."""
+    """Take four pictures: overview, detail, dark, narrow."""
     OUT.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         found = shutil.which(os.environ.get("DKMD_BROWSER", "chromium"))
@@ -54,7 +54,7 @@ def _open(page: Page, rows: tuple[int, ...]) -> None:
 
 
 def _save(page: Page, name: str) -> None:
-    """Few colours, and only what is in the window."""
+    """Save the visible part of the page with few colours."""
     image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     small = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     target = OUT / f"{name}.png"

@@ -1,6 +1,6 @@
-"""What ``make demo`` shows: two comparisons, a drift and a gate, then what every peer says.
+"""``make demo``: two comparisons, a drift and a gate, then the answers of other statistics.
 
-Each of the first four is written as a page too, into build/demo.
+Each of the first four also becomes a page in build/demo.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAGES = Path(__file__).parent.parent.resolve() / "build" / "demo"
 
 
 def main() -> None:
-    """Each answer below the command that gives it, with a word on what it shows."""
+    """Show each answer below its command, with a sentence on what it means."""
     PAGES.mkdir(parents=True, exist_ok=True)
     with chdir(DATA):
         _show_latency()
@@ -31,7 +31,7 @@ def main() -> None:
     with chdir(BENCH):
         _show_gate()
     _show_peers()
-    print(f"\nPages to look at, each one file that needs no network, are in {PAGES}:")
+    print(f"\nPages to look at (each is one file that opens offline) are in {PAGES}:")
     print(", ".join(sorted(page.name for page in PAGES.glob("*.html"))))
 
 
@@ -41,13 +41,13 @@ def _show_latency() -> None:
     answer = dkmd.compare("latency_before.csv", "latency_after.csv", margin="2%")
     _show(answer, command, "compare")
     print(
-        "\nThe requests were made 5 % slower. A time-out is +inf and counts as very slow: there is"
+        "\nWe slowed every request by 5%. A time-out is +inf and counts as a very slow request. So"
     )
-    print("no mean any more, but there is a shift.")
+    print("there is no mean to compare, but there is still a shift.")
 
 
 def _show_flights() -> None:
-    """Airports against one of them, and July against January."""
+    """The other airports against JFK, and July against January."""
     command = _say(
         "dkmd compare flights.parquet -c dep_delay --by origin --reference JFK --groups date"
     )
@@ -55,20 +55,18 @@ def _show_flights() -> None:
         "flights.parquet", column="dep_delay", by="origin", reference="JFK", groups="date"
     )
     _show(answer, command, "origins")
-    print(
-        "\nMinutes of delay against JFK. Flights of one day share its weather, so the days are the"
-    )
-    print("groups. Without them the intervals would be a third as wide, and wrong.")
+    print("\nMinutes of delay compared with JFK. Flights of one day share the weather, so the days")
+    print("are the groups. Without groups the intervals would be a third as wide, and wrong.")
 
     january, july = "flights_january.parquet", "flights_july.parquet"
     command = _say(f"dkmd drift {january} {july} --groups date --margin 0.1sd")
     _show(dkmd.drift(january, july, groups="date", margin="0.1sd"), command, "drift")
-    print("\nJuly against January: flights left later and flew for less time, though not less far;")
-    print("more values are missing (flights that were cancelled).\n")
+    print("\nJuly against January: flights left later. They took less time, but flew no less far.")
+    print("More values are missing, because more flights were cancelled.\n")
 
 
 def _show_gate() -> None:
-    """A build that does 20 % more work in one of two benchmarks."""
+    """A build that does 20% more work in one of two benchmarks."""
     main_build, branch = "hyperfine-main.json", "hyperfine-branch.json"
     command = _say(f"dkmd gate {main_build} {branch} --margin 3%")
     judged = gate(load_benchmarks(main_build), load_benchmarks(branch), margin="3%")
@@ -76,26 +74,24 @@ def _show_gate() -> None:
     assert judged.call is not None
     judged = judged.with_call(judged.call.read_from((main_build, branch)))
     judged.report(PAGES / "gate.html", command=command)
-    print(
-        "\nThe branch does 20 % more work in count-words; part of its time is Python starting up."
-    )
-    print("A CI job would stop here with exit code 1.\n")
+    print("\nThe branch does 20% more work in count-words. The time rises by less: part of it is")
+    print("Python starting up. A CI job would stop here with exit code 1.\n")
 
 
 def _show(answer: Comparison | Comparisons, command: str, name: str) -> None:
-    """An answer in words, and as a page."""
+    """Print an answer and write its page."""
     print(answer)
     answer.report(PAGES / f"{name}.html", command=command)
 
 
 def _say(command: str) -> str:
-    """The command that gives the answer below, run in examples/data or examples/bench."""
+    """Print the command of the next answer; it runs in examples/data or examples/bench."""
     print(f"\n$ {command}")
     return command
 
 
 def _show_peers() -> None:
-    """Print the table with the hung request, and once more without it."""
+    """Print the table with the hung request and without it."""
     before, after = (np.loadtxt(DATA / f"{name}.txt") for name in ("before", "after"))
     hung = before.argmax()
     print("Request latency in ms. x = after (50 values), y = before (60 values).")
@@ -105,10 +101,8 @@ def _show_peers() -> None:
         _rows(after, before), _rows(after, np.delete(before, hung)), strict=True
     ):
         print(f"{row[0]:30}{_cell(*row[1:]):>30}   {_cell(*without[1:]):>30}")
-    print(
-        "\nThe exact estimator moves by a hair when the outlier goes; the mean difference and the"
-    )
-    print("paper's Riemann estimator change sign. Distances have no sign to begin with.")
+    print("\nWithout the outlier the exact estimator hardly changes. The mean difference and the")
+    print("paper's Riemann estimator change sign. Distances have no sign at all.")
 
 
 def _cell(value: float, words: str) -> str:

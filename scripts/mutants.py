@@ -1,9 +1,10 @@
 """Put small faults into the core, one at a time, and see which ones the tests notice.
 
 Cosmic Ray makes the faults: ``<`` for ``<=``, ``+`` for ``-``, 3 for 2, ``not`` before a condition.
-A full run would take days, so a seeded sample is drawn: a few places of every module, and one fault
-at each. Every fault is tried in a copy of the project with the tests of its module. Modules with
-compiled loops run as plain Python (NUMBA_DISABLE_JIT=1): a cache would hide their faults.
+A full run would take days. So the script draws a seeded sample: a few places in every module, and
+one fault at each place. It tries every fault in a copy of the project, with the tests of its
+module. Modules with compiled loops run as plain Python (NUMBA_DISABLE_JIT=1), because a cache would
+hide their faults.
 
 Usage: ``make mutants``, or see ``scripts/mutants.py --help``.
 """
@@ -34,44 +35,44 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "mutants"
 
 TESTS = {
-    "sides": "core",
-    "tails": "core",
-    "inference": "core",
-    "scale": "choice_of_width",
-    "direct": "core choice_of_width",
-    "groups": "repeated two_sample",
-    "limits": "core two_sample",
-    "resampling": "resampling",
-    "result": "core margins two_sample",
-    "margins": "margins inference",
-    "planning": "plans planning",
-    "two_sample": "core two_sample margins resampling",
-    "shapes": "shapes compare",
-    "summary": "summary logarithms",
-    "grid": "summary choice_of_width",
-    "exact": "exact",
-    "riemann": "riemann",
-    "witness": "witness",
-    "table": "exact riemann core",
-    "compare": "front_door margins compare",
-    "comparison": "headlines margins compare",
-    "gate": "gate_tables gate",
+    "inference/sides": "core",
+    "inference/tails": "core",
+    "inference/pair": "core",
+    "inference/scale": "choice_of_width",
+    "inference/direct": "core choice_of_width",
+    "inference/groups": "repeated two_sample",
+    "inference/limits": "core two_sample",
+    "inference/resampling": "resampling",
+    "inference/result": "core margins two_sample",
+    "inference/margins": "margins inference",
+    "inference/planning": "plans planning",
+    "inference/two_sample": "core two_sample margins resampling",
+    "inference/shapes": "shapes compare",
+    "binned/summary": "summary logarithms",
+    "binned/grid": "summary choice_of_width",
+    "statistic/exact": "exact",
+    "statistic/riemann": "riemann",
+    "statistic/witness": "witness",
+    "statistic/table": "exact riemann core",
+    "answers/compare": "front_door margins compare",
+    "answers/comparison": "headlines margins compare",
+    "answers/gate": "gate_tables gate",
 }
-"""For every module, the test files that belong to it, the quickest to notice a fault first."""
+"""The test files of every module. The file that notices faults fastest comes first."""
 
-FROZEN = {"grid"}
-"""Modules without loops of their own whose constants are part of compiled code."""
+FROZEN = {"binned/grid"}
+"""Modules that have no loops, but whose constants are part of compiled code."""
 
 SENSELESS = re.compile(
-    r"RemoveDecorator"  # most decorators compile, and nothing is compiled here
+    r"RemoveDecorator"  # most decorators compile a function, and nothing is compiled here
     r"|_(BitAnd|BitOr|BitXor|LShift|RShift|Invert)$"  # a float has no bits: always noticed
     r"|_(Is|IsNot|In|NotIn)$"  # always true or false, or an error
 )
-"""Kinds of faults that say nothing about tests."""
+"""Kinds of faults that tell nothing about the tests."""
 
 
 def main() -> None:
-    """Draw faults, or take those that survived, try them and write the report."""
+    """Draw faults, or take the survivors of the last run; try them and write the report."""
     how = _arguments()
     modules = how.modules or list(TESTS)
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -100,23 +101,25 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="module", help=", ".join(TESTS))
-    parser.add_argument("--count", type=int, default=15, help="faults for each module (15)")
-    parser.add_argument("--seed", type=int, default=1, help="another seed draws other faults (1)")
-    parser.add_argument("--jobs", type=int, default=1, help="modules tried at the same time (1)")
+    parser.add_argument("--count", type=int, default=15, help="faults per module (15)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample (1)")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="number of modules tried at the same time (1)"
+    )
     parser.add_argument(
         "--again", action="store_true", help="try only the faults that survived the last run"
     )
     how = parser.parse_args()
     unknown = [module for module in how.modules if module not in TESTS]
     if unknown:
-        parser.error(f"no tests are known for {', '.join(unknown)}: add them to TESTS")
+        parser.error(f"TESTS lists no tests for {', '.join(unknown)}: add them")
     return how
 
 
 def _try_module(
     module: str, count: int, seed: int, again: list[dict[str, Any]] | None
 ) -> tuple[str, list[dict[str, Any]]]:
-    """Try a sample of faults of one module, or some faults once more."""
+    """Try a sample of faults in one module, or the given faults again."""
     path = Path("src/dkmd") / f"{module}.py"
     plain = module in FROZEN or "@compiled" in path.read_text()
     os.environ["NUMBA_DISABLE_JIT"] = "1" if plain else "0"
@@ -126,10 +129,14 @@ def _try_module(
     started = time.monotonic()
     fine = subprocess.run(command, check=False, capture_output=True, text=True)
     if fine.returncode:
-        raise SystemExit(f"the tests of {module} fail without any fault:\n{fine.stdout[-2000:]}")
-    # a fault that makes a loop endless is noticed by the clock
+        raise SystemExit(
+            f"the tests of {module} already fail without a fault:\n{fine.stdout[-2000:]}"
+        )
+    # the time limit notices faults that make a loop endless
     limit = 15.0 + 4.0 * (time.monotonic() - started)
-    chosen = _sample(path, count, f"{seed} {module}") if again is None else list(map(_spec, again))
+    chosen = (
+        _sample(path, count, f"{seed} {path.stem}") if again is None else list(map(_spec, again))
+    )
     faults = []
     for spec in chosen:
         result = mutate_and_test([spec], " ".join(_quoted(command)), limit)
@@ -152,7 +159,7 @@ def _quoted(command: list[str]) -> Iterator[str]:
 
 
 def _copy_project() -> None:
-    """Work in a copy of what tests need, where faults do no harm."""
+    """Copy what the tests need and work in the copy, where faults do no harm."""
     tree = BUILD / f"tree-{os.getpid()}"
     for name in ("src", "tests", "examples"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -160,11 +167,12 @@ def _copy_project() -> None:
         shutil.copy(ROOT / name, tree)
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree / "src")
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # else a fault of the same size is not noticed
+    # else Python may run old bytecode after a fault of the same length
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def _sample(path: Path, count: int, seed: str) -> list[MutationSpec]:
-    """One fault at each of so many places of a module; the same ones for the same seed."""
+    """One fault at each of ``count`` places of a module. The same seed gives the same faults."""
     with use_db("faults.sqlite", WorkDB.Mode.create) as database:
         init([path], database, {})
         specs = [spec for item in database.work_items for spec in item.mutations]
@@ -184,7 +192,7 @@ def _sample(path: Path, count: int, seed: str) -> list[MutationSpec]:
 
 
 def _without_effect(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where type hints, sizes of caches and ``strict=`` of zip begin and end: no answer shows."""
+    """Begin and end of type hints, cache sizes and ``strict=``: faults there change no answer."""
     for node in ast.walk(ast.parse(source)):
         found = [getattr(node, name, None) for name in ("annotation", "returns")]
         if isinstance(node, ast.keyword) and node.arg in ("strict", "maxsize"):
@@ -221,7 +229,7 @@ def _read_faults() -> dict[str, list[dict[str, Any]]]:
 
 
 def _write(kept: dict[str, list[dict[str, Any]]]) -> None:
-    """All faults for ``--again``, and the survivors for people."""
+    """Write all faults for ``--again``, and the survivors for people."""
     (BUILD / "faults.json").write_text(json.dumps(kept, indent=1))
     lines = ["# Faults that no test noticed", ""]
     for module, faults in kept.items():

@@ -1,4 +1,4 @@
-"""One Hypothesis profile for everybody, and no test that is skipped without saying so."""
+"""One Hypothesis profile for all tests. A skipped test fails."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ VECTORS = Path(__file__).parent / "vectors"
 
 
 def vectors(name: str) -> list[dict[str, Any]]:
-    """Reference values, whose numbers are decimal strings of 20 digits."""
+    """Reference values, stored as decimal strings of 20 digits."""
     loaded: list[dict[str, Any]] = json.loads((VECTORS / name).read_text())
     return loaded
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Plain Python warns where the compiled loops go on to inf as IEEE arithmetic says."""
+    """Plain Python warns of overflows; compiled loops continue with inf, as IEEE says."""
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Any:
-    """A skipped test is a failed one: what cannot run here must not look as if it had passed.
+    """A skipped test fails: a test that cannot run must not look as if it had passed.
 
     Only engines that DKMD_SKIP_ENGINES names are left out.
     """

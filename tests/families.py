@@ -1,4 +1,4 @@
-"""The distributions that statistics are tried on."""
+"""The distributions that the statistics are tested on."""
 
 from __future__ import annotations
 

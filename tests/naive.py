@@ -1,6 +1,6 @@
 """Slow, obvious versions of everything, in high precision where it matters. Imports no dkmd.
 
-Definitions are taken from the paper as sums and integrals; nothing is scanned or tabulated.
+The definitions are the paper's sums and integrals. There are no scans and no tables.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def m_center(values: Array, psi: Callable[[Any], Any]) -> float:
 
 
 def quantile(values: Array, q: float) -> float:
-    """The value that a share q lies below; the mean of two where it falls between them."""
+    """The value below which a share q lies; the mean of two values if q falls between them."""
     ordered, rank = np.sort(values), q * values.size
     if abs(rank - round(rank)) < 1e-9 and 0 < round(rank) < values.size:
         return float(ordered[round(rank) - 1] + ordered[round(rank)]) / 2
@@ -93,7 +93,7 @@ def quantile(values: Array, q: float) -> float:
 
 
 def excess(x: Array, y: Array) -> float:
-    """How much farther apart two medians are than three of their standard errors, by ranks."""
+    """By how much the distance of two medians exceeds three standard errors, by ranks."""
     halves = []
     for side in (x, y):
         reach = 1.5 / math.sqrt(side.size)
@@ -112,7 +112,7 @@ def two_sample(
 ) -> tuple[float, float, float]:
     """Statistic, standard error and degrees of freedom of section 2.3, value by value.
 
-    The centre is solved for, and its variance counted, unless it is given. The slopes are those of
+    If no centre is given, it is solved for and its variance counted. The slopes are those of
     samples that are no farther apart than chance explains.
     """
     n, m = x.size, y.size
@@ -131,7 +131,7 @@ def two_sample(
 
 
 def tails(x: Array, y: Array, psi: Callable[[Any], Any], t: float, df: float) -> Array:
-    """Upper and lower p-value: the larger of Student's and of the law under relabelling.
+    """Upper and lower p-value: each is the larger of Student's and that under relabelling.
 
     ψ is taken at the pooled centre. Moments of the law are exact; its shape is Pearson's type III.
     """
@@ -143,7 +143,7 @@ def tails(x: Array, y: Array, psi: Callable[[Any], Any], t: float, df: float) ->
     spread = math.sqrt(pooled.var(ddof=1) * (1 / n + 1 / m))
     skew = stats.skew(pooled) * (m - n) * math.sqrt(total - 1) / (math.sqrt(n * m) * (total - 2))
     z = (pooled[:n].mean() - pooled[n:].mean()) / spread
-    # Pearson's type III is a gamma law, turned round for a negative skewness
+    # Pearson's type III is a gamma law, mirrored for a negative skewness
     law, mirror = stats.gamma(4 / skew**2), math.copysign(1.0, skew)
     at = 4 / skew**2 + mirror * z * 2 / abs(skew)
     upper, lower = (law.sf(at), law.cdf(at)) if mirror > 0 else (law.cdf(at), law.sf(at))

@@ -1,4 +1,4 @@
-"""The ``dkmd`` command for tests: in a process of its own, or quicker in this one."""
+"""The ``dkmd`` command for tests: in a separate process, or faster in this one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ COMMAND = Path(sys.executable).parent / "dkmd"
 HEARS = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
 HEARS += "os.execv(sys.argv[1], sys.argv[1:])"
 INTERRUPTIBLE = (sys.executable, "-c", HEARS, str(COMMAND))
-"""The command, hearing SIGINT: shells let background jobs ignore it, and children inherit that."""
+"""The command with SIGINT enabled: shells disable it for background jobs and their children."""
 
 
 class Done(NamedTuple):
-    """What a run left."""
+    """The result of a run."""
 
     code: int
     stdout: str
@@ -42,7 +42,7 @@ def run(
     answered: bool = False,
     **environment: str,
 ) -> Done:
-    """Run the installed command in a process of its own; see ``_checked``."""
+    """Run the installed command in a separate process; see ``_checked``."""
     done = subprocess.run(
         [COMMAND, *words],
         input=stdin,
@@ -56,7 +56,7 @@ def run(
 
 
 def through(redirection: str, *words: str, cwd: Path = ROOT) -> Done:
-    """Run the command with a shell's word after it, such as ``> /dev/full`` or ``| head -1``.
+    """Run the command with a shell suffix such as ``> /dev/full`` or ``| head -1``.
 
     The exit code is that of the command.
     """
@@ -69,7 +69,7 @@ def through(redirection: str, *words: str, cwd: Path = ROOT) -> Done:
 
 
 def here(*words: str, code: int | None = 0, cwd: Path = ROOT, answered: bool = False) -> Done:
-    """Run the command in this process, which is quicker: for what does not depend on that."""
+    """Run the command in this process, which is faster. Use it if the process does not matter."""
     out, err = io.StringIO(), io.StringIO()
     with (
         redirect_stdout(out),
@@ -84,9 +84,9 @@ def here(*words: str, code: int | None = 0, cwd: Path = ROOT, answered: bool = F
 
 
 def _checked(done: Done, code: int | None, answered: bool) -> Done:
-    """The exit code as expected (any, if None); bad input is one line, never a traceback.
+    """Check the exit code (any, if None). Bad input gives one line, never a traceback.
 
-    Nothing is answered then, but where an answer could not be written to its file as well.
+    There is no answer then, unless only writing the answer to its file failed.
     """
     assert code in (None, done.code), done.stderr
     assert "Traceback" not in done.stderr

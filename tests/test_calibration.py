@@ -1,8 +1,8 @@
-"""Size and coverage hold where we say they do: seeded simulation with binomial bounds.
+"""Size and coverage hold where the docs say so: seeded simulations with binomial bounds.
 
-`make study` has every family, all sizes and the limits (docs/study.md). The cells here are the ones
-that came closest to their limits in it, with at least 8,000 trials each. A share is held against
-its limit plus two and a half standard errors: a true size of 7.3 % fails where 6.5 % is promised.
+`make study` has every family, all sizes and the limits (docs/study.md). The cells here came closest
+to their limits in it, and have at least 8,000 trials each. A share may exceed its limit by two and
+a half standard errors at most. So a true size of 7.3% fails if 6.5% is promised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TRIALS = 8000
 
 
 def _upper(limit: float, trials: int = TRIALS) -> float:
-    """A share that a true one at the limit exceeds in 6 of 1,000 runs."""
+    """The bound for a share: if the true share is at the limit, 6 of 1,000 runs exceed it."""
     return limit + 2.5 * math.sqrt(limit * (1.0 - limit) / trials)
 
 
@@ -35,7 +35,7 @@ def _lower(limit: float, trials: int = TRIALS) -> float:
 
 
 def _tails(x: Array, y: Array, delta: float = 0.0) -> tuple[Array, Array]:
-    """Both one-sided p-values of every row; 1 where all values are alike."""
+    """Both one-sided p-values of every row; 1 if all values are equal."""
     tails = row_tails(x, y, delta=delta)
     return tails.upper, tails.lower
 
@@ -74,7 +74,7 @@ def test_size_is_right_when_nothing_differs(name: str, n: int, m: int) -> None:
     ],
 )
 def test_rare_events_and_few_against_many_are_no_false_alarms(name: str, n: int, m: int) -> None:
-    """Student's t alone rejects 14 to 89 % in these cells."""
+    """Student's t alone rejects 14 to 89% in these cells."""
     p = _pvalues(*_draw(name, n, m, seed=2, trials=2000))
     assert np.mean(p < 0.05) <= _upper(0.05, 2000)
     assert np.mean(p < 0.001) <= _upper(0.003, 2000)
@@ -109,7 +109,7 @@ def test_intervals_of_the_shift_cover_it(name: str, n: int, m: int) -> None:
 
 
 def test_what_a_row_says_of_a_delta_is_what_the_interval_says() -> None:
-    """The simulations above test (x − δ, y): the same as asking whether δ is in the interval."""
+    """The simulations above test (x − δ, y). That is the same as asking if δ is in the interval."""
     rng = np.random.default_rng(6)
     for _ in range(30):
         x, y = rng.gamma(2.0, 3.0, 25) + 1.0, rng.gamma(2.0, 3.0, 40)
@@ -183,7 +183,7 @@ def test_repeated_measurements_need_groups() -> None:
 
 @pytest.mark.parametrize("name", ["normal", "Laplace", "Cauchy"])
 def test_no_wrong_sign_under_contamination(name: str) -> None:
-    """A shift of 0.8 with 2 % of Cauchy outliers: significant answers have the right sign."""
+    """A shift of 0.8 with 2% of Cauchy outliers: significant answers have the right sign."""
     rng = np.random.default_rng(26)
     x, y = FAMILIES[name].draw(rng, (3000, 100)) + 0.8, FAMILIES[name].draw(rng, (3000, 100))
     for side in (x, y):
@@ -210,9 +210,9 @@ def test_planned_sizes_have_the_power_that_was_asked_for(
     pilot = FAMILIES[name].draw(rng, (20_000,))
     n = sample_size(pilot, shift, power=0.8, ratio=ratio)
     m = math.ceil(ratio * n)
-    assert power(pilot, shift, n, m) == pytest.approx(0.8, abs=0.06)  # atoms: n moves it in steps
+    assert power(pilot, shift, n, m) == pytest.approx(0.8, abs=0.06)  # atoms: power has steps
     x, y = FAMILIES[name].draw(rng, (4000, n)) + shift, FAMILIES[name].draw(rng, (4000, m))
-    # 1.3 points are two standard errors of this simulation, and as much is the plan's own
+    # 1.3 points are two standard errors of this simulation; the plan's own error is as large
     assert 0.76 <= np.mean(_pvalues(x, y) < 0.05) <= 0.84
 
 
@@ -232,7 +232,7 @@ def test_moves_beyond_the_margin_have_few_false_discoveries() -> None:
     assert np.mean(false) <= 0.05 + 2.5 * 0.03
 
 
-# Answers that must not hang on one value, a unit or a zero point.
+# Answers must not depend on one value, a unit or a zero point.
 
 
 def _pair(seed: int, name: str = "lognormal") -> tuple[Array, Array]:
@@ -286,7 +286,7 @@ def test_dropping_one_value_moves_p_little_more_than_with_a_fixed_multiple(name:
 
 @pytest.mark.parametrize("name", ["normal", "Laplace", "lognormal", "exponential"])
 def test_p_falls_as_a_sample_moves_away(name: str) -> None:
-    """Once below 0.05, p does not rise by more than 5 % above 1e-4 (docs/study.md: how rarely)."""
+    """Once below 0.05 and above 1e-4, p rises by at most 5% (docs/study.md has the exceptions)."""
     rng, risen = np.random.default_rng(31), 0
     steps = np.linspace(0.0, 5.0, 80)
     for _ in range(60):

@@ -1,7 +1,7 @@
-"""How wide ψ is: every rule of the choice, value by value, on samples that are not alike.
+"""The width of ψ: every rule of the choice, value by value, on samples that differ.
 
-The oracle below follows docs/inference.md with NumPy on single values. The sizes differ, one side
-leans and the other does not, so that a swapped side or a lost sign shows.
+The oracle below follows docs/inference.md with NumPy on single values. The sizes differ, and only
+one side is skewed, so that a swapped side or a lost sign shows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dkmd.inference.scale import (
 from dkmd.inference.sides import Form, Side
 
 Array = npt.NDArray[np.float64]
-TENTH = 1.2815515655446004  # a tenth of a normal law lies above
+TENTH = 1.2815515655446004  # a tenth of a normal distribution lies above
 
 
 def _rng(seed: int) -> np.random.Generator:
@@ -60,14 +60,14 @@ CASES: dict[str, tuple[Array, Array]] = {
 
 
 def _spread(pooled: Array, median: float) -> float:
-    """1.4826·MAD of finite values; of those not at the median where that is 0."""
+    """1.4826·MAD of the finite values. If that is 0, of the values not at the median."""
     distances = np.abs(pooled[np.isfinite(pooled)] - median)
     found = quantile(distances, 0.5)
     return 1.4826 * (found or quantile(distances[distances > 0.0], 0.5))
 
 
 def _tilt(pooled: Array, median: float, spread: float) -> float:
-    """The slope of the change that a width is judged by."""
+    """The slope of the change for which a width is rated."""
     resting, up = np.sum(pooled == median), np.sum(pooled > median)
     if resting > 0.5 * pooled.size:
         return float(4.0 * (2.0 * up / (pooled.size - resting) - 1.0))
@@ -136,7 +136,7 @@ def test_the_choice_follows_its_rules_value_by_value(name: str, swapped: bool) -
 
 @pytest.mark.parametrize("name", CASES)
 def test_bins_choose_what_single_values_choose(name: str) -> None:
-    """Up to the width of a bin where the quantiles are: some hundredths of a unit."""
+    """Equal to within the bins that hold the quantiles: some hundredths of a unit."""
     x, y = CASES[name]
     grid = Grid.fit(x, y)
     found = fitted_scale(Summary.of(x, grid), Summary.of(y, grid), None, label_free=False)
@@ -161,7 +161,7 @@ def test_a_label_free_choice_is_the_same_for_every_relabelling() -> None:
     [
         ([1.0, 2.0, 4.0, 8.0], 3.0, 1.4826 * 1.5),  # an even number: distances 1, 1, 2, 5
         ([1.0, 2.0, 7.0], 2.0, 1.4826 * 1.0),
-        ([5.0, 5.0, 5.0, 6.0, 9.0], 5.0, 1.4826 * 2.5),  # of those not at the median
+        ([5.0, 5.0, 5.0, 6.0, 9.0], 5.0, 1.4826 * 2.5),  # of the values not at the median
         ([5.0, 5.0, 5.0, 2.0], 5.0, 1.4826 * 3.0),
         ([1.0, 2.0, 4.0, math.inf], 3.0, 1.4826 * 1.0),  # the distances of finite values
         ([-math.inf, 1.0, 2.0, 4.0], 1.5, 1.4826 * 0.5),
@@ -203,7 +203,7 @@ def test_a_robust_or_given_scale_is_taken_as_it_is(scale: Any, multiple: float |
 
 @pytest.mark.parametrize("factor", [1.0, -1.0])
 def test_a_lean_counts_with_its_sign(factor: float) -> None:
-    """Zeros and positive amounts change by factors; the mirror image leans the other way."""
+    """Zeros and positive amounts change by factors. The mirror image is skewed the other way."""
     x, y = (factor * v for v in CASES["mostly zero"][:1] * 2)
     assert small_sides(x, y, True).shape.tilt == pytest.approx(factor * 4.0)
 
@@ -217,7 +217,7 @@ def test_the_allowance_is_three_standard_errors_of_the_medians_by_ranks() -> Non
 
 
 def test_sums_of_bins_are_corrected_for_their_width() -> None:
-    """As in the test itself: what ½ f''·v leaves of the error of a bin is a small part of it."""
+    """As in the test itself: the term ½ f''·v removes most of a bin's error."""
     rng = _rng(19)
     values = np.array([-1.2, 0.4, 0.9, 2.6])[:, None] + 0.13 * rng.uniform(-1.0, 1.0, (4, 500))
     bins = Side(values.mean(axis=1), values.var(axis=1), np.full(4, 500.0), 0.0, 0.0, 2000.0)

@@ -1,4 +1,4 @@
-"""The installed command in a process of its own: files in, words or JSON out, exit codes."""
+"""The installed command in a separate process: files in, words or JSON out, exit codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shell import COMMAND, INTERRUPTIBLE, ROOT, Done, here, run
 import dkmd
 from dkmd import compare
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA = ROOT / "examples" / "data"
 SCHEMA = json.loads(
@@ -38,7 +38,7 @@ BEFORE, AFTER = str(DATA / "latency_before.csv"), str(DATA / "latency_after.csv"
 
 
 def answer(*words: str, by: Callable[..., Done] = here, **options: Any) -> dict[str, Any]:
-    """The JSON of a run, which keeps to the schema."""
+    """The JSON of a run, checked against the schema."""
     document: dict[str, Any] = json.loads(by(*words, "--json", **options).stdout)
     jsonschema.validate(document, SCHEMA)
     return document
@@ -212,7 +212,7 @@ def test_bad_input_is_one_clear_line(words: tuple[str, ...], expected: str, tmp_
     ],
 )
 def test_an_option_that_is_given_twice_is_refused(words: tuple[str, ...], option: str) -> None:
-    """One of the two would be lost without a word."""
+    """Otherwise one of the two would be lost silently."""
     assert here(*words, code=2).stderr == f"dkmd: {option} was given 2 times: give it once\n"
 
 
@@ -313,7 +313,7 @@ def test_version_loads_nothing() -> None:
 
 
 def test_small_files_are_compared_without_loading_much() -> None:
-    """The command should answer within a second: none of these is quick to import."""
+    """The command should answer within a second, and all of these are slow to import."""
     words = ["dkmd", "compare", BEFORE, AFTER, "--quiet"]
     code = f"import atexit, sys; sys.argv = {words!r}; from dkmd.cli import main; "
     code += "atexit.register(lambda: print(*sys.modules)); main()"
@@ -338,7 +338,7 @@ COMMANDS = ("compare", "drift", "gate", "plan", "summarize", "sql", "reproduce")
 
 
 def _examples(command: str) -> str:
-    """The examples of a --help, as they stand there."""
+    """The examples in the text of a --help."""
     examples = re.split(r"Examples?:\n", here(command, "--help").stdout)[1]
     return examples.partition("\n\n")[0]
 
@@ -350,7 +350,7 @@ def test_the_examples_of_the_help_work(command: str, tmp_path: Path) -> None:
     found = [shlex.split(line) for line in joined.splitlines()]
     assert found
     assert all(words[0] == "dkmd" for words in found)
-    left_out = ("--connect", "reproduce")  # a database that is not there, and minutes of work
+    left_out = ("--connect", "reproduce")  # these need a missing database, or minutes of work
     for _, *words in (words for words in found if not set(left_out) & set(words)):
         code = 1 if command == "gate" else 0  # both shipped branches are worse
         stop = words.index(">") if ">" in words else len(words)
@@ -379,7 +379,7 @@ def test_without_words_the_help_is_shown() -> None:
 
 
 def _interrupted_while_reading(folder: Path) -> int:
-    """The exit code of a run that is interrupted as soon as it has its file open."""
+    """The exit code of a run that is interrupted once it has opened its file."""
     words = [*INTERRUPTIBLE, "summarize", "x.csv", "-o", "x.dkmd"]
     with subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         opened = Path(f"/proc/{process.pid}/fd")

@@ -1,6 +1,7 @@
-"""Every option of the command reaches what it is for: the same answers as the functions give.
+"""Every option of the command has its effect: the answers equal those of the functions.
 
-Sides differ in size and shape, and options are combined: a lost or swapped one changes a number.
+The sides differ in size and shape, and options are combined. So a lost or swapped option changes a
+number.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from dkmd.answers.comparison import to_json
 from dkmd.answers.gate import gate, load_benchmarks
 from dkmd.inference.scale import median_and_spread
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA = ROOT / "examples" / "data"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tables of unlike sides, with groups, text and levels."""
+    """Two tables that differ, with groups, text and levels."""
     folder = tmp_path_factory.mktemp("options")
     rng = np.random.default_rng(31)
     for name, rows, moved in (("a", 90, 0.0), ("b", 140, 1.5)):
@@ -38,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _same(words: list[str], expected: Any, folder: Path, code: int = 0) -> None:
-    """The JSON of a command is that of an answer."""
+    """The command's JSON equals the JSON of an answer."""
     found = json.loads(here(*words, "--json", cwd=folder, code=code).stdout)
     assert found == json.loads(to_json(expected.to_dict()))
 
@@ -119,7 +120,7 @@ def test_options_of_databases_are_refused_beside_files(
 
 @pytest.fixture(scope="module")
 def pilot(folder: Path) -> Summary:
-    """What ``plan`` sees of the first table."""
+    """The pilot values that ``plan`` reads from the first table."""
     values = pd.read_csv(folder / "a.csv")["lag_ms"].to_numpy()
     return Summary.of(values, Grid.fit(values))
 

@@ -1,4 +1,4 @@
-"""The parts of the inference one by one, each against a definition that shares no code with it."""
+"""Each part of the inference, compared with a definition that shares no code with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dkmd.inference.pair import (
     satterthwaite,
     statistic_interval,
 )
-from dkmd.inference.sides import NOTHING, Form, Side, m_center, means_of, side_sums
+from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums
 from dkmd.inference.tails import (
     Tails,
     critical,
@@ -45,7 +45,7 @@ Y = np.array([-1.0, 0.9, -math.inf, 2.2, 1.4])
 
 
 def _sides(x: Any = X, y: Any = Y) -> tuple[Side, Side]:
-    """Values as atoms of their own, measured from 0."""
+    """Each value as one atom, measured from 0."""
     made = []
     for values in (np.asarray(x), np.asarray(y)):
         finite = values[np.isfinite(values)]
@@ -87,7 +87,7 @@ def test_relabelling_tails_are_pearsons_made_as_precise_as_a_t(skewness: float, 
 
 @pytest.mark.parametrize("skewness", [0.5, -0.5])
 def test_beyond_the_end_of_the_law_nothing_is_more_extreme(skewness: float) -> None:
-    """Pearson's law ends at z = −2/γ; and z² can reach N − 1 and no more."""
+    """Pearson's law ends at z = −2/γ, and z² is at most N − 1."""
     far = relabelling_tails(-5.0 / skewness, skewness, 40.0)
     tails = (far.lower, far.upper) if skewness > 0 else (far.upper, far.lower)
     assert tails == pytest.approx((0.0, 1.0), abs=1e-12)
@@ -173,7 +173,7 @@ def test_a_side_of_one_value_or_of_ties_has_no_variance() -> None:
 
 
 def test_bins_are_corrected_for_their_width() -> None:
-    """Bins a tenth of ψ wide: without ½ f''·v sums would be off by 1e-4, with it by 1e-6."""
+    """Bins a tenth of ψ wide: sums are off by 1e-4 without ½ f''·v, and by 1e-6 with it."""
     rng = np.random.default_rng(3)
     centers = np.array([-1.2, 0.4, 0.9, 2.6])
     values = centers[:, None] + 0.13 * rng.uniform(-1.0, 1.0, (4, 500))
@@ -215,8 +215,8 @@ def test_the_centre_is_the_root_wherever_the_search_begins(near: float, delta: f
     found = m_center(x, y, PSI, delta, near)
     assert found == pytest.approx(expected, abs=1e-10)
     alone = naive_center(X, PSI)
-    assert m_center(x, NOTHING, PSI, near=near) == pytest.approx(alone, abs=1e-10)
-    assert m_center(NOTHING, x, PSI, near=near) == pytest.approx(alone, abs=1e-10)
+    assert m_center(x, EMPTY_SIDE, PSI, near=near) == pytest.approx(alone, abs=1e-10)
+    assert m_center(EMPTY_SIDE, x, PSI, near=near) == pytest.approx(alone, abs=1e-10)
 
 
 def test_a_gap_that_psi_does_not_bridge_has_its_centre_in_between() -> None:
@@ -274,7 +274,7 @@ def test_the_test_is_the_formula_for_lopsided_samples(swapped: bool, far: float)
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_a_fixed_centre_has_welchs_variance_and_the_same_guard(alternative: str) -> None:
-    """Far from the data the mean of ψ is not 0: all its moments are about that mean."""
+    """Far from the data the mean of ψ is not 0. All moments are taken about that mean."""
     rng = np.random.default_rng(10)
     x, y = rng.lognormal(0.2, 0.9, 8), rng.lognormal(0.0, 0.6, 27)
     psi = Witness(1.4, 1.4, 3.5)
@@ -496,7 +496,7 @@ def test_rows_of_every_kind_give_what_they_give_alone(alternative: str) -> None:
 
 
 def test_options_hold_for_every_row() -> None:
-    """Few values or many: a row by the Riemann estimator is not one by the exact one."""
+    """Options such as the Riemann estimator apply to every row, for few values or many."""
     rng = np.random.default_rng(20)
     x, y = rng.normal(0.5, 1.0, (2, 12)), rng.normal(0.0, 1.0, (2, 7))
     options: list[dict[str, Any]]
@@ -565,7 +565,7 @@ def test_numbers_of_what_cannot_be_compared_still_check_their_level() -> None:
 
 @pytest.mark.parametrize("widths", [(0.004, 0.004), (0.004, 0.02), (0.02, 0.004)])
 def test_a_narrow_witness_gets_a_grid_as_fine_as_itself(widths: tuple[float, float]) -> None:
-    """Half of the values are spread out over hundreds; ψ looks at the others, at thousandths."""
+    """Half of the values spread over hundreds. ψ resolves the others to thousandths."""
     rng = np.random.default_rng(18)
     x, y = (
         np.concatenate([rng.normal(at, 0.005, near), rng.normal(0.0, 300.0, far)])

@@ -1,4 +1,4 @@
-"""dask collections give what their values give, block by block, whatever the blocks are."""
+"""dask collections give the same answers as their values, for any division into blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 pytestmark = pytest.mark.slow
 
 SCALE = 10.0
-"""A fixed width of ψ: bins then promise 1e-9 of it, whatever the grid."""
+"""A fixed width of ψ. Bins then promise 1e-9 of it on any grid."""
 
 
 @pytest.fixture(autouse=True, params=["synchronous", "threads"])
@@ -41,11 +41,11 @@ def _values(seed: int, size: int = 5_000) -> Array:
 
 
 def _same(found: Comparison, expected: Comparison) -> None:
-    """Equal to what binning promises."""
+    """Equal to the accuracy that binning promises."""
     assert found.statistic == pytest.approx(expected.statistic, abs=1e-9 * SCALE)
     assert found.shift == pytest.approx(expected.shift, abs=1e-9 * SCALE)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-4)
-    # logarithms have a scale of their own, which bins know to a thousandth
+    # logarithms have their own scale, which bins give to a thousandth
     assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-3)
     for side in ("reference", "current"):
         a, b = getattr(found, side), getattr(expected, side)
@@ -117,7 +117,7 @@ def test_a_column_of_two_frames_and_levels_of_one() -> None:
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every pass over the blocks for sums."""
+    """Count the passes over the blocks that compute sums."""
     passes = []
     real = blocks.BlockScan._reduced
 
@@ -171,7 +171,7 @@ def test_drift_of_lazy_frames_is_drift_of_frames(monkeypatch: pytest.MonkeyPatch
     found = drift(*(dd.from_pandas(f, npartitions=3) for f in frames), scale=SCALE)
     expected = drift(*frames, scale=SCALE)
     assert set(found) == set(expected)
-    assert len(passes) == 2  # all columns of a table in one
+    assert len(passes) == 2  # all columns of a table in one pass
     assert found.skipped == expected.skipped
     for column in expected:
         assert found[column].shift == pytest.approx(expected[column].shift, abs=1e-9 * SCALE)
@@ -186,8 +186,35 @@ def test_parquet_read_by_dask_is_compared_without_holding_it(
         dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / name)
     lazy = [dd.read_parquet(tmp_path / name) for name in "ab"]
     expected = compare(*frames, column="size", scale=SCALE)
-    monkeypatch.setattr(loading, "FrameTable", None)  # nothing on this way may hold values
+    monkeypatch.setattr(loading, "FrameTable", None)  # no step of this path may hold values
     _same(compare(*lazy, column="size", scale=SCALE), expected)
+
+
+def test_words_are_named_by_partition_and_row() -> None:
+    """Rows before a partition of a dataframe are not known; blocks of an array know theirs."""
+    words = pd.DataFrame({"v": [str(i) for i in range(30)], "arm": ["a", "b"] * 15, "g": "one"})
+    words.loc[17, "v"] = "broken"
+    frame = dd.from_pandas(words, npartitions=3)
+    where = "partition 2 of 3, column 'v', row 8: 'broken' is not a number"
+    with pytest.raises(ValueError, match=f"reference, {where}"):
+        compare(frame, frame, column="v")
+    with pytest.raises(ValueError, match=f"the table, {where}"):
+        compare(frame, column="v", by="arm", reference="a", current="b")
+    with pytest.raises(ValueError, match="reference, partition 2 of 3, row 8: 'broken' is not a"):
+        compare(frame["v"], frame["v"])
+    array = da.from_array(words["v"].to_numpy(dtype=object), chunks=10)
+    with pytest.raises(ValueError, match="reference, row 18: 'broken' is not a number"):
+        compare(array, array)
+    one = dd.from_pandas(words, npartitions=1)
+    with pytest.raises(ValueError, match="reference, column 'v', row 18: 'broken' is not a number"):
+        compare(one, one, column="v")
+
+
+def test_missing_group_labels_are_named_by_partition_and_row() -> None:
+    labels = [None if i == 17 else "g" for i in range(30)]
+    frame = dd.from_pandas(pd.DataFrame({"v": np.arange(30.0), "g": labels}), npartitions=3)
+    with pytest.raises(ValueError, match="partition 2 of 3, column 'g', row 8: the group label is"):
+        compare(frame, frame, column="v", groups="g")
 
 
 def test_what_cannot_be_compared_is_named() -> None:
@@ -196,7 +223,7 @@ def test_what_cannot_be_compared_is_named() -> None:
         compare(frame, frame, column="nothing")
     with pytest.raises(ValueError, match="has no level '44'"):
         compare(frame, column="size", by="build", reference=41, current=44)
-    with pytest.raises(ValueError, match="row 1: 'a' is not a number"):
+    with pytest.raises(ValueError, match="partition 1 of 2, column 'word', row 1: 'a' is not"):
         compare(frame, frame, column="word")
     with pytest.raises(ValueError, match="one-dimensional"):
         compare(da.zeros((3, 3)), da.zeros(3))

@@ -1,4 +1,4 @@
-"""The exact estimator: values, types, memory, threads, and what it refuses."""
+"""The exact estimator: values, types, memory, threads, and rejected input."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_every_public_name_is_there() -> None:
 
 @pytest.mark.slow
 def test_threads_survive_a_fork() -> None:
-    """The pool of the parent has no threads in the child: the child must not wait for them."""
+    """A forked child has none of its parent's threads, so it must not wait for them."""
     x = np.arange(float(WORTH_THREADS))
     expected = exact(x, x[:-1], Witness(1e5, 1e5))
     with warnings.catch_warnings():
@@ -163,7 +163,7 @@ def test_threads_survive_a_fork() -> None:
 
 
 def test_samples_of_several_pieces_and_unequal_sizes_are_kept_apart() -> None:
-    """x has one piece and a bit, y two and a bit: none of x's sums goes to y."""
+    """x fills just over one piece, y just over two. Sums of x must not go to y."""
     rng = np.random.default_rng(12)
     x, y = rng.normal(1.0, 1.0, PIECE + 300), rng.normal(0.0, 1.0, 2 * PIECE + 7)
     psi = Witness()

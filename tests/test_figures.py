@@ -1,4 +1,4 @@
-"""Figures: curves from bins show the data they stand for, and every surface shows the same ones."""
+"""Figures: curves from bins show the data, and every output shows the same curves."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_many_zeros_are_a_bar_beside_a_density() -> None:
 
 
 def test_peaks_are_drawn_as_narrow_as_they_are() -> None:
-    """Two peaks in one sample, and two samples far apart, whose quartiles share a bin."""
+    """Two peaks in one sample, and two distant samples, whose quartiles share a bin."""
     rng = np.random.default_rng(5)
     two = [rng.normal(0, 1, 1000) + 50.0 * (rng.random(1000) < 0.5) for _ in range(2)]
     for y, x in (two, (rng.normal(0, 1, 1000), rng.normal(1000, 1, 1000))):
@@ -305,7 +305,7 @@ def test_words_stand_out_from_the_paper(palette: dict[str, str], ink: str) -> No
 
 @pytest.mark.parametrize("palette", [colours.LIGHT, colours.DARK])
 def test_up_and_down_keep_apart_without_red_or_green_cones(palette: dict[str, str]) -> None:
-    """Blue against red and green together is what is left of hue: of opposite sign in the two."""
+    """Hue is then blue minus red and green: up and down have opposite signs."""
 
     def hue(name: str) -> float:
         red, green, blue = (int(palette[name][i : i + 2], 16) for i in (1, 3, 5))
@@ -372,7 +372,7 @@ def test_the_ends_of_an_axis_belong_to_it() -> None:
 
 
 def test_labels_stand_where_their_own_area_is_not() -> None:
-    """Where current has more of the large values, "more current" stands on the left."""
+    """If current has more of the large values, "more current" is on the left."""
     rng = np.random.default_rng(7)
     small, large = rng.normal(0.0, 1.0, 500), rng.normal(2.0, 1.0, 500)
     places = []

@@ -1,4 +1,4 @@
-"""Files in: every format gives what its values give, large ones too, and bad ones are named."""
+"""Input files: every format gives the same answers as its values; errors name bad files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dkmd.sources.files.table import open_files
 from dkmd.sources.memory.columns import as_numbers
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 ODD = 'p "95"; DROP TABLE x -- ms'
 
@@ -95,7 +95,7 @@ def test_a_file_gives_what_its_values_give(name: str, tmp_path: Path) -> None:
 def test_a_large_file_is_summed_not_held(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Equal to arrays to what binning promises, and percentages still work."""
+    """Equal to arrays, to the accuracy of bins. Percentages work too."""
     samples = _sample(0, 60_000), _sample(1, 50_000)
     paths = tmp_path / "a" / name, tmp_path / "b" / name
     for path, values in zip(paths, samples, strict=True):
@@ -104,7 +104,7 @@ def test_a_large_file_is_summed_not_held(
     monkeypatch.setattr(files, "LARGE", 10_000)
     fixed = compare(*samples, scale=10.0), compare(*paths, scale=10.0)
     assert fixed[1].shift == pytest.approx(fixed[0].shift, abs=1e-9 * 10.0)
-    # ψ's own width comes from a median, which bins know to a thousandth of the scale
+    # ψ's width comes from a median, which bins give to a thousandth of the scale
     expected, answer = compare(*samples, margin="1%"), compare(*paths, margin="1%")
     assert answer.values is None
     assert answer.shift == pytest.approx(expected.shift, rel=1e-4)
@@ -212,7 +212,7 @@ def test_words_for_missing_values_are_missing(text: str, tmp_path: Path) -> None
         ["inf", "1", "2.5"],
         ["1", "-inf", "Infinity", "+inf", "-Infinity", "nan", "NA"],
         ["NA", "", "inf", "n/a"],
-        ["", *["NA"] * 3000, "inf", "7"],  # nothing in the rows that are looked at first
+        ["", *["NA"] * 3000, "inf", "7"],  # the rows that are inspected first are empty
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "json"])
@@ -240,7 +240,7 @@ def test_a_word_for_infinity_in_the_first_row_is_no_header(tmp_path: Path) -> No
 
 
 def test_an_empty_column_is_none_to_choose_from(tmp_path: Path) -> None:
-    """A delimiter at the end of lines makes one."""
+    """A delimiter at the end of lines makes an empty column."""
     path = tmp_path / "x.csv"
     path.write_text("x,\n1,\n2,\n4,\n")
     assert compare(path, path).name == "x"
@@ -306,7 +306,7 @@ def test_columns_of_different_names_are_not_compared_by_chance(tmp_path: Path) -
         compare(tmp_path / "lag.csv", tmp_path / "id.csv")
     (tmp_path / "none.csv").write_text("1\n2\n4\n")
     (tmp_path / "x.txt").write_text("1\n2\n4\n")
-    for other in ("none.csv", "x.txt", "value.csv"):  # which have no name of their own
+    for other in ("none.csv", "x.txt", "value.csv"):  # their columns have no real name
         assert compare(tmp_path / "lag.csv", tmp_path / other).shift == 0.0
 
 
@@ -424,10 +424,10 @@ TABLES = st.builds(
     st.sampled_from([",", ";", "\t", " "]),
     st.sampled_from(["\n", "\r\n"]),
 )
-"""Bytes that look more like a table than any do by chance."""
+"""Bytes that look more like a table than random bytes do."""
 
 RAW = re.compile(r"SELECT|read_csv|read_json|read_parquet|INTERNAL|FATAL|Traceback|allow_pickle")
-"""Words that only somebody who knows the inside would understand."""
+"""Internal words that must not appear in messages."""
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -438,7 +438,7 @@ RAW = re.compile(r"SELECT|read_csv|read_json|read_parquet|INTERNAL|FATAL|Traceba
 def test_any_bytes_give_an_answer_or_a_clear_error(
     tmp_path: Path, content: bytes, suffix: str
 ) -> None:
-    """One line that names the file, in no SQL; and the next file is read as ever."""
+    """One line that names the file, without SQL. The next file is read as usual."""
     path, good = tmp_path / f"x{suffix}", tmp_path / "good.csv"
     path.write_bytes(content)
     good.write_text("a\n1\n2\n4\n")
@@ -458,7 +458,7 @@ def test_any_bytes_give_an_answer_or_a_clear_error(
 def test_large_tables_compare_levels_and_groups_as_small_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two files of one pattern, in two passes and one more for the groups; in little memory."""
+    """Two files of one pattern need two passes, groups one more, and little memory."""
     rng = np.random.default_rng(4)
     arm, user = rng.integers(0, 2, 40_000), rng.integers(0, 300, 40_000)
     lag = rng.gamma(4.0, 5.0, 40_000) + 50.0 + arm + rng.normal(0.0, 2.0, 300)[user]

@@ -1,4 +1,4 @@
-"""The gate: benchmark files of five tools, verdicts, and no way to pass by accident."""
+"""The gate: benchmark files of five tools, verdicts, and no accidental passes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dkmd.sources.files.benchmarks import (
     read_benchmarks,
 )
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 HYPERFINE = {"results": [{"command": "sort a", "mean": 0.2, "times": [0.1, 0.2, 0.3]}]}
 PYPERF = {
@@ -286,7 +286,7 @@ def test_values_of_one_process_are_a_group() -> None:
         return {"a": Measurements("s", values.tolist(), processes.tolist())}
 
     alarms = [gate(build(2 * i), build(2 * i + 1), margin=0.0).outcome == FAILED for i in range(60)]
-    assert np.mean(alarms) <= 0.15  # one-sided 5 %; without groups it would be about a third
+    assert np.mean(alarms) <= 0.15  # one-sided 5%; without groups it would be about a third
     lone = {"a": Measurements("s", [1.0, 1.1, 1.2], [0, 0, 0])}
     assert "come from one process" in gate(lone, lone, margin="2%").rows[0].reason
 
@@ -299,7 +299,7 @@ def test_what_vanished_or_appeared_is_listed() -> None:
 
 
 def test_false_alarms_over_many_benchmarks_stay_below_alpha() -> None:
-    """100 gates of 20 equal benchmarks, margin 0: at most 5 % of gates fail (here 3.1 sd more)."""
+    """100 gates of 20 equal benchmarks, margin 0: at most 5% fail (plus 3.1 sd for chance)."""
     failed = 0
     for trial in range(100):
         rng = np.random.default_rng(trial)
@@ -473,17 +473,17 @@ NOISES: dict[str, Any] = {
     "heavy tails": lambda rng, n: 0.03 * rng.standard_t(3, n),
     "skewed": lambda rng, n: rng.exponential(0.05, n),
 }
-"""Of the logarithms of times. The last is as skewed as an exponential distribution is."""
+"""The noise of the logarithms of times. The last is as skewed as an exponential."""
 
 
 def _alarms(noise: str, sizes: tuple[int, int], trials: int, seed: int) -> tuple[int, int]:
-    """Of benchmarks that got worse by just the margin: alarms among ten, and passes of one."""
+    """Benchmarks worse by exactly the margin: count alarms at alpha/10, and passes."""
     rng = np.random.default_rng([seed, *sizes])
     alarms = passes = 0
     for _ in range(trials):
         before, after = (np.exp(NOISES[noise](rng, n)) for n in sizes)
         row = gate(_bench(a=before), _bench(a=1.05 * after), margin="5%", alpha=ALPHA).rows[0]
-        # the least of ten p-values below alpha/10 is what makes Holm's correction fail a gate
+        # with ten benchmarks, Holm's correction fails a gate if one p-value is below alpha/10
         alarms += row.pvalue < ALPHA / TEN
         passes += row.verdict == "not worse"
     return alarms, passes
@@ -495,10 +495,10 @@ ALPHA, TEN = 0.05, 10
 @pytest.mark.parametrize("sizes", [(2, 60), (3, 3), (5, 10)])
 @pytest.mark.parametrize("noise", ["normal", "skewed"])
 def test_few_values_keep_the_promise_about_false_alarms(noise: str, sizes: tuple[int, int]) -> None:
-    """At a true change of the margin: no more alarms than alpha/10, no more passes than alpha."""
+    """A true change of exactly the margin: at most alpha/10 alarms and at most alpha passes."""
     trials = 400
     alarms, passes = _alarms(noise, sizes, trials, seed=20)
-    # counts that chance exceeds once in 10,000 tests where the promise holds
+    # if the promise holds, chance exceeds these counts once in 10,000 tests
     assert alarms <= binom.ppf(1.0 - 1e-4, trials, ALPHA / TEN)
     assert passes <= binom.ppf(1.0 - 1e-4, trials, ALPHA)
 
@@ -538,7 +538,7 @@ def test_senseless_options_are_refused() -> None:
 
 
 def _table_of_false_alarms(trials: int = 20_000, seed: int = 20) -> None:
-    """The table of docs/compare.md: the gate's p-values, by the path that simulations take."""
+    """Print the table of docs/compare.md, with the gate's p-values from compiled rows."""
     sizes = [
         (3, 3),
         (3, 6),
@@ -559,7 +559,7 @@ def _table_of_false_alarms(trials: int = 20_000, seed: int = 20) -> None:
             delta = math.log1p(0.05)
             worse, fine = row_tails(after + delta, before, delta=delta)
             among_ten = 1.0 - (1.0 - np.mean(worse < ALPHA / TEN)) ** TEN
-            shown.append(f"{among_ten:.1%} / {np.mean(fine < ALPHA):.1%}".replace("%", " %"))
+            shown.append(f"{among_ten:.1%} / {np.mean(fine < ALPHA):.1%}")
         print(f"| {each[0]}+{each[1]} | {' | '.join(shown)} |", flush=True)
 
 
@@ -587,7 +587,7 @@ def test_corrected_p_values_are_those_of_holm(pvalues: list[float], corrected: l
 
 
 def test_a_benchmark_does_not_overtake_a_clearer_one() -> None:
-    """Three that are alike in a row of falling p-values: order and correction are kept."""
+    """Three equal p-values among falling ones: order and correction are kept."""
     before = _bench(**{name: _times(i, 1.0) for i, name in enumerate("abc")})
     after = _bench(**{n: _times(9 + i, 1.05 + 0.001 * i) for i, n in enumerate("abc")})
     found = gate(before, after, margin="4.5%")

@@ -1,4 +1,4 @@
-"""``dkmd gate`` in a process of its own: exit codes, tables, Markdown and JSON."""
+"""``dkmd gate`` in a separate process: exit codes, tables, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import dkmd
 from dkmd.answers.gate import Gate, GateRow, load_benchmarks
 from dkmd.sources.files.duckdb_file import DuckFile
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "examples" / "bench"
@@ -39,7 +39,7 @@ def run(*words: object, stdin: str | None = None) -> subprocess.CompletedProcess
 
 
 def through(pipe: str, *words: object) -> subprocess.CompletedProcess[str]:
-    """The command with its output going into another one; the exit code is that of the first."""
+    """Pipe the command's output into another one. The exit code is that of ``dkmd``."""
     line = f"{shlex.join([sys.executable, '-m', 'dkmd', *map(str, words)])} | {pipe}"
     line += "; exit ${PIPESTATUS[0]}"
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
@@ -57,7 +57,7 @@ def _times(seed: int, center: float) -> Any:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    """Builds to judge: the same, a slower one, and one with a single value."""
+    """Builds to judge: an equal one, a slower one, and one with a single value."""
     return {
         "main": _hyperfine(tmp_path / "main.json", a=_times(1, 1.0), b=_times(2, 2.0)),
         "same": _hyperfine(tmp_path / "same.json", a=_times(3, 1.0), b=_times(4, 2.0)),
@@ -135,7 +135,7 @@ def test_a_table_can_be_judged(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_leaves_the_exit_code(files: dict[str, Path]) -> None:
-    """``true`` reads nothing, so that every write meets a broken pipe."""
+    """``true`` reads nothing, so every write hits a broken pipe."""
     for current, code in (("same", 0), ("slow", 1), ("lone", 3)):
         gone = through("true", "gate", files["main"], files[current], "--margin", "2%")
         assert (gone.returncode, gone.stderr) == (code, "")
@@ -217,7 +217,7 @@ def test_a_column_with_a_word_among_its_numbers_does_not_pass(tmp_path: Path) ->
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_many_levels_are_read_in_one_pass(tmp_path: Path, suffix: str) -> None:
-    """300 levels of 20,000 rows, with groups; a row without a level belongs to none."""
+    """300 levels in 20,000 rows, with groups. Rows without a level are left out."""
     rng = np.random.default_rng(6)
     n = 20_000
     frame = {
@@ -294,7 +294,7 @@ EXTREMES = {
     "farther": (5e-324, 1.7e308),
     "down": (1e300, 1e-300),
     "large": (1e307, 1.7e308),
-    "growth": (1e-300, 1e100),  # whose scale is in range, and whose factor is not
+    "growth": (1e-300, 1e100),  # their scale is a valid double, but their ratio is not
 }
 
 

@@ -1,4 +1,4 @@
-"""Tables as benchmarks: which columns count, and what a row of the answer shows."""
+"""Tables as benchmarks: which columns are used, and what a row of the answer shows."""
 
 from __future__ import annotations
 

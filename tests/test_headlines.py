@@ -1,4 +1,4 @@
-"""Every first sentence of an answer, in both directions."""
+"""The first sentence of every kind of answer, in both directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BEFORE = RNG.gamma(4.0, 0.5, 900)
 def test_a_clear_change_that_may_be_within_the_margin_has_its_direction(
     factor: float, word: str
 ) -> None:
-    """A shift of 0.2 in either direction: smaller than 1, so only its sign can tell."""
+    """A shift of 0.2 in either direction. It is smaller than 1, so only the sign can decide."""
     answer = compare(factor * BEFORE, factor * (BEFORE[:700] + 0.2), margin=0.2)
     assert answer.is_clear
     assert answer.verdict == "inconclusive"
@@ -46,7 +46,7 @@ def test_equivalent_unclear_and_impossible_answers_have_words_of_their_own() -> 
 def test_shares_at_infinity_are_said_with_a_quantile_that_both_sides_have(
     sign: int, more: bool, word: str
 ) -> None:
-    """One side keeps 20 % of finite values, the other 70 %: they share the lowest quantiles."""
+    """One side has 20% finite values, the other 70%. They share the lowest quantiles."""
     few, many = ([*range(1, 1 + k), *[math.inf] * (200 - k)] for k in (40, 140))
     pair = [sign * np.array(side, dtype=float) for side in ((many, few) if more else (few, many))]
     answer = compare(*pair)
@@ -62,7 +62,7 @@ def test_shares_at_infinity_are_said_with_a_quantile_that_both_sides_have(
 
 
 def test_a_quantile_that_one_side_lacks_is_not_told() -> None:
-    """All of one side is at infinity: no quantile is finite on both sides."""
+    """One side is entirely at infinity, so no quantile is finite on both sides."""
     answer = compare([1.0, 2.0, 3.0, 4.0] * 5, [math.inf] * 30)
     assert "100% of the values are at +inf (never finished, for times), before 0%." in (
         answer.headline()

@@ -1,4 +1,4 @@
-"""The test over bins against the same formulas value by value, and the shape of its answers."""
+"""The test over bins agrees with the same formulas value by value."""
 
 from __future__ import annotations
 
@@ -234,10 +234,10 @@ def test_the_adaptive_scale_finds_what_suits_a_family(name: str, low: float, hig
 
 
 def test_counts_are_not_compared_on_less_than_their_lattice() -> None:
-    """The slope of ψ at an atom is no efficacy: a ψ narrower than the gaps would see one count."""
+    """A ψ narrower than the gaps would see one count only, so efficacy at an atom misleads."""
     counts = np.random.default_rng(28).poisson(3.0, 20_000)
     assert fit_witness(counts).sigma >= 1.9
-    fine = np.round(np.random.default_rng(28).laplace(0, 10, 20_000), 1)  # ties, but close ones
+    fine = np.round(np.random.default_rng(28).laplace(0, 10, 20_000), 1)  # ties, small gaps
     assert fit_witness(fine).sigma < 4.0
 
 

@@ -1,4 +1,4 @@
-"""Logarithms from bins: what is converted, what is read again, and what is not lost on the way."""
+"""Logarithms from bins: which bins are converted, which values are read again, what is kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
 
 
 def again_of(values: np.ndarray, asked: list[float]):  # type: ignore[no-untyped-def]
-    """Reads the values again, and notes below which edge."""
+    """Reads the values again and records the edge below which it reads."""
 
     def again(grid: Grid, below: float) -> Summary:
         asked.append(below)
@@ -32,7 +32,7 @@ def sides() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("offset", [0.0, 50.0])
 def test_logarithms_are_those_of_the_values(offset: float) -> None:
-    """Near 0 some values are read again, far from it none; NaN and inf are counted on each side."""
+    """Values near 0 are read again, others are not. NaN and inf are counted on each side."""
     samples = [side + offset for side in sides()]
     grid = Grid.fit(*samples)
     summaries = [Summary.of(side, grid) for side in samples]
@@ -59,7 +59,7 @@ def test_logarithms_are_those_of_the_values(offset: float) -> None:
 
 
 def test_missing_values_are_counted_when_all_are_read_again() -> None:
-    """A value beyond the last bin has no width: everything is read again."""
+    """The bin beyond the last edge has no width, so everything is read again."""
     x, y = sides()
     x[7] = 1e30
     grid = Grid.fit(x, y)
@@ -89,7 +89,7 @@ def test_values_at_an_edge_are_not_below_it() -> None:
 
 @pytest.mark.parametrize(("center", "unit"), [(1.0, 0.0625), (100.0, 2.0), (8.0, 8.0)])
 def test_bins_from_the_near_edge_on_are_narrow(center: float, unit: float) -> None:
-    """One whole bin is spare, and not two."""
+    """The near edge lies one to two bins above the first bin that is too wide."""
     grid = Grid(center, unit)
     edge = near_edge(grid)
     assert edge is not None
@@ -105,7 +105,7 @@ def test_grids_whose_centre_is_near_0_have_no_near_edge(center: float) -> None:
 
 
 def rows_of(values: np.ndarray, grid: Grid, near: float) -> dict[str, np.ndarray]:
-    """What the aggregate of an engine returns, by its definition."""
+    """The rows that an engine's aggregate returns, by definition."""
     close = (values > 0.0) & (values < near)
     u = np.where(close, values / near, (values - grid.center) / grid.unit)
     k = np.floor(128.0 * np.log(np.where(close, 0.0, 1.0) + np.abs(u)))

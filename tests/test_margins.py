@@ -1,4 +1,4 @@
-"""Verdicts at their exact boundaries, with options that are combined."""
+"""Verdicts at their exact boundaries, with combined options."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def test_a_margin_at_the_end_of_the_interval_is_where_the_verdict_changes(
     margins = [low * below, low * above, high * below, high * above]
     found = [verdict(result, margin, confidence_level=level) for margin in margins]
     assert found == [moved, "inconclusive", "inconclusive", "equivalent"]
-    # the very ends: an interval that touches its margin is within it
+    # an interval that touches its margin is within it
     assert verdict(result, high, confidence_level=level) == "equivalent"
     assert verdict(result, low, confidence_level=level) == "inconclusive"
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_percentage_is_a_region_of_logarithms_that_is_not_symmetric(turned: bool) -> None:
-    """−20 % is ln 0.8, +20 % is ln 1.2: further from 0 below than above."""
+    """−20% is ln 0.8, +20% is ln 1.2: the lower end is farther from 0 than the upper."""
     result = dkmd_2samp(Y, X) if turned else RESULT
     region = region_of(result, "20%")
     assert (region.low, region.high) == pytest.approx((math.log(0.8), math.log(1.2)))
@@ -99,7 +99,7 @@ def test_beyond_a_margin_is_twice_the_smaller_tail_of_two_moved_tests(margin: An
         0.0 if math.isinf(region.low) else moved(region.low, "greater"),
     )
     assert equivalence(RESULT, margin) == pytest.approx(inside, rel=1e-9)
-    # the other way round the other tail decides
+    # with swapped samples the other tail decides
     turned = dkmd_2samp(Y, X)
     if not str(margin).endswith("%"):
         assert beyond_margin(turned, margin) == pytest.approx(expected, rel=1e-6)
@@ -175,7 +175,7 @@ def test_the_percentage_of_compare_has_the_level_that_was_asked_for(level: float
 
 
 def test_a_method_and_a_policy_are_kept_on_logarithms() -> None:
-    """A permutation test stays one: its p-value is a share of 199 + 1."""
+    """A permutation test remains one: its p-value is a share of 199 + 1."""
     method = stats.PermutationMethod(n_resamples=199, rng=np.random.default_rng(3))
     logs = dkmd_2samp(X, Y, method=method, alternative="greater").on_logs()
     assert logs.pvalue * 200 == pytest.approx(round(logs.pvalue * 200))

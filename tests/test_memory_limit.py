@@ -1,4 +1,4 @@
-"""``--memory`` limits what DuckDB takes; the rows of a file still come in their order."""
+"""``--memory`` limits DuckDB's memory. The rows of a file keep their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS, PER_GROUP = 800_000, 20_000
 
 @pytest.fixture
 def limited() -> Iterator[None]:
-    """Little memory, given back afterwards with the connection that has the limit."""
+    """A low memory limit. The connection with that limit is closed afterwards."""
     limit_memory("200MB")
     yield
     forget_limits()
@@ -26,7 +26,7 @@ def limited() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Values that rise by one a row, in forty row groups; noise that follows a slow wave."""
+    """Values that rise by one per row, in forty row groups, and noise with a slow wave."""
     path = tmp_path_factory.mktemp("limited") / "ordered.parquet"
     at = np.arange(ROWS)
     noise = np.random.default_rng(3).normal(size=ROWS)

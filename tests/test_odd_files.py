@@ -1,6 +1,6 @@
-"""Files as people have them: odd names, folders, encodings, headers, pipes that never end.
+"""Files as people have them: odd names, folders, encodings, headers, endless pipes.
 
-The right file is read or nothing is; what is wrong is told by file, column and row, in one line.
+Either the right file is read, or none. Errors name file, column and row in one line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dkmd.sources.files import table as files
 from dkmd.sources.files.table import open_files
 from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 
 def _values(path: Path | str, column: str) -> list[float]:
@@ -154,7 +154,7 @@ def test_a_column_of_lists_is_no_column_of_numbers(kind: pa.DataType, tmp_path: 
 def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(
     tmp_path: Path,
 ) -> None:
-    """Asked for by name, a date and a list come between two columns of numbers."""
+    """The request has a date and a list between two columns of numbers."""
     path = tmp_path / "x.parquet"
     when = pa.array([1, 2, 3], pa.timestamp("us"))
     columns = {"a": [1.0, 2.0, 4.0], "when": when, "list": [[1.0]] * 3, "b": [3.0, 2.0, 1.0]}
@@ -171,42 +171,6 @@ def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(
         read["list"]
 
 
-def _delta(folder: Path, *commits: list[dict[str, Any]]) -> None:
-    (folder / "_delta_log").mkdir(parents=True)
-    for version, actions in enumerate(commits):
-        lines = "\n".join(json.dumps(action) for action in actions)
-        (folder / "_delta_log" / f"{version:020d}.json").write_text(lines)
-
-
-@pytest.mark.parametrize("below", ["", "build=41/"])
-def test_a_delta_table_is_the_files_that_its_log_has_left(below: str, tmp_path: Path) -> None:
-    folder = tmp_path / "table"
-    (folder / below).mkdir(parents=True)
-    for name, first in (("one", 1.0), ("two%20", 10.0), ("old", 1000.0)):
-        MAKERS["parquet"](folder / f"{below}{name}.parquet", [first, first + 1.0])
-    _delta(
-        folder,
-        [{"metaData": {"id": "1"}}, {"add": {"path": f"{below}old.parquet"}}],
-        [
-            {"remove": {"path": f"{below}old.parquet"}},
-            {"add": {"path": f"{below}one.parquet"}},
-            {"add": {"path": f"{below}two%2520.parquet"}},
-        ],
-    )
-    assert _values(folder, "a") == [1.0, 2.0, 10.0, 11.0]
-    log = folder / "_delta_log" / f"{0:020d}.json"
-    log.rename(log.with_suffix(".gone"))
-    with pytest.raises(ValueError, match="Delta table whose log is not whole: read it with Spark"):
-        open_files(str(folder))
-
-
-def test_a_delta_table_that_needs_more_than_its_files_is_refused(tmp_path: Path) -> None:
-    MAKERS["parquet"](tmp_path / "a.parquet", [1.0])
-    _delta(tmp_path, [{"add": {"path": "a.parquet", "deletionVector": {"storageType": "u"}}}])
-    with pytest.raises(ValueError, match="Delta table with deletion vectors"):
-        open_files(str(tmp_path))
-
-
 def test_hidden_files_and_folders_of_a_folder_are_no_data(tmp_path: Path) -> None:
     for name in ("_temporary/0", ".ipynb_checkpoints", "build=1", "build=2"):
         (tmp_path / name).mkdir(parents=True)
@@ -217,7 +181,7 @@ def test_hidden_files_and_folders_of_a_folder_are_no_data(tmp_path: Path) -> Non
 
 
 def test_a_folder_within_a_folder_may_be_called_like_a_file(tmp_path: Path) -> None:
-    """Spark writes folders that are called x.csv."""
+    """Spark writes folders with names such as x.csv."""
     (tmp_path / "x.csv").mkdir()
     _write(tmp_path / "x.csv" / "part-0.csv", "a\n1\n2\n")
     assert _values(tmp_path, "a") == [1.0, 2.0]
@@ -265,7 +229,7 @@ def test_json_and_text_with_a_byte_order_mark_are_read(
 
 
 def test_benchmark_files_with_a_byte_order_mark_are_benchmarks(tmp_path: Path) -> None:
-    """PowerShell writes UTF-16 where output is redirected."""
+    """PowerShell writes UTF-16 when output is redirected."""
     hyperfine = json.dumps({"results": [{"command": "sort", "times": [1.0, 2.0, 3.0]}]})
     go = "BenchmarkSort-8 \t 100 \t 12.5 ns/op\n"
     for text, name in ((hyperfine, "sort"), (go, "BenchmarkSort-8")):
@@ -305,7 +269,7 @@ def test_a_half_character_at_the_end_of_utf16_is_an_error(tmp_path: Path) -> Non
 
 
 LATE = "a,ort\n" + "1.5,Ulm\n" * 200_000
-"""Longer than what the encoding is guessed from."""
+"""The file is longer than the part from which the encoding is guessed."""
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
@@ -329,7 +293,7 @@ def test_latin_letters_far_down_are_read_as_such(
 def test_a_word_in_latin_letters_far_down_is_named(
     large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DuckDB ends its database at such a word; the other file is read all the same."""
+    """Such a word ends DuckDB's connection. The other file can still be read."""
     monkeypatch.setattr(files, "LARGE", large)
     good = _write(tmp_path / "good.csv", LATE)
     bad = _write(tmp_path / "bad.csv", (LATE + "2.5 µs,Ulm\n").encode("latin-1"))
@@ -395,7 +359,7 @@ def test_names_that_differ_in_case_only_are_different(kind: str, tmp_path: Path)
     rows = [{name: float(10 * row + at) for at, name in enumerate(NAMES)} for row in range(3)]
     path = tmp_path / f"x.{kind}"
     if kind == "parquet":
-        # a column within another one is none of the table's
+        # a nested column is not a column of the table
         table = pa.table({name: [row[name] for row in rows] for name in NAMES})
         nested = pa.array([{"lag": 1.0, "LAG": {"x": 2.0}}] * 3)
         pq.write_table(table.add_column(1, "nested", nested), path)
@@ -479,8 +443,8 @@ TABLES: dict[str, Callable[[Path, pd.DataFrame], Any]] = {
 def test_rows_are_counted_within_the_file(
     name: str, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the batch, the level and the size; what is wrong at other levels is no matter."""
-    if name not in ("x.arrow", "x.feather"):  # which hold values with groups, however many
+    """For every batch, level and size. Errors at other levels do not matter."""
+    if name not in ("x.arrow", "x.feather"):  # these always hold values with groups
         monkeypatch.setattr(files, "LARGE", large)
     arm = ["a", "b"] * 4
     host: list[str | None] = ["h", "i", "i", "j", None, "j", "h", "k"]
@@ -602,7 +566,7 @@ def test_drift_of_long_files_does_not_hold_their_columns(
 
 @pytest.fixture
 def limited() -> Callable[..., tuple[int, str]]:
-    """Run the command in a process that may not take more than 3 GB."""
+    """Run the command in a process limited to 3 GB of memory."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
@@ -660,7 +624,7 @@ def test_a_device_or_pipe_called_like_a_table_is_refused(suffix: str, tmp_path: 
 
 
 def _endless(path: Path, piece: bytes) -> threading.Thread:
-    """Write to a pipe until its reader goes away."""
+    """Write to a pipe until the reader closes it."""
 
     def write() -> None:
         try:
@@ -721,7 +685,7 @@ def test_gates_and_results_of_queries_are_not_read_without_end(
 
 
 def test_a_gate_reads_pipes_as_it_reads_files(tmp_path: Path) -> None:
-    """As of a shell: dkmd gate <(zcat main.json.gz) <(…)."""
+    """As in a shell: dkmd gate <(zcat main.json.gz) <(…)."""
     hyperfine = json.dumps({"results": [{"command": "sort", "times": [1.0, 2.0, 3.0]}]})
     for content, name, values in ((hyperfine, "sort", [1, 2, 3]), ("4\n5\n", "value", [4, 5])):
         pipe = tmp_path / f"{name}.pipe"

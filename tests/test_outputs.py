@@ -1,4 +1,4 @@
-"""What leaves the command: files, standard output and exit codes, where they are hard to leave."""
+"""The command's output: files, standard output and exit codes in difficult cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import dkmd.inference.planning
 from dkmd import Summary
 from dkmd.cli.options import require_outputs
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA, BENCH = ROOT / "examples" / "data", ROOT / "examples" / "bench"
 BEFORE, AFTER = str(DATA / "latency_before.csv"), str(DATA / "latency_after.csv")
@@ -34,7 +34,7 @@ FAILS, PASSES = ("gate", MAIN, BRANCH), ("gate", MAIN, MAIN, "--margin", "50%")
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> Path:
-    """A folder with copies of data, to be in danger."""
+    """A folder with copies of data that a test may damage."""
     for path in (BEFORE, AFTER, MAIN, BRANCH):
         (tmp_path / Path(path).name).write_bytes(Path(path).read_bytes())
     return tmp_path
@@ -88,7 +88,7 @@ def test_force_overwrites_an_input(inputs: Path) -> None:
 
 
 def test_an_earlier_page_beside_the_data_is_replaced(inputs: Path) -> None:
-    """What lies in an input folder, but is no data, is no input."""
+    """A file in an input folder is not an input unless it holds data."""
     words = ("compare", ".", "latency_after.csv", "-c", "latency_ms", "--report", "page.html")
     for name in BUILDS:
         (inputs / name).unlink()
@@ -127,7 +127,7 @@ def test_two_outputs_need_two_files(tmp_path: Path) -> None:
     assert "name the same file" in here(*FAILS, *words, code=2, cwd=tmp_path).stderr
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    require_outputs({"--report": pipe, "--markdown": pipe})  # takes one after the other
+    require_outputs({"--report": pipe, "--markdown": pipe})  # a pipe takes both in turn
 
 
 def test_a_page_is_written_to_a_pipe_and_a_private_file_stays_private(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_page_is_written_to_a_pipe_and_a_private_file_stays_private(tmp_path: 
 def test_a_file_that_cannot_be_written_does_not_cost_the_answer(
     words: tuple[str, ...], code: int, tmp_path: Path
 ) -> None:
-    """A verdict of "worse" stays one, and 0 becomes 2."""
+    """The exit code of "worse" stays 1, and 0 becomes 2."""
     (tmp_path / "loop").symlink_to("loop")
     option = "--markdown" if words[0] == "gate" else "--report"
     done = here(*words, option, "loop", "-q", code=code, answered=code == 2, cwd=tmp_path)
@@ -205,7 +205,7 @@ def _fail_with(error: BaseException) -> Callable[..., Any]:
 
 
 class PanicError(BaseException):
-    """What an extension in Rust raises where it panics."""
+    """What a Rust extension raises when it panics."""
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ RED = "\x1b[31mred\x9b2J\x07\u202e"
 
 
 def test_names_from_data_do_not_steer_the_terminal(tmp_path: Path) -> None:
-    """Columns, levels, files and words that are no numbers: in words, as JSON and in errors."""
+    """Names of columns, levels and files, and bad values: as text, as JSON and in errors."""
     rng = np.random.default_rng(3)
     rows = [f"{v},{w},word" for v, w in rng.normal(size=(60, 2))]
     file = f"{RED}.csv"

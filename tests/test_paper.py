@@ -1,6 +1,6 @@
-"""The paper's tables reproduce, the exact estimator does what theory says, and the command is safe.
+"""The paper's tables reproduce, the exact estimator agrees with theory, and the command is safe.
 
-A trimmed run of what ``dkmd reproduce`` asserts in full; seeded, so nothing here is left to chance.
+These are seeded, smaller runs of what ``dkmd reproduce`` checks in full.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_table_2_agrees_without_outliers_and_exact_keeps_its_spread_with_them() 
     assert all(row.exact.wrong_sign == 0.0 for row in rows)
     for table in table2.tables(rows):
         heading = table.records()[0]
-        assert len(set(heading)) == len(heading)  # a CSV reader may go by name
+        assert len(set(heading)) == len(heading)  # a reader of the CSV may use the names
     assert any(row.riemann.wrong_sign > 0.02 for row in rows)
 
 
@@ -145,7 +145,7 @@ def _nasty_report() -> Report:
 
 
 class _Collector(HTMLParser):
-    """Tags that stay open, scripts and addresses of a page."""
+    """Collects the unclosed tags, the scripts and the addresses of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ def test_a_marker_cannot_make_us_delete_files_elsewhere(tmp_path: Path) -> None:
 
 
 def _dkmd(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
+    """Run the command in a separate process."""
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
     return subprocess.run(
         [sys.executable, "-m", "dkmd", *words],

@@ -1,4 +1,4 @@
-"""The peers: each against SciPy or the plain formula."""
+"""Each peer agrees with SciPy or with the plain formula."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_ks_says_which_sample_is_larger() -> None:
 
 
 def test_the_mean_embedding_test_is_hotellings_with_a_pooled_covariance() -> None:
-    """n·m/(n + m) · d' S⁻¹ d, S with n + m − 2 degrees of freedom; small and unequal samples."""
+    """n·m/(n + m) · d' S⁻¹ d, where S has n + m − 2 degrees of freedom; small, unequal samples."""
     rng = np.random.default_rng(11)
     x, y, at = rng.normal(0.4, 1.0, 5), rng.normal(size=3), np.array([-0.5, 1.0])
     features = [np.exp(-np.abs(v[:, None] - at) / 0.8) for v in (x, y)]
@@ -94,7 +94,7 @@ def test_the_mean_embedding_test_is_hotellings_with_a_pooled_covariance() -> Non
 
 @pytest.mark.slow
 def test_the_mean_embedding_test_has_its_size() -> None:
-    """1,000 null tests at 5 %: a right one rejects 29 to 73 of them with probability 0.999."""
+    """1,000 null tests at 5%: a correct test rejects 29 to 73 of them with probability 0.999."""
     rng = np.random.default_rng(5)
     pvalues = [
         peers.mean_embedding_test(

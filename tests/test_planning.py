@@ -1,4 +1,4 @@
-"""Planning: the three questions are one formula, and senseless ones are refused."""
+"""Planning: the three functions agree, and senseless questions are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans against simulations of their own: sizes that differ, levels other than 5 %, both tails."""
+"""Plans agree with simulations: for unequal sizes, levels other than 5%, and both tails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow  # small samples are simulated
 
 
 def _z_power(effect: float, alpha: float) -> float:
-    """Of a two-sided z-test: both tails."""
+    """The power of a two-sided z-test, with both tails."""
     limit = stats.norm.isf(alpha / 2)
     return float(stats.norm.sf(limit - effect) + stats.norm.cdf(-limit - effect))
 
@@ -28,7 +28,7 @@ def _z_power(effect: float, alpha: float) -> float:
 @pytest.mark.parametrize(("n", "m"), [(2000, 600), (600, 2000), (1500, 1500)])
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_large_samples_have_the_power_of_a_z_test(n: int, m: int, alpha: float) -> None:
-    """ψ on normal data loses a few percent of efficiency: 2 points of power."""
+    """On normal data ψ loses a few percent of efficiency, or 2 points of power."""
     effect = 0.4 / NORMAL.std() / math.sqrt(1 / n + 1 / m)
     found = power(NORMAL, 0.4, n, m, alpha=alpha)
     assert found == pytest.approx(_z_power(effect, alpha), abs=0.02)
@@ -43,7 +43,7 @@ def test_without_a_shift_both_tails_make_up_alpha(alpha: float) -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(90, 20), (20, 90)])
 def test_small_samples_have_the_power_that_a_simulation_finds(n: int, m: int) -> None:
-    """x is moved up by the shift: with a long tail to one side the sizes are not alike."""
+    """The shift moves x up. Skewed data make (n, m) and (m, n) different."""
     rng = np.random.default_rng(5)
     drawn = rng.choice(LEANING, (1500, n)) + 1.0, rng.choice(LEANING, (1500, m))
     share = np.mean(dkmd_2samp(*drawn, axis=1).pvalue < 0.1)
@@ -53,7 +53,7 @@ def test_small_samples_have_the_power_that_a_simulation_finds(n: int, m: int) ->
 
 def test_the_larger_sample_is_the_one_that_was_named() -> None:
     up, down = (power(LEANING, 1.1, n, m, alpha=0.02) for n, m in ((150, 12), (12, 150)))
-    assert abs(up - down) > 0.02  # else a swap shows nothing
+    assert abs(up - down) > 0.02  # else a swap would not show
     mirrored = power(-LEANING, -1.1, 150, 12, alpha=0.02)
     assert mirrored == pytest.approx(up, abs=0.03)
 
@@ -66,7 +66,7 @@ def test_the_three_questions_have_one_answer_for_unequal_sizes(ratio: float, wan
     assert power(NORMAL, -0.9, n, m, alpha=0.01, scale="robust") == pytest.approx(wanted, abs=0.02)
     found = detectable_shift(NORMAL, n, m, power=wanted, alpha=0.01, scale="robust")
     assert found == pytest.approx(0.9, rel=0.02)
-    # Φ⁻¹ of power and level: what a z-test needs, up to the 5 % that ψ loses
+    # Φ⁻¹ of power and level: what a z-test needs, up to the 5% that ψ loses
     score = stats.norm.isf(0.005) + stats.norm.ppf(wanted)
     needed = (score * NORMAL.std() / 0.9) ** 2 * (1.0 + 1.0 / ratio)
     assert n == pytest.approx(needed, rel=0.08)
@@ -76,7 +76,7 @@ def test_the_three_questions_have_one_answer_for_unequal_sizes(ratio: float, wan
 def test_the_closed_form_is_the_score_of_the_pilot_against_itself(
     copies: tuple[int, int], shift: float
 ) -> None:
-    """A pilot counted 60 times beside one counted once: the sizes are not to be exchanged."""
+    """One side repeats the pilot 60 times, the other once. Swapped sizes would show."""
     pilot = np.sort(LEANING)[::35]  # 43 values
     n, m = (pilot.size * k for k in copies)
     alpha = 0.03
@@ -137,7 +137,7 @@ def test_the_seam_between_simulation_and_formula_is_small(monkeypatch: Any) -> N
 
 
 def test_draws_from_a_pilot_are_like_it() -> None:
-    """Ties keep their share, single values are joined by lines, infinite ones stay infinite."""
+    """Ties keep their share, single values are interpolated, infinite values stay infinite."""
     pilot = np.concatenate([np.zeros(60), np.linspace(1.0, 2.0, 30), [math.inf] * 10])
     cdf, values = planning._quantile_function(Summary.of(pilot, Grid(0.0, 1e-6)))
     drawn = np.interp(np.random.default_rng(1).random(20_000), cdf, values)

@@ -1,4 +1,4 @@
-"""DKMD of distributions: reference values, closed forms, and what it refuses."""
+"""DKMD of distributions: reference values, closed forms, and rejected input."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_discrete_distributions_are_summed_over_their_support() -> None:
 
 
 class _Counted:
-    """A distribution that notes at how many points its cdf is asked for."""
+    """A distribution that counts the points at which its cdf is evaluated."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.points = inner, 0
@@ -64,7 +64,7 @@ class _Counted:
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_jumps_of_either_distribution_are_cut_at_and_not_searched_for(swapped: bool) -> None:
-    """Halving down to each of some sixty jumps would take several times as many points."""
+    """Bisection to each of some sixty jumps would need several times as many points."""
     psi = Witness(20.0, 20.0, center=20.0)
     discrete, smooth = _Counted(stats.poisson(20)), _Counted(stats.norm(20))
     p, q = (stats.norm(20), discrete) if swapped else (discrete, stats.norm(20))

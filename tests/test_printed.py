@@ -1,6 +1,6 @@
-"""The paper's numbers once more, as they stand on its pages: a digit mistyped in one place shows.
+"""The paper's numbers, typed a second time, so that a typo in one copy shows.
 
-Also the limits that a reproduction has to keep, at their exact edges.
+Also the limits that a reproduction must keep, at their exact edges.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def test_table_2_is_the_printed_one() -> None:
 
 
 def test_table_3_is_the_printed_one_by_sigma_and_tau() -> None:
-    """A mean does not tell σ from τ in the table itself: rows are σ, columns τ."""
+    """Rows are σ and columns are τ. The values alone would not show a swap."""
     rows = []
     for sigma in (0.25, 0.5, 1.0, 2.0, 4.0):
         cells = [_cell(printed.TABLE_3[sigma, tau]) for tau in (0.25, 0.5, 1.0, 2.0, 4.0)]
@@ -65,8 +65,8 @@ def test_table_3_is_the_printed_one_by_sigma_and_tau() -> None:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_mean_may_be_four_standard_errors_off_and_no_more(sign: float) -> None:
-    """0.2·√(1/400 + 1/100) for two simulations, 0.2/√100 for one against the truth."""
-    paper = Spread(0.5, 0.9, 400)  # its own spread is rounded and noisy: ours counts
+    """The error is 0.2·√(1/400 + 1/100) for two simulations, 0.2/√100 for one and the truth."""
+    paper = Spread(0.5, 0.9, 400)  # the paper's spread is rounded and noisy, so ours is used
     for share, holds in ((1 - 1e-9, True), (1 + 1e-9, False)):
         ours = Spread(0.5 + sign * share * 0.8 * math.sqrt(0.0125), 0.2, 100)
         assert agrees_with_paper("x", paper, ours).holds == holds
@@ -81,6 +81,6 @@ def test_a_limit_belongs_to_what_holds() -> None:
 
 
 def test_the_limits_are_those_that_the_page_names() -> None:
-    """Of exact's spread under contamination, and of rounding in units of ψ's bound."""
+    """The limits of exact's spread under contamination, and of rounding in units of ψ's bound."""
     assert table2.SD_LIMIT == 0.07
     assert theorems.ROUNDING == 1e-12

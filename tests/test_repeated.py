@@ -1,4 +1,4 @@
-"""Repeated measurements: the sums over groups against the jackknife and relabelling themselves."""
+"""Repeated measurements: sums over groups agree with the jackknife and with relabelling."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_variance_of_a_mean_is_the_jackknifes_over_groups() -> None:
 
 
 def test_a_pivot_moves_nothing() -> None:
-    """Engines sum ψ − pivot, which keeps digits."""
+    """Engines sum ψ − pivot, which preserves digits."""
     plain = _sums()[0]
     moved = GroupSums.of_values(PSI_X - 0.4, CODES_X)._replace(pivot=0.4)
     assert moved.mean == pytest.approx(plain.mean)
@@ -49,7 +49,7 @@ def test_a_pivot_moves_nothing() -> None:
 
 
 def test_relabelling_exchanges_whole_groups() -> None:
-    """Variance and skewness of (1/n + 1/m)·Σu over all ways to call 4 of 7 groups x."""
+    """Variance and skewness of (1/n + 1/m)·Σu over all choices of 4 of 7 groups as x."""
     x, y = _sums()
     clusters = Clusters.of(x, y)
     pooled = np.concatenate([PSI_X, PSI_Y])
@@ -107,7 +107,7 @@ def test_labels_of_any_type_are_numbered_and_must_fit() -> None:
 
 
 def test_groups_change_the_error_by_their_inflation_on_each_side() -> None:
-    """Var D = Σ weight²·V·inflation/n: groups on one side only change that side's part."""
+    """Var D = Σ weight²·V·inflation/n: groups on one side change only the part of that side."""
     rng = np.random.default_rng(3)
     level = np.repeat(rng.normal(size=12), 5)
     x, y = level + rng.normal(0.0, 0.5, 60), rng.normal(0.5, 1.0, 40)

@@ -1,4 +1,4 @@
-"""The page: whole without a network or scripts, safe for any name, and true to what it shows."""
+"""The page works without network and scripts, is safe for any name, and shows the truth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dkmd.render.report.reasons import reasons
 from dkmd.render.report.rows import contents_of
 from dkmd.sources.files.benchmarks import Measurements
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 DATA, BENCH = ROOT / "examples" / "data", ROOT / "examples" / "bench"
 
@@ -184,7 +184,7 @@ def test_levels_labels_and_benchmarks_stay_text_too() -> None:
 
 
 def test_names_stand_apart_from_the_words_around_them() -> None:
-    """A name that is written from right to left must not turn the sentence around it."""
+    """A right-to-left name must not reverse the sentence around it."""
     seen = Parsed(_html(drift(*_frames(2))))
     assert {"c0", "c1", "reference", "current"} <= set(seen.texts["bdi"])
     backwards = "\u202eemit"
@@ -242,7 +242,7 @@ def test_the_same_answer_makes_the_same_page(answers: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_everything_can_be_read_without_scripts(answers: dict[str, Any], kind: str) -> None:
-    """Details are in the page, in elements that open by themselves; no content is in the script."""
+    """Details are HTML elements that open without scripts. No content is in the script."""
     answer = answers[kind]
     seen = Parsed(_html(answer))
     count = 1 if kind == "comparison" else len(answer.rows if kind == "gate" else answer)
@@ -333,7 +333,7 @@ def test_a_gate_lists_what_vanished_and_appeared() -> None:
 
 
 def test_a_gate_colours_what_is_bad_and_puts_it_first() -> None:
-    """For throughputs a decrease is bad: it has the colour of an alarm, and the first row."""
+    """For throughputs a decrease is bad. It has the alarm colour and comes first."""
     rng = np.random.default_rng(5)
 
     def rates(*centers: float) -> dict[str, Measurements]:
@@ -351,7 +351,7 @@ def test_a_gate_colours_what_is_bad_and_puts_it_first() -> None:
 
 
 def test_huge_whole_numbers_have_an_axis() -> None:
-    """Nanoseconds since 1970, which doubles hold to 256 of them."""
+    """Nanoseconds since 1970, which doubles resolve only to 256 ns."""
     rng = np.random.default_rng(6)
     start = 1_760_000_000_000_000_000
     for width in (1_000, 1_000_000, 10**15):
@@ -360,7 +360,7 @@ def test_huge_whole_numbers_have_an_axis() -> None:
 
 
 def test_the_share_of_capped_values_is_told_as_it_is() -> None:
-    """Though other values lie in the same bin."""
+    """Even if other values lie in the same bin."""
     rng = np.random.default_rng(7)
     y, x = (np.minimum(rng.normal(center, 20, 1000), 100.0) for center in (90, 93))
     words = f"At 100.0: {np.mean(y == 100.0):.1%} and {np.mean(x == 100.0):.1%}."
@@ -429,7 +429,7 @@ def test_every_kind_of_answer_reports(answers: dict[str, Any], kind: str, tmp_pa
 
 
 def _asked_again(call: Call, **names: Any) -> Any:
-    """What the Python call on a page gives."""
+    """Run the Python call shown on a page."""
     *lines, last = call.python().splitlines()
     space: dict[str, Any] = {"dkmd": dkmd, **names}
     exec("\n".join(lines), space)
@@ -580,7 +580,7 @@ def test_groups_and_infinities_are_part_of_the_reason() -> None:
 
 
 def test_a_name_with_half_a_character_is_written(tmp_path: Path) -> None:
-    """Bytes of a file name that are no UTF-8 arrive as such halves."""
+    """Bytes of a file name that are not UTF-8 arrive as lone surrogates."""
     times = {"half \ud83d": Measurements("s", [1.0, 1.1, 1.3], [0, 1, 2])}
     gate(times, times).report(tmp_path / "page.html", command="dkmd gate \udcff a")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -612,7 +612,7 @@ def test_any_two_samples_make_a_page_without_holes(
 ) -> None:
     try:
         answer = compare(reference, current, margin="0.1sd")
-    except ValueError:  # a scale that no double can square is refused before any page
+    except ValueError:  # a scale whose square no double can hold: an error, no page
         return
     text = _html(answer)
     for drawn in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
@@ -621,7 +621,7 @@ def test_any_two_samples_make_a_page_without_holes(
 
 
 def test_a_row_costs_a_bounded_number_of_elements() -> None:
-    """Most of them in its detail, which a browser leaves alone until it is opened."""
+    """Most of them are in the detail, which a browser does not draw until it is opened."""
     shown, hidden = [], []
     for columns in (10, 60):
         text = _html(drift(*_frames(columns)))
@@ -635,7 +635,7 @@ def test_a_row_costs_a_bounded_number_of_elements() -> None:
 @pytest.mark.parametrize(
     ("said", "sentences"),
     [
-        # sure by less than two p-values differ anyway: no reason to look for
+        # a small difference between two p-values needs no explanation
         (_said((0.02, UP), welch=(0.1, UP)), ["They agree on the direction"]),
         (_said((0.02, UP), welch=(0.101, UP)), ["Welch’s test is less sure"]),
         # a p-value of alpha is not below it
@@ -643,10 +643,10 @@ def test_a_row_costs_a_bounded_number_of_elements() -> None:
         (_said((0.04, UP), welch=(0.05, UP)), ["They agree on the direction"]),
         (_said((0.049, UP), welch=(0.049, UP)), ["They agree: the change is clear to all"]),
         (_said((0.05, UP), ranks=(0.001, UP)), ["Mann–Whitney is sure where dkmd is not"]),
-        # the mean points elsewhere, but nobody is sure
+        # the mean points the other way, but nothing is significant
         (_said((UNSURE, UP), mean=(math.nan, DOWN), welch=(UNSURE, DOWN)), ["They agree: none"]),
         (_said((0.04, UP), welch=(0.06, DOWN)), ["They point different ways"]),
-        # the mean leads or Welch's test does, not both; ranks and shape come beside
+        # the first sentence is about the mean or Welch's test; ranks and shape follow
         (
             _said((SURE, UP), mean=(math.nan, DOWN), welch=(SURE, DOWN), ranks=(SURE, DOWN)),
             ["The mean points the other way", "Mann–Whitney counts pairs"],
@@ -655,7 +655,7 @@ def test_a_row_costs_a_bounded_number_of_elements() -> None:
             _said((UNSURE, UP), welch=(SURE, UP), ranks=(SURE, UP), shape=(SURE, NONE)),
             ["Welch’s test sees a change", "Mann–Whitney is sure", "Kolmogorov–Smirnov answers"],
         ),
-        # no direction is opposed to none
+        # no direction contradicts "no direction"
         (_said((SURE, NONE), mean=(math.nan, DOWN), welch=(SURE, DOWN)), ["They agree: the cha"]),
         (_said((UNSURE, UP), ranks=(UNSURE, DOWN)), ["They agree: none of them sees"]),
     ],
@@ -695,7 +695,7 @@ def test_the_numbers_of_groups_are_those_of_reference_and_current() -> None:
 
 
 def test_other_statistics_are_set_beside_the_p_value_of_any_change() -> None:
-    """A gate asks for "worse than the margin"; the others ask whether anything moved."""
+    """A gate tests "worse than the margin". The others test whether anything moved."""
     builds = [
         load_benchmarks(str(BENCH / f"hyperfine-{build}.json")) for build in ("main", "branch")
     ]

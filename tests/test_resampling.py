@@ -1,4 +1,4 @@
-"""Permutation and bootstrap against their definitions, on sides that differ in size and shape."""
+"""Permutation and bootstrap agree with their definitions, for sides that differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dkmd.inference.resampling import (
     relabelled_sums,
 )
 
-# x leans to the right and is the larger sample; y leans to the left
+# x is skewed to the right and is the larger sample; y is skewed to the left
 X = np.random.default_rng(1).lognormal(1.0, 0.9, 17)
 Y = 4.0 - np.random.default_rng(2).lognormal(0.9, 0.9, 11)
 SCALE = 6.0
@@ -43,7 +43,7 @@ RESAMPLES = 201
 def test_a_sample_of_relabellings_counts_the_observed_one_too(
     alternative: str, complete: bool, share: float
 ) -> None:
-    """Three values are at 2 or above, six at 2 or below: one of them is a tie, up to rounding."""
+    """Three values are at or above 2, six at or below: one ties with 2, up to rounding."""
     values = np.array([-3.0, -1.0, 0.0, 0.5, 1.5, 2.0 * (1 + 1e-15), 2.5, 3.0])
     assert extreme_share(values, 2.0, alternative, complete) == pytest.approx(share)
 
@@ -92,7 +92,7 @@ def test_every_relabelling_is_studentised_with_the_variance_of_the_centre(
 
 
 def test_one_relabelling_more_than_asked_for_is_a_sample() -> None:
-    """56 choices: 56 resamples are all of them, 55 are drawn and count the observed one."""
+    """There are 56 choices. 56 resamples use all; 55 are drawn, plus the observed one."""
     x, y = np.array([1.1, 2.3, 3.7, 9.0, 2.9]), np.array([0.4, 2.6, 1.0])
     drawn = stats.PermutationMethod(n_resamples=55, rng=np.random.default_rng(3))
     pvalue = dkmd_2samp(x, y, scale=1.7, method=drawn, alternative="less").pvalue
@@ -158,7 +158,7 @@ def _interval(result: Any, what: str, level: float) -> Any:
 
 
 def _draws(what: str) -> Any:
-    """All draws but the outermost, sorted: quantiles at multiples of 1/(R − 1) are draws."""
+    """All draws except the outermost, sorted. Quantiles at multiples of 1/(R − 1) are draws."""
     steps = RESAMPLES - 1
     ends = [_interval(PERCENTILE, what, 1.0 - 2.0 * k / steps) for k in range(1, steps // 2)]
     middle = _interval(PERCENTILE, what, 1e-12)[0]
@@ -173,7 +173,7 @@ def test_a_basic_interval_is_the_percentile_one_mirrored_at_the_estimate(
     basic = _booted("basic")
     low, high = _interval(PERCENTILE, what, level)
     estimate = getattr(basic, what)
-    assert abs((low + high) / 2 - estimate) > 0.02 * (high - low)  # else a mirror shows nothing
+    assert abs((low + high) / 2 - estimate) > 0.02 * (high - low)  # else a mirror would not show
     mirrored = (2.0 * estimate - high, 2.0 * estimate - low)
     assert _interval(basic, what, level) == pytest.approx(mirrored, rel=1e-12)
 
@@ -183,7 +183,7 @@ def test_a_basic_interval_is_the_percentile_one_mirrored_at_the_estimate(
 def test_bca_moves_the_levels_by_bias_and_acceleration_with_their_signs(
     what: str, level: float
 ) -> None:
-    """Efron's formula with the influence of every value: ψ/Σψ' about its mean, minus that for y."""
+    """Efron's formula with the influence of every value: ψ/Σψ' about its mean, negative for y."""
     result, psi = _booted("BCa"), Witness(SCALE, SCALE)
     center = m_center(np.concatenate([X, Y]), psi)
     influence = np.concatenate([
@@ -205,9 +205,9 @@ def test_bca_moves_the_levels_by_bias_and_acceleration_with_their_signs(
 
 
 def test_the_bootstrap_redraws_each_side_at_its_own_size() -> None:
-    """The spread of the draws is the standard error: other sizes would show."""
+    """The spread of the draws is the standard error. Wrong sizes would show."""
     draws = _draws("statistic")
-    # 199 draws know a spread to 5 %; the plug-in variance is (n − 1)/n of the unbiased one
+    # 199 draws give a spread to 5%; the plug-in variance is (n − 1)/n of the unbiased one
     assert draws.std() == pytest.approx(PERCENTILE.standard_error, rel=0.2)
     assert np.median(draws) == pytest.approx(PERCENTILE.statistic, abs=0.3 * draws.std())
     assert PERCENTILE.pvalue == dkmd_2samp(X, Y, scale=SCALE).pvalue
@@ -222,13 +222,13 @@ def test_a_one_sided_bootstrap_leaves_out_all_at_one_end(alternative: str) -> No
 
 
 def test_infinite_values_are_redrawn_as_such() -> None:
-    """An infinite value in one side of 6: two thirds of the draws hold one or more of them."""
+    """One side has one infinite value among 6, so two thirds of its draws have at least one."""
     x, y = np.array([1.0, 2.0, 2.5, 3.0, 4.0, math.inf]), np.array([0.0, 1.0, -1.0, 0.5])
     method = stats.BootstrapMethod(
         n_resamples=300, rng=np.random.default_rng(8), method="percentile"
     )
     result = dkmd_2samp(x, y, scale=1.0, method=method)
-    assert result.shift_interval(0.99).high == math.inf  # half of a draw or more, with 6 %
+    assert result.shift_interval(0.99).high == math.inf  # 6% of draws: half or more infinite
     assert math.isfinite(result.shift_interval(0.8).high)
     mirrored = dkmd_2samp(-x, y, scale=1.0, method=method)
     assert mirrored.shift_interval(0.99).low == -math.inf
@@ -261,4 +261,4 @@ def test_generators_of_either_kind_and_seeds_are_taken() -> None:
     legacy = generator_of(Older()).random()
     Older.random_state = np.random.RandomState(5)  # type: ignore[assignment]
     assert legacy == generator_of(Older()).random()
-    assert generator_of(Older()).random() != legacy  # its state moved on
+    assert generator_of(Older()).random() != legacy  # the generator's state has changed

@@ -1,4 +1,4 @@
-"""The paper's estimator: its definition, its scans, its blocks, and what it refuses."""
+"""The paper's estimator: its definition, its scans, its blocks, and rejected input."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_integers_booleans_and_float32_are_sorted_as_they_are() -> None:
 
 
 def test_bias_the_sum_stops_at_the_range_of_the_data() -> None:
-    """Two flat samples a width apart: exact sees the shift in full, riemann a fraction of it."""
+    """Two uniform samples one width apart: exact sees the whole shift, riemann a fraction."""
     x, y = np.linspace(-0.5, 0.5, 101), np.linspace(0.5, 1.5, 101)
     psi = Witness(sigma=4.0, tau=4.0)
     assert abs(riemann(x, y, psi)) < 0.25 * abs(exact(x, y, psi))
@@ -148,7 +148,7 @@ def test_unbounded_influence_one_outlier_moves_it_as_far_as_it_likes() -> None:
     psi = Witness()
     for outlier in (1e3, 1e6, 1e9):
         moved = riemann([*x, outlier], y, psi)
-        assert moved == pytest.approx(outlier / 4, rel=1e-2)  # its own step is its weight
+        assert moved == pytest.approx(outlier / 4, rel=1e-2)  # the outlier's step is its weight
         assert exact([*x, outlier], y, psi) < 0.0
     z, values, _ = riemann_witness([*x, 1e6], y, psi)
     assert values[z == 1e6][0] > 1e5 * psi.bound

@@ -42,7 +42,7 @@ KINDS = ("normal", "ties", "whole numbers", "one value", "offset", "heavy tails"
 
 @pytest.fixture
 def connection() -> Iterator[Any]:
-    """An own DuckDB in memory."""
+    """A separate DuckDB in memory."""
     found = ibis.duckdb.connect()
     yield found
     found.disconnect()
@@ -65,7 +65,7 @@ def _tables(connection: Any, pair: Samples) -> list[Any]:
 def test_tables_give_what_arrays_give(
     kind: str, chunk: int, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many values a block holds, and wherever a border cuts ties in two."""
+    """For any block size, and for any border that divides ties."""
     monkeypatch.setattr(ranges, "CHUNK", chunk)
     pair = samples(kind)
     expected = riemann(*pair, PSI)
@@ -76,7 +76,7 @@ def test_tables_give_what_arrays_give(
 
 @pytest.fixture
 def in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB treated like an engine that is elsewhere."""
+    """DuckDB treated like a remote engine."""
     monkeypatch.setattr(ranges, "IN_PROCESS", ())
 
     def streamed(*arguments: Any) -> Any:
@@ -131,7 +131,7 @@ def test_only_ranges_come_back_from_an_engine_elsewhere(
 def test_what_ranges_cannot_do_is_streamed(
     case: str, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Weights that SQL has no word for, and values at distances that have no ranges."""
+    """Weights that SQL cannot express, and values too far apart for ranges."""
     monkeypatch.setattr(ranges, "IN_PROCESS", ())
     weight: Any = {"erf": "erf", "a function": lambda u: u / (1.0 + abs(u))}.get(case, "tanh")
     witness = Witness(0.7, 1.3, weight=weight)
@@ -198,7 +198,7 @@ def test_a_table_that_changes_while_it_is_read_gives_no_number() -> None:
 def test_ranges_that_would_be_as_many_as_the_values_are_not_asked_for(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A small σ: the values come in order instead, some at a time."""
+    """With a small σ the values are streamed in order instead, some at a time."""
     monkeypatch.setattr(ranges, "IN_PROCESS", ())
     monkeypatch.setattr(ranges, "blocks_of_ranges", None)
     rng = np.random.default_rng(4)

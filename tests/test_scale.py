@@ -1,4 +1,4 @@
-"""Any size: what is compared by bins, in bounded memory, and what that promises."""
+"""Any size: which data are compared by bins, in bounded memory, and how accurately."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _pair(family: str, size: int = 200_000) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("family", POSITIVE)
 def test_logarithms_from_bins_are_those_of_the_values(family: str) -> None:
-    """To 1e-9 of the scale, and only values near 0 are read again."""
+    """Equal to 1e-9 of the scale. Only values near 0 are read again."""
     values = _pair(family)
     grid = Grid.fit(*values)
     sums = [Summary.of(v, grid) for v in values]
@@ -101,7 +101,7 @@ def test_large_arrays_are_compared_by_bins_with_the_same_answer(
 
 @pytest.mark.parametrize("family", ["latency", "exponential", "counts"])
 def test_a_width_that_data_choose_depends_on_the_grid_no_more_than_documented(family: str) -> None:
-    """The median of distances is known to a bin: a thousandth of the scale."""
+    """Bins give the median of distances to within a bin, a thousandth of the scale."""
     x, y = _pair(family)
     fitted = Grid.fit(x, y)
     results = []
@@ -112,7 +112,7 @@ def test_a_width_that_data_choose_depends_on_the_grid_no_more_than_documented(fa
     assert scales == pytest.approx([scales[0]] * 3, rel=2e-3)
     low, high = results[0].shift_interval()
     assert np.ptp([result.shift for result in results]) < 0.05 * (high - low)
-    # of results that chose the same multiple of the scale, statistics agree as well
+    # if both results chose the same multiple of the scale, their statistics agree too
     alike = [r for r in results if abs(r.witness.sigma / results[0].witness.sigma - 1.0) < 0.01]
     assert np.ptp([result.statistic for result in alike]) < 2e-5 * scales[0]
 

@@ -1,4 +1,4 @@
-"""Crossing distributions and valleys, at the edges of what counts as one."""
+"""Crossing distributions and valleys, at the exact limits of their definitions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_samples_that_moved_or_differ_by_chance_do_not_cross() -> None:
 
 
 def _scores(x: np.ndarray, y: np.ndarray, factors: tuple[float, float] = (1.0, 1.0)) -> list[float]:
-    """Standard errors between the shares below either pooled quartile; groups inflate them."""
+    """Difference of the shares below each pooled quartile, in standard errors with groups."""
     found = []
     for q in (0.25, 0.75):
         at = np.quantile(np.concatenate([x, y]), q, method="inverted_cdf")
@@ -73,7 +73,7 @@ def _scores(x: np.ndarray, y: np.ndarray, factors: tuple[float, float] = (1.0, 1
 
 @pytest.mark.parametrize("shift", [0.25, -0.25])
 def test_a_difference_of_shares_counts_from_258_standard_errors_on(shift: float) -> None:
-    """Groups that inflate both variances bring the weaker of two differences to the limit."""
+    """Groups inflate both variances, which brings the weaker difference to the limit."""
     rng = np.random.default_rng(3)
     x, y = rng.normal(0.0, 3.0, 300) + shift, rng.normal(0.0, 1.0, 140)
     scores = _scores(x, y, (3.0, 1.5))
@@ -117,7 +117,7 @@ def test_quantiles_and_shares_of_weighted_points() -> None:
 
 
 def _hills(left: float, valley: float, right: float, center: float = 5.0) -> Pair:
-    """So many values one window left of the centre, at it, and one right of it; spread 4."""
+    """The numbers of values one window left of the centre, at it, and right of it; spread 4."""
     x = _weighted([center - 1.0, center, center + 1.0], [left, valley, right])
     return Pair(x, _weighted([center + 1e3], [1.0]), Witness(), 0.0, False)
 
@@ -126,9 +126,9 @@ def _hills(left: float, valley: float, right: float, center: float = 5.0) -> Pai
     ("left", "valley", "right", "found"),
     [
         (200.0, 20.0, 150.0, True),
-        (200.0, 20.0, 30.0, False),  # the lower hill counts
+        (200.0, 20.0, 30.0, False),  # the lower hill decides
         (30.0, 20.0, 200.0, False),
-        (2000.0, 1000.0, 2000.0, False),  # twice as high is needed, and a bit more
+        (2000.0, 1000.0, 2000.0, False),  # a hill must be more than twice as high
         (2010.0, 1000.0, 2010.0, True),
         (20.0, 2.0, 20.0, False),  # 18 is less than 4·√22
         (24.0, 2.0, 24.0, True),  # 22 is more than 4·√26

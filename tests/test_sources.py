@@ -1,4 +1,4 @@
-"""What small parts of the sources promise, at the exact edges: bins, names, kinds, levels."""
+"""Small parts of the sources at their exact limits: bins, names, kinds, levels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dkmd.sources.pairs import FAR_OFF, _weighted, better_grid, common_grid, sum
 
 
 def _rows(values: list[float], grid: Grid) -> dict[str, Any]:
-    """The rows that an engine's aggregate has for these values, one each."""
+    """The rows that an engine's aggregate returns for these values, one per value."""
     u = (np.asarray(values) - grid.center) / grid.unit
     with np.errstate(invalid="ignore"):
         k = np.floor(128.0 * np.log(1.0 + np.abs(u)))
@@ -55,7 +55,7 @@ def _rows(values: list[float], grid: Grid) -> dict[str, Any]:
         ([0.001, 0.002, 5.0], True),
         ([-0.001, -0.002, 5.0], False),  # this one ends at 0, and 0 is not in it
         ([0.5, 0.5001, 7.0], False),
-        ([0.001, 7.0], False),  # a single value tells by itself
+        ([0.001, 7.0], False),  # a single value shows its sign
         ([], False),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_bin_around_0_hides_the_sign_of_its_values() -> None:
 
 
 def test_rows_of_an_engine_are_the_summary_of_their_values() -> None:
-    """Also what is missing, infinite, or so far away that its square would be."""
+    """Also for missing and infinite values, and values whose square would be infinite."""
     grid = Grid(2.0, 0.5)
     values = [2.0, 1.0, -4.0, 3.0, 3.0, 1e9, -1e9, math.inf, math.inf, -math.inf, math.nan]
     found, expected = summary_of(_rows(values, grid), grid), Summary.of(values, grid)
@@ -183,7 +183,7 @@ def test_a_grid_is_off_centre_from_four_units_on(units: float, suits: bool) -> N
     [
         (Grid(0.0, 0.125), True),
         (Grid(0.0, 0.125 / 2.0**15), True),
-        (Grid(0.0, 0.125 / 2.0**25), False),  # as for values that were all alike
+        (Grid(0.0, 0.125 / 2.0**25), False),  # as fitted to equal values
         (Grid(0.0, 1.0), False),  # too coarse
         (Grid(0.9 * FAR_OFF * 0.125, 0.125), True),
         (Grid(1.3 * FAR_OFF * 0.125, 0.125), False),  # too far off
@@ -200,7 +200,7 @@ def test_a_stored_grid_is_kept_where_it_suits_both_sides(grid: Grid, kept: bool)
 
 
 def test_both_sides_weigh_the_same_in_a_grid_that_suits_both() -> None:
-    """However many values each has, and without those that are missing."""
+    """For any number of values on either side. Missing values do not count."""
     stored = Stored(Summary.of(np.arange(1000.0), Grid(500.0, 1.0)))
     for side in (stored, Held(np.array([1.0, 2.0, math.nan, 4.0]))):
         values, weights = _weighted(side)
@@ -259,7 +259,7 @@ def test_kinds_of_columns_follow_from_their_values() -> None:
     assert kind_of([1, None, 2.5]) == NUMBER
     assert kind_of(["1", None]) == TEXT
     assert kind_of([None, None]) == NOTHING
-    assert kind_of([1, "x"]) == TEXT  # NumPy makes text of both
+    assert kind_of([1, "x"]) == TEXT  # NumPy turns both into text
     assert kind_of(np.array([1, "x"], dtype=object)) == OTHER
     assert kind_of(pd.Series([1 + 2j])) == OTHER
     with pytest.raises(ValueError, match="row 1: "):
@@ -277,7 +277,7 @@ def test_kinds_of_columns_follow_from_their_values() -> None:
 def test_a_column_is_numbers_where_more_than_half_of_its_cells_are(
     counts: tuple[int, int, int, int], mostly: bool
 ) -> None:
-    """Commas count as decimal ones only where no number has a point."""
+    """Commas count as decimal commas only if no number has a point."""
     assert Spelling(*counts).mostly_numbers is mostly
 
 
@@ -387,7 +387,7 @@ def test_a_file_is_held_up_to_so_many_values(
     for name in ("x.txt", "x.csv"):
         assert isinstance(files.open_files(str(tmp_path / name)).read("value"), kind)
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    piped = files.open_files("-").read("value")  # which cannot be read again
+    piped = files.open_files("-").read("value")  # a pipe cannot be read again
     assert isinstance(piped, Held)
     assert piped.values.tolist() == [*range(rows)]
 
@@ -419,7 +419,7 @@ def test_a_stream_of_batches_shows_values_from_all_over_and_sums_up_all(
 
 
 def test_a_folder_may_mix_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Levels come in the order of their numbers, and each file adds its rows to them."""
+    """Levels are sorted as numbers. Each file adds its rows to them."""
     rng = np.random.default_rng(9)
     frame = pd.DataFrame({"x": rng.gamma(4.0, 5.0, 900), "arm": [10, 9, 100] * 300})
     frame[:300].to_csv(tmp_path / "a.csv", index=False)

@@ -170,7 +170,7 @@ def test_mean_variance_quantiles_and_cdf_are_as_good_as_promised(name: str) -> N
 
 @given(st.lists(st.floats(-100, 100).map(lambda v: round(v, 1)), min_size=1, max_size=12))
 def test_small_samples_have_exact_medians(values: list[float]) -> None:
-    """Bins with one value, two values or ties give them back."""
+    """Bins with one value, two values or ties return these values exactly."""
     summary = Summary.of(values, Grid(0.05, 0.01))
     assert summary.median() == pytest.approx(np.median(values), abs=1e-12)
 
@@ -196,7 +196,7 @@ def test_a_summary_on_a_coarser_grid_keeps_its_moments() -> None:
 
 
 def test_an_overflow_bin_is_a_point() -> None:
-    """It has no width to spread values over."""
+    """The bin has no width over which to spread values."""
     summary = Summary.of([1e30, 3e30, -1e30, -1e30], Grid(0.0, 1.0))
     assert summary.bins.tolist() == [-1 - SIDE, SIDE]
     assert summary.moments().variance.tolist() == [0.0, 0.0]
@@ -204,7 +204,7 @@ def test_an_overflow_bin_is_a_point() -> None:
 
 
 def test_points_stay_within_the_range_of_the_data() -> None:
-    """Spread evenly with their variance, the values of a bin would reach beyond its two values."""
+    """Spread evenly with their variance, the points of a bin go beyond its two values."""
     summary = Summary.of([10.0, 10.1] * 50, Grid(0.0, 100.0))
     assert summary.bins.size == 1
     inner = summary.points().values
@@ -214,7 +214,7 @@ def test_points_stay_within_the_range_of_the_data() -> None:
 
 
 def test_rounded_grids_stand_on_powers_of_2_and_even_multiples() -> None:
-    """So that fits to similar samples become the same grid."""
+    """So similar samples get the same grid."""
     assert Grid(10.9, 1.7).rounded() == Grid(10.0, 1.0)
     assert Grid(11.1, 1.1).rounded() == Grid(12.0, 1.0)
     assert Grid(-3.1, 0.3).rounded() == Grid(-3.0, 0.25)
@@ -232,7 +232,7 @@ def test_bins_are_as_wide_on_either_side_of_the_centre() -> None:
 
 
 def test_every_sample_has_its_share_in_a_grid() -> None:
-    """A thousand times as many values do not make a sample count more."""
+    """A sample does not count more because it has many more values."""
     rng = np.random.default_rng(6)
     many, few = rng.normal(0.0, 1.0, 2_000_000), rng.normal(100.0, 1.0, 10_000)
     grid = Grid.fit(many, few)
@@ -241,7 +241,7 @@ def test_every_sample_has_its_share_in_a_grid() -> None:
 
 
 def test_the_cdf_counts_a_value_from_itself_on() -> None:
-    """At a value it is the share of values ≤ it; just below, of those that are smaller."""
+    """At v the cdf is the share of values ≤ v. Just below v it is the share of values < v."""
     summary = Summary.of([1.0, 2.0, 2.0, 5.0], Grid(0.0, 0.1))
     values = np.array([1.0, 2.0, 5.0])
     assert summary.cdf(values).tolist() == [0.25, 0.75, 1.0]
@@ -275,7 +275,7 @@ def test_grids_of_odd_samples_are_decided_on_purpose() -> None:
     assert Grid.fit([math.nan, math.inf]) == Grid(0.0, 1.0)
     assert Grid.fit([5.0, 5.0]).center == 5.0
     mostly_zero = np.r_[np.zeros(90), np.arange(1.0, 11.0)]
-    assert Grid.fit(mostly_zero).unit == pytest.approx(1.4826 * 5.5 / 8)  # of those that differ
+    assert Grid.fit(mostly_zero).unit == pytest.approx(1.4826 * 5.5 / 8)  # of values that differ
     big = np.random.default_rng(0).normal(7, 2, 500_000)
     assert Grid.fit(big) == Grid.fit(big)
     assert Grid.fit(big).center == pytest.approx(7, abs=0.05)
@@ -317,7 +317,7 @@ def test_a_summary_remembers_its_column(tmp_path: Path) -> None:
     ] * 2
     named.column = "other"
     assert (loaded + named).column == (loaded + named).column_unit == ""
-    path.write_bytes(_document())  # of a version that kept no names
+    path.write_bytes(_document())  # a file of a version without names
     assert Summary.load(path).column == ""
 
 
@@ -427,7 +427,7 @@ def test_values_that_lie_too_far_apart_have_no_grid() -> None:
 
 
 def _saved(summary: Summary, path: Path) -> dict[str, Any]:
-    """What a file says, to be changed."""
+    """The content of a file, for tests to change."""
     summary.save(path)
     document: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     return document
@@ -445,7 +445,7 @@ GRIDS = st.builds(Grid, st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
 def test_no_summary_of_values_is_called_damaged(
     a: list[float], b: list[float], grid: Grid, times: int
 ) -> None:
-    """Sums of any values, added up in any number, with and without a checksum."""
+    """Summaries of any values, merged in any number, with and without a checksum."""
     summary = Summary.of(np.repeat(np.asarray(a), times), grid) + Summary.of(np.asarray(b), grid)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.dkmd"
@@ -498,7 +498,7 @@ CHANGES = [(key, change) for key, changes in TAMPERED.items() for change in chan
 @pytest.mark.parametrize(("key", "change"), CHANGES)
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_tampered_summary_is_refused(version: int, key: str, change: Any, tmp_path: Path) -> None:
-    """By its checksum, and in old files, which have none, because its numbers do not fit."""
+    """The checksum shows it. In old files without one, the numbers do not fit together."""
     values = np.random.default_rng(9).normal(100.0, 5.0, 500)
     document = _saved(Summary.of(values, Grid(100.0, 0.5)), tmp_path / "a.dkmd")
     document[key] = change(document[key]) if callable(change) else change

@@ -1,4 +1,4 @@
-"""What a person sees on a terminal: colour, progress, a word on Ctrl-C. Pipes see none of it."""
+"""What a terminal shows: colour, progress, a message on Ctrl-C. Pipes get none of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from shell import COMMAND, INTERRUPTIBLE, ROOT
 
-pytestmark = pytest.mark.slow  # nothing here is compiled; plain Python would only make it wait
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 BENCH = ROOT / "examples" / "bench"
 GATE = ["gate", str(BENCH / "hyperfine-main.json"), str(BENCH / "hyperfine-branch.json")]
@@ -20,7 +20,7 @@ RED, CLEAR_LINE = "\x1b[31m", "\x1b[2K"
 
 
 def _on_terminal(*words: str, interrupt_at: str = "", **environment: str) -> tuple[str, int]:
-    """What a terminal shows, and the exit code; it is interrupted when a text appears."""
+    """What a terminal shows, and the exit code. The run is interrupted when a text appears."""
     screen, side = pty.openpty()
     known = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "CI")}
     process = subprocess.Popen(
@@ -33,7 +33,7 @@ def _on_terminal(*words: str, interrupt_at: str = "", **environment: str) -> tup
     while True:
         try:
             piece = os.read(screen, 65536)
-        except OSError:  # the terminal is gone with the last process that held it
+        except OSError:  # the terminal closes with the last process that uses it
             break
         shown += piece
         if interrupt_at and interrupt_at.encode() in shown:

@@ -1,7 +1,7 @@
-"""The paper's theorems, as properties: all of them for exact and population, some for riemann.
+"""The paper's theorems as properties: all for exact and population, some for riemann.
 
 Theorem 3.1 antisymmetry, 3.2 symmetric immunity, 3.3 directional monotonicity, and the bound
-|ψ| ≤ 2σ of section 5.2. Where the Riemann estimator departs, an example shows it.
+|ψ| ≤ 2σ of section 5.2. Where the Riemann estimator differs, an example shows it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_every_symmetric_change_about_the_centre_is_ignored(
 ) -> None:
     """Two samples symmetric about the centre never differ, whatever their spread or shape.
 
-    And symmetric additions only dilute each side's own mean of ψ.
+    Symmetric additions only dilute the mean of ψ on their side.
     """
 
     def symmetric(offsets: list[float]) -> list[float]:
@@ -122,7 +122,7 @@ def test_riemann_follows_shifts_and_scales_too(
 
 
 def test_reflection_does_not_flip_riemann() -> None:
-    """Its steps reach to the left neighbour, so a mirror image is summed with other steps."""
+    """Steps reach to the left neighbour, so a mirror image has other steps."""
     x, y = [0.2, 1.5], [-0.7, 0.9, 3.0]
     mirrored = riemann([-v for v in x], [-v for v in y], Witness())
     assert abs(mirrored + riemann(x, y, Witness())) > 0.1
@@ -177,7 +177,7 @@ def test_exact_is_unbiased_for_the_population_value_and_riemann_is_not(
 
 
 def test_riemann_is_not_immune_to_symmetric_change() -> None:
-    """Its steps are one-sided, so a symmetric pair of samples does not give 0."""
+    """Steps are one-sided, so a symmetric pair of samples does not give 0."""
     x, y = [-1.0, 1.0], [-3.0, 0.0, 3.0]
     assert abs(riemann(x, y, Witness())) > 0.1
     assert abs(exact(x, y, Witness())) < 1e-15

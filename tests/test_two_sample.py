@@ -1,4 +1,4 @@
-"""dkmd_2samp as a user of scipy.stats.ttest_ind meets it: shapes, NaN, methods, odd samples."""
+"""dkmd_2samp as a user of scipy.stats.ttest_ind expects it: shapes, NaN, methods, odd data."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_all_values_equal_give_a_statistic_of_0_and_no_pvalue() -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (2, 5), (5, 40)])
 def test_two_different_constants_are_as_unlikely_as_their_one_relabelling(n: int, m: int) -> None:
-    """SciPy's t-test says p = 0 here, and two against two coins would be significant."""
+    """SciPy's t-test gives p = 0 here, so two against two coins would be significant."""
     with pytest.warns(RuntimeWarning, match="do not vary"):
         result = dkmd_2samp([1.0] * n, [2.0] * m)
     assert result.pvalue == pytest.approx(2.0 / math.comb(n + m, n), rel=1e-9)
@@ -196,7 +196,7 @@ def test_half_of_all_values_at_infinity_are_compared_by_their_shares(sign: float
     with pytest.warns(RuntimeWarning, match=r"62.0% of x, 40.0% of y"):
         result = dkmd_2samp(x, y)
     shares = dkmd_2samp(sign * np.isinf(x), sign * np.isinf(y), scale=1.0)
-    # the same shares, but for the slopes that ψ has at 0 and 1 when its centre is solved for
+    # nearly equal: the slopes of ψ at 0 and 1 differ once its centre is solved for
     assert result.pvalue == pytest.approx(shares.pvalue, rel=1e-3)
     assert 1e-3 < result.pvalue < 0.01
     assert result.direction == ("x is larger" if sign > 0 else "y is larger")
@@ -239,7 +239,7 @@ def test_more_than_half_of_one_sample_infinite_shift_it_to_infinity() -> None:
 
 @pytest.mark.parametrize("more", [(45, 52), (52, 45), (20, 65), (65, 20), (49, 50)])
 def test_the_interval_of_an_infinite_shift_agrees_with_the_pvalue(more: tuple[int, int]) -> None:
-    """Half of one sample at infinity is no proof that it moved there."""
+    """If half of one sample is at infinity, that alone does not prove a shift."""
     rng = _rng()
     x, y = (np.r_[[math.inf] * k, rng.gamma(3.0, 10.0, 100 - k)] for k in more)
     result = dkmd_2samp(x, y)
@@ -325,9 +325,9 @@ def test_permutations_are_reproducible_and_independent_of_threads(
 
 @pytest.mark.slow
 def test_permutation_p_values_are_right_when_only_spreads_differ() -> None:
-    """600 tests at 5 % of N(0,1) against N(0,16), n = 20, m = 60: 3 to 8 % with probability 0.999.
+    """600 tests at 5% of N(0,1) against N(0,16), n = 20, m = 60: 3 to 8% with probability 0.999.
 
-    An unstudentised permutation test rejects about 20 % here.
+    An unstudentised permutation test rejects about 20% here.
     """
     rng = _rng(20)
     rejected = 0
@@ -343,7 +343,7 @@ def test_united_cells_change_the_variance_by_parts_in_1e5_only() -> None:
     once = np.ones(psi.size, dtype=np.int64)
     sums = relabelled_sums(once, psi[:, None], 5000, 4000, _rng(1))[:, 0]
     expected = psi.var(ddof=1) * 5000 * 15000 / 20000
-    # the variance of 4,000 draws is known to 2.2 % (one standard error)
+    # the variance of 4,000 draws is known to 2.2% (one standard error)
     assert sums.var() == pytest.approx(expected, rel=0.1)
     assert sums.mean() == pytest.approx(5000 * psi.mean(), abs=4 * math.sqrt(expected / 4000))
 

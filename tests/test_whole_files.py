@@ -1,4 +1,4 @@
-"""The one way to write a file: whole or not at all, and never something else than was asked for."""
+"""Files are written whole or not at all, and only where the user asked for them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_reader_of_the_old_file_never_sees_the_new_one(tmp_path: Path) -> None
 
 
 def test_links_are_followed(tmp_path: Path) -> None:
-    """To a file, to a file that is not there yet, and through another folder."""
+    """Links to a file, to a file that does not exist yet, and through another folder."""
     folder = tmp_path / "shared"
     folder.mkdir()
     (folder / "there").write_text("old")
@@ -88,7 +88,7 @@ def test_a_link_that_leads_nowhere_is_an_error_that_names_it(tmp_path: Path) -> 
 
 
 def test_a_device_is_written_to_and_stays_a_device() -> None:
-    """A terminal of our own: no device of the system is at risk."""
+    """A terminal made for the test, so no real device is at risk."""
     screen, side = pty.openpty()
     tty.setraw(side)
     path = Path(os.ttyname(side))
@@ -134,7 +134,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(
 def test_a_file_that_cannot_be_replaced_is_written_in_its_place(
     why: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where a single file is mounted into a container, or the folder belongs to others."""
+    """For example, a single file mounted into a container, or a folder of another user."""
     target = tmp_path / "summary.md"
     target.write_text("an old text that is longer")
     inode = target.stat().st_ino
@@ -159,19 +159,19 @@ try:
 except PermissionError as error:
     print(error.filename)
 """
-"""Root may write to anything: what permissions forbid is tried by somebody who is not."""
+"""Root may write anywhere, so an unprivileged user tries what permissions forbid."""
 
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that everybody may write to, and reach."""
+    """A folder that every user can reach and write to."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         yield Path(folder)
 
 
 def _as_somebody(path: Path) -> str:
-    """Write as a user without rights; what the refusal names, if there is one."""
+    """Write as an unprivileged user. Return the file named by the error, if there is one."""
     words = [sys.executable, "-c", AS_SOMEBODY, str(path)]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 

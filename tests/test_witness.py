@@ -1,4 +1,4 @@
-"""ψ: its values, its derivatives, its limits, and what it refuses."""
+"""ψ: its values, its derivatives, its limits, and rejected input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_derivatives_agree_with_high_precision_ones(kernel: str, weight: str, ra
             h = mp.mpf("1e-7")
             at = [naive.psi(x + k * h, ratio, 1.0, kernel, weight) for k in (-1, 0, 1)]
             slope, bend = (at[2] - at[0]) / (2 * h), (at[2] - 2 * at[1] + at[0]) / h**2
-        # a central difference with step 1e-7 is itself good to about 1e-14
+        # a central difference with step 1e-7 is itself accurate to about 1e-14
         assert abs(psi.derivative(x) - float(slope)) <= 1e-12 * psi.bound
         assert abs(psi.second_derivative(x) - float(bend)) <= 1e-11 * psi.bound
 
@@ -249,7 +249,7 @@ def test_widths_of_one_ratio_share_a_table_that_is_built_once(
 
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 4.0])
 def test_a_jet_has_the_derivatives_that_correct_for_the_width_of_bins(ratio: float) -> None:
-    """Orders 0 and 1 as the tables have them, 2 and 3 roughly; on either side of 0."""
+    """Orders 0 and 1 equal the tables, 2 and 3 roughly, on either side of 0."""
     psi = Witness(sigma=ratio)
     for x in (-3.1, -0.47, 0.03, 0.47, 1.31, 6.2):
         value, slope, bend, twist = jet_at(x * psi.per_unit, psi.jet())
@@ -266,7 +266,7 @@ def test_a_jet_has_the_derivatives_that_correct_for_the_width_of_bins(ratio: flo
 def test_psi_does_not_exceed_its_bound_where_it_comes_near(
     kernel: str, weight: str, ratio: float
 ) -> None:
-    """Rounding would lift some polynomials by an ulp or two, between their nodes as well."""
+    """Rounding would lift some polynomials by an ulp or two, even between their nodes."""
     psi = Witness(sigma=ratio, kernel=kernel, weight=weight)
     end = psi.table().top / psi.per_unit
     x = np.concatenate([np.linspace(0.0, end, 200_001), np.geomspace(end / 100.0, end, 200_001)])

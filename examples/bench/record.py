@@ -1,9 +1,9 @@
 """Record the shipped benchmark files: workload.py timed by hyperfine and pyperf, two builds each.
 
-Needs both tools on the path (hyperfine; ``pip install pyperf``). "branch" does 20 % more work in
+Both tools must be on the path (hyperfine; ``pip install pyperf``). "branch" does 20% more work in
 one of two benchmarks. The builds take turns, so that a machine that slows down for a minute slows
-both: recorded one after the other, the benchmark that did not change came out 26 % slower once.
-Of what the tools write, names, units and times are kept: the rest describes a machine.
+both. Recorded one after the other, the unchanged benchmark once came out 26% slower. Of what the
+tools write, only names, units and times are kept. The rest describes a machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROUNDS = {"main": 40, "branch": 48}
 SMALL = 5
 TURNS = 10
 Runs = dict[str, list[Any]]
-"""What was measured, by benchmark."""
+"""The measurements, by benchmark."""
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _in_turns(measure: Callable[[int], Runs]) -> dict[str, Runs]:
-    """Both builds, measured in turns: first one, then the other goes first."""
+    """Measure both builds in turns. They alternate in going first."""
     found: dict[str, Runs] = {build: {} for build in ROUNDS}
     for turn in range(TURNS):
         for build in sorted(ROUNDS, reverse=turn % 2 == 0):
@@ -72,7 +72,7 @@ def _pyperf(rounds: int) -> Runs:
 
 
 def _recorded(*command: str) -> Any:
-    """What a tool writes to the file that stands for {out} among its arguments."""
+    """Run a tool and read the file that it writes. {out} stands for that file."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         subprocess.run([part.replace("{out}", str(out)) for part in command], check=True)

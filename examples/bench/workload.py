@@ -1,4 +1,4 @@
-"""A small workload to be timed: joins and counts words. ``--extra`` makes it do more of it."""
+"""A small workload to time: it joins and counts words. ``--extra`` makes it do more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real browser, the pages it opens, and a watch over errors, requests and violations."""
+"""A real browser and its pages. It records errors, requests and policy violations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLAGS = (
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium; its absence is an error that names the package."""
+    """Chromium. If it is missing, the error names the package to install."""
     found = shutil.which(os.environ.get("DKMD_BROWSER", "chromium"))
     if found is None:
         pytest.fail("no Chromium: install the package 'chromium', or run make test-browser as root")
@@ -55,7 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(browser: Browser, pages: Path) -> Iterator[Open]:
-    """Open a page by name; whatever it logs, asks for or is refused fails the test at its end."""
+    """Open a page by name. The test fails if it logs, requests or violates anything."""
     watched: list[Watched] = []
     contexts = []
 

@@ -1,4 +1,4 @@
-"""What the browser tests look at: pages of every kind, and a page under watch."""
+"""The pages of the browser tests, and a page object that records what goes wrong."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_pages(folder: Path) -> None:
 
 
 def _frame(moved: float) -> pd.DataFrame:
-    """Columns of every kind: moved, tied, infinite, missing, constant, with names that attack."""
+    """Columns of every kind: moved, tied, infinite, missing, constant, with malicious names."""
     rng = np.random.default_rng(3 + int(moved))
     n = 300
     columns: dict[str, Any] = {
@@ -89,12 +89,12 @@ class Watched:
     requests: list[str] = field(default_factory=list)
 
     def rows(self) -> list[str]:
-        """The names in sight, in order."""
+        """The visible names, in order."""
         names: list[str] = self.page.locator("tbody:visible > .row > th").all_inner_texts()
         return [name.strip() for name in names]
 
     def violations(self) -> list[str]:
-        """What the policy of the page refused."""
+        """What the page's security policy blocked."""
         found: list[str] = self.page.evaluate("window.refused || []")
         return found
 

@@ -150,7 +150,7 @@ def test_a_slash_goes_to_the_field_from_anywhere_but_a_field(opened: Open) -> No
 
 
 def test_enter_opens_a_row_while_text_is_selected(opened: Open) -> None:
-    """Only a mouse that has just selected text in the row does not open it."""
+    """A click opens the row, unless the mouse has just selected text in it."""
     page = opened("drift").page
     for selected in ("h1", ".row"):
         link = page.locator(".row a").first
@@ -347,7 +347,7 @@ def test_printed_pages_have_every_detail_in_light_colours(opened: Open, javascri
 
 
 def test_a_printed_page_begins_with_the_overview_alone(opened: Open) -> None:
-    """The rows by themselves, what stands below them, then the details; nothing of it stays."""
+    """First the rows, then what is below them, then the details. Printing changes nothing."""
     page = opened("drift").page
     page.locator("thead button", has_text="shift").click()
     page.get_by_role("button", name=re.compile("^inconclusive")).click()
@@ -405,7 +405,7 @@ def test_without_scripts_the_page_can_be_read(browser: Browser, pages: Path) -> 
     body.locator("summary").click()
     expect(body.locator(".detail")).to_be_visible()
     third = page.locator("tbody[data-w]").nth(2)
-    third.locator(".row a").click()  # the target is inside: the browser opens what is around it
+    third.locator(".row a").click()  # the browser opens what the target is in
     expect(third.locator(".detail")).to_be_visible()
     context.close()
 
@@ -426,7 +426,7 @@ def test_names_that_attack_are_only_names(opened: Open, name: str) -> None:
 
 
 def test_the_policy_stops_what_the_page_did_not_bring(opened: Open) -> None:
-    """The other way round: an element slipped in by hand is refused."""
+    """The counter-check: the policy blocks an element that was added by hand."""
     watch = opened("compare")
     watch.page.evaluate(
         """() => { const s = document.createElement('script'); s.textContent = 'window.hurt = 1';
@@ -467,7 +467,7 @@ def test_a_served_page_asks_its_server_for_nothing_else(browser: Browser, pages:
 
 
 def test_of_500_columns_the_overview_alone_is_drawn_at_first(opened: Open) -> None:
-    """What makes a large page open quickly, in numbers that no clock can change."""
+    """A large page opens quickly because of these counts, which do not depend on a clock."""
     watch = opened("wide")
     drawn = watch.page.evaluate(
         "[...document.querySelectorAll('main *')].filter(e => e.checkVisibility()).length"
@@ -477,7 +477,7 @@ def test_of_500_columns_the_overview_alone_is_drawn_at_first(opened: Open) -> No
 
 
 def test_500_columns_are_sorted_and_filtered_in_one_go(opened: Open) -> None:
-    """A row is moved once by a sort, and hidden at most once by a filter."""
+    """A sort moves each row once. A filter hides each row at most once."""
     watch = opened("wide")
     watch.page.evaluate(
         """() => { window.changes = 0;
@@ -493,7 +493,7 @@ def test_500_columns_are_sorted_and_filtered_in_one_go(opened: Open) -> None:
 
 
 def _values(page: Any, column: int) -> list[float]:
-    """What the cells of a column sort by, where they have it."""
+    """The sort keys of a column's cells, for cells that have one."""
     found = page.locator(f"tbody > .row > :nth-child({column + 1})").evaluate_all(
         "cells => cells.map(cell => cell.dataset.v)"
     )
@@ -505,6 +505,6 @@ def _focused(page: Any) -> str:
 
 
 def _brightness(page: Any) -> float:
-    """Of the paper, from 0 to 1."""
+    """The brightness of the background, from 0 to 1."""
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return sum(float(part) for part in re.findall(r"\d+", colour)[:3]) / (3 * 255)

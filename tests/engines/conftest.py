@@ -1,7 +1,7 @@
-"""One fixture, ``engine``: DuckDB always, PostgreSQL and Spark where DKMD_ENGINES asks for them.
+"""One fixture, ``engine``: always DuckDB, and PostgreSQL and Spark if DKMD_ENGINES names them.
 
-``make test`` takes DuckDB only; ``make test-engines`` all of them, and clusters of dask. An engine
-that is missing is an error; DKMD_SKIP_ENGINES (postgres,spark,dask) leaves some out by name.
+``make test`` uses DuckDB only. ``make test-engines`` uses all engines and a dask cluster. A missing
+engine is an error. DKMD_SKIP_ENGINES (postgres,spark,dask) leaves some out by name.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ KNOWN = ("duckdb", "postgres", "spark", "dask")
 
 
 class Engine:
-    """An engine to test on: its Ibis backend, and how data get into it."""
+    """An engine to test on: its Ibis backend, and how to load data into it."""
 
     name: str
     backend: Any
 
     def load(self, frame: pd.DataFrame, name: str = "t") -> Any:
-        """A frame as a table of the engine; NaN stays NaN and None becomes NULL."""
+        """Load a data frame as a table. NaN stays NaN, and None becomes NULL."""
         raise NotImplementedError
 
     def durations(self, table: Any, column: str) -> Any:
-        """A table with seconds of a column as durations, in a column ``duration``."""
+        """A table with a column ``duration``: the seconds of another column as durations."""
         raise NotImplementedError
 
     def query(self, sql: str) -> pd.DataFrame:
-        """What a statement finds, as a client shows it."""
+        """Run a statement and return its result as a client shows it."""
         raise NotImplementedError
 
     def disturb(self) -> None:
-        """Something that happens to engines: it may cost an answer, but never make it wrong."""
+        """Break something. The answer may fail, but it must never be wrong."""
         raise NotImplementedError
 
 
@@ -56,7 +56,7 @@ class DuckDB(Engine):
         self.backend = ibis.duckdb.connect()
 
     def load(self, frame: pd.DataFrame, name: str = "t") -> Any:
-        """Through Arrow, which knows NaN from NULL."""
+        """Through Arrow, which distinguishes NaN from NULL."""
         return self.backend.create_table(name, _arrow(frame), overwrite=True)
 
     def durations(self, table: Any, column: str) -> Any:
@@ -69,12 +69,12 @@ class DuckDB(Engine):
         return pd.DataFrame(self.backend.raw_sql(sql).fetchnumpy())
 
     def disturb(self) -> None:
-        """The table is gone."""
+        """Drop the table."""
         self.backend.raw_sql("DROP TABLE disturbed")
 
 
 class PostgreSQL(Engine):
-    """A server of our own."""
+    """A server started for the tests."""
 
     name = "postgres"
 
@@ -123,7 +123,7 @@ class PostgreSQL(Engine):
             return pd.DataFrame(cursor.fetchall(), columns=names)
 
     def disturb(self) -> None:
-        """The server is restarted, and every connection lost."""
+        """Restart the server. Every connection is lost."""
         self.server.restart()
 
 
@@ -145,7 +145,7 @@ class Spark(Engine):
         return self.backend.table(name)
 
     def durations(self, table: Any, column: str) -> Any:
-        """The difference of two points in time: Ibis knows no columns of Spark's intervals."""
+        """As the difference of two timestamps: Ibis does not support Spark's interval columns."""
         then = f"timestamp_micros(CAST({column} * 1e6 AS BIGINT))"
         sql = f"SELECT *, {then} AS then, timestamp_micros(0L) AS start FROM {table.get_name()}"
         both = self.backend.sql(sql)
@@ -157,7 +157,7 @@ class Spark(Engine):
         return pd.DataFrame([tuple(row) for row in found.collect()], columns=found.columns)
 
     def disturb(self) -> None:
-        """An executor is killed while it works."""
+        """Kill an executor while it works."""
         tracker = self.session.sparkContext.statusTracker()
         threading.Thread(target=self._kill_when, args=(tracker,), daemon=True).start()
 
@@ -206,7 +206,7 @@ SQL = [name for name in asked_for() if name != "dask"]
 
 left_out = os.environ.get("DKMD_SKIP_ENGINES", "").split(",")
 OF_ONE = {"dask": "test_dask_cluster.py", "spark": "test_spark_sessions.py"}
-"""Tests of what only one of them has; they are collected where it is asked for."""
+"""Test files of a single engine, collected only if DKMD_ENGINES names that engine."""
 
 collect_ignore = [
     path for name, path in OF_ONE.items() if name not in asked_for() or name in left_out
@@ -216,7 +216,7 @@ collect_ignore = [
 @pytest.fixture(scope="session", params=[_parameter(name) for name in SQL])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Each engine in turn."""
-    # short, and for other users to enter: a server runs as one of them
+    # a short path that other users may enter: the server runs as another user
     with tempfile.TemporaryDirectory(prefix="dkmd-engine-") as folder:
         if request.param == "duckdb":
             yield DuckDB()
@@ -231,7 +231,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All need compiled code; clients leave their sockets to the garbage collector."""
+    """These tests need compiled code. Clients leave their sockets to the garbage collector."""
     for item in (each for each in items if Path(__file__).parent in each.path.parents):
         item.add_marker(pytest.mark.slow)
         if asked_for() != ("duckdb",):

@@ -1,6 +1,6 @@
-"""Engines for tests: a PostgreSQL server of our own, a Spark session, DuckDB in memory.
+"""Engines for tests: a PostgreSQL server, a Spark session, DuckDB in memory.
 
-Everything listens on loopback only, keeps its files in a temporary folder and is stopped again.
+Servers listen on loopback only, keep their files in a temporary folder and are stopped at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MISSING += "DKMD_SKIP_ENGINES={}"
 
 
 class Postgres:
-    """A server in a folder of its own, run by a user without privileges."""
+    """A server in its own folder, run by an unprivileged user."""
 
     user = "dkmd"
 
@@ -37,14 +37,14 @@ class Postgres:
         self.port = free_port()
         if self._owner:
             shutil.chown(folder, self._owner)
-        for parent in (folder, *folder.parents):  # pytest's folders are for their owner only
+        for parent in (folder, *folder.parents):  # only the owner may enter pytest's folders
             if self._owner and parent.stat().st_uid == 0 and parent != Path("/"):
                 parent.chmod(parent.stat().st_mode | 0o055)
         self._run("initdb", "-D", self._data, "-A", "trust", "-U", self.user, "--no-sync")
 
     @property
     def url(self) -> str:
-        """With a password, which this server does not ask for and no message may show."""
+        """The URL has a password. The server does not check it, and no message may show it."""
         return f"postgresql://{self.user}:s3cret@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
@@ -54,7 +54,7 @@ class Postgres:
         self._control("start", "-l", str(self._data / "log"), "-o", options)
 
     def stop(self) -> None:
-        """Stop at once, whatever it is doing."""
+        """Stop at once, even in the middle of a query."""
         self._control("stop", "-m", "immediate")
 
     def restart(self) -> None:
@@ -76,7 +76,7 @@ class Postgres:
 
 
 def free_port() -> int:
-    """A port of loopback that nothing listens on."""
+    """A free port on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -95,7 +95,7 @@ def postgres(folder: Path) -> Iterator[Postgres]:
 
 @contextmanager
 def spark(folder: Path, executors: int = 2) -> Iterator[Any]:
-    """A session whose executors are processes of their own, so that one can be killed."""
+    """A session whose executors are separate processes, so that one can be killed."""
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         raise RuntimeError(MISSING.format("Java", "spark"))
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -130,7 +130,7 @@ def _folder_of(program: str) -> str:
 
 
 def wait_until(holds: Any, seconds: float = 30.0) -> None:
-    """Wait for something to come true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""Queries that are printed, run by hand and pasted back, and databases that are connected to."""
+"""Printed queries whose results are pasted back, and databases reached by URL."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def test_two_tables_are_two_samples(engine: Any, frame: pd.DataFrame, tmp_path: 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 @pytest.mark.parametrize("grid", [None, Grid(0.1, 3.0)])
 def test_the_query_parses_in_its_dialect(dialect: str, grid: Grid | None) -> None:
-    """And every name is an identifier, whatever it looks like."""
+    """Every name is quoted as an identifier, whatever it looks like."""
     sql = statement(dialect, ['shop."my.schema".requests'], ODD, "it's", grid)
     parsed = sqlglot.parse(sql, dialect=dialect)
     assert len(parsed) == 1
     assert isinstance(parsed[0], sqlglot.exp.Select)
     names = {each.this for each in parsed[0].find_all(sqlglot.exp.Identifier)}
-    # BigQuery has no columns with quotes in their names: Ibis writes what it would make of them
+    # BigQuery allows no quotes in column names: Ibis writes the names it would make of them
     odd = {ODD, "my.schema"} if dialect != "bigquery" else {"select_x_--"}
     assert {"it's", "shop", "requests"} | odd <= names
 
@@ -225,7 +225,7 @@ def test_a_database_is_asked_by_url(tmp_path: Path) -> None:
     assert len(json.loads(changed.stdout)["comparisons"]) == 1
     for where in ("1 = 1; DROP TABLE new", "DROP TABLE new", "SELECT 1", "v ==== 3"):
         assert (
-            "no condition"
+            "not a condition"
             in here(*words, "--table", "new", *levels, "--where", where, code=2).stderr
         )
     assert "no table nothing" in here(*words, "--table", "nothing", *levels, code=2).stderr
@@ -252,7 +252,7 @@ def test_a_page_and_its_calls_do_not_show_the_password() -> None:
 
 
 def _with_null_levels(frame: pd.DataFrame) -> pd.DataFrame:
-    """A result with a level '' and rows of no level, as earlier statements gave them."""
+    """A result with a level '' and rows without a level, as earlier statements returned."""
     levels = frame["sample"].astype(str).replace({"1": ""})
     unknown = frame[levels == ""].assign(sample=None)
     return pd.concat([frame.assign(sample=levels), unknown]).assign(rows=len(frame) + len(unknown))
@@ -286,7 +286,7 @@ def test_rows_without_a_level_are_not_asked_for(engine: Any, tmp_path: Path) -> 
 
 
 def test_infinities_that_became_null_are_noticed(bins: pd.DataFrame, tmp_path: Path) -> None:
-    """ClickHouse's JSON has no word for them."""
+    """ClickHouse's JSON writes infinities as null."""
     rows = json.loads(bins.to_json(orient="records"))
     rows[0] |= {"bin": None, "sum": None, "squares": None, "below": False}
     path = tmp_path / "bins.json"

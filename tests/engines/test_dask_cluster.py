@@ -1,4 +1,4 @@
-"""dask.distributed with two worker processes: the same answers, also when a worker is killed."""
+"""dask.distributed with two workers gives the same answers, even if a worker is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dkmd import compare, drift
 
 pytestmark = [
     pytest.mark.slow,
-    # a worker that is killed leaves its sockets behind
+    # a killed worker leaves its sockets open
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:.*inplace keyword"),
@@ -30,7 +30,7 @@ SCALE = 10.0
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    """Two processes, one thread each; a new one takes the place of one that dies."""
+    """Two processes with one thread each. If one dies, a new one replaces it."""
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
@@ -61,9 +61,9 @@ def test_two_processes_give_what_memory_gives(client: Client) -> None:
 
 
 def _dying(part: pd.DataFrame, folder: str) -> pd.DataFrame:
-    """Kill the worker that is the first to work on a block of the second pass."""
+    """Kill the worker at the block whose number is in the file ``fatal``."""
     seen = Path(folder)
-    if len(part) == 0:  # dask asks what comes out of nothing
+    if len(part) == 0:  # dask calls the function on an empty block to infer its result
         return part
     (seen / f"{time.monotonic_ns()}-{os.getpid()}").touch()
     if len(list(seen.iterdir())) == int((seen.parent / "fatal").read_text()):
@@ -75,7 +75,7 @@ def _dying(part: pd.DataFrame, folder: str) -> pd.DataFrame:
 def test_a_worker_killed_during_a_pass_does_not_change_the_answer(
     client: Client, tmp_path: Path, fatal: int
 ) -> None:
-    """While values are sampled (6 blocks a side), or while they are summed."""
+    """The worker dies while values are sampled (6 blocks per side), or while they are summed."""
     frames = _frames()
     seen = tmp_path / "seen"
     seen.mkdir()

@@ -1,4 +1,4 @@
-"""What happens to engines while they are asked: Spark answers all the same, others say why not."""
+"""Engines that fail during a query: Spark still answers, the others report an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def numbers(size: int) -> pd.DataFrame:
 
 
 def remote(engine: Any) -> tuple[Any, pd.DataFrame]:
-    """A table, for Spark one that takes it some seconds to go through."""
+    """A table. For Spark, it is large enough to take some seconds."""
     if engine.name != "spark":
         frame = numbers(SIZE)
         return engine.load(frame, "disturbed"), frame
@@ -42,13 +42,13 @@ LOST = {
     "duckdb": r"duckdb: .*Table with name disturbed does not exist",
     "postgres": r"postgres: .*(terminating connection|server closed the connection|connection)",
 }
-"""What engines say that do not work a lost part out again."""
+"""The messages of engines that do not compute a lost part again."""
 
 
 def test_a_fault_between_the_queries_is_an_error_or_made_good(
     engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dropped table and a lost server are errors of one line; Spark replaces a lost executor."""
+    """A dropped table or a lost server gives a one-line error. Spark replaces a lost executor."""
     table, frame = remote(engine)
     expected = compare(frame, **OPTIONS)
     query = scans.Scan._query
@@ -70,14 +70,14 @@ def test_a_fault_between_the_queries_is_an_error_or_made_good(
         assert len(str(caught.value).splitlines()) == 1
         assert "s3cret" not in str(caught.value)
     assert disturbed == [engine.name]
-    if engine.name == "postgres":  # whoever connects again is served again
+    if engine.name == "postgres":  # a new connection works again
         engine.backend.disconnect()
         engine.backend = ibis.connect(engine.server.url.replace("postgresql", "postgres"))
         assert_equal(compare(engine.backend.table("disturbed"), **OPTIONS), expected)
 
 
 def assert_equal(found: Comparison, expected: Comparison) -> None:
-    """The same statistic, of all values."""
+    """The same statistic, computed from all values."""
     assert found.statistic == pytest.approx(expected.statistic, abs=1e-6)
     sizes = [(side.reference.size, side.current.size) for side in (found, expected)]
     assert sizes[0] == sizes[1]

@@ -1,4 +1,4 @@
-"""A connection that is lost, or a file that goes away, in the middle of a drift is an error."""
+"""A connection or a file that is lost in the middle of a drift is an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _frame() -> pd.DataFrame:
 
 
 def test_a_lost_connection_exits_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server answers so many queries and no more, as if it had been stopped."""
+    """Answer a given number of queries, then fail as if the server had been stopped."""
     database = tmp_path / "x.duckdb"
     with duckdb.connect(database) as connection:
         frame = _frame()

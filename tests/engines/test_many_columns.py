@@ -1,4 +1,4 @@
-"""Drift in an engine: columns share queries, and one that cannot be read is left out alone."""
+"""Drift in an engine: columns share queries, and only an unreadable column is skipped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = 40
 
 @pytest.fixture
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What each query asked for, samples left out."""
+    """The columns of each query, except for samples."""
     made: list[str] = []
     inner = backends.IbisEngine.run
 
@@ -47,7 +47,7 @@ def _tables(engine: Any, kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("kind", ["exponential", "lognormal"])
 def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> None:
-    """Two queries a table for 40 columns: bins tell their signs and their logarithms as well."""
+    """40 columns need two queries per table: bins also give signs and logarithms."""
     old, new, *frames = _tables(engine, kind)
     expected = drift(*frames, scale=1.0)
     read = [open_engine_table(table, "t").read_columns(list(expected)) for table in (old, new)]
@@ -102,7 +102,7 @@ CANNOT_BE_CAST = {
     "duckdb": {"word": "CASE WHEN v = 7999 THEN CAST('x' || v AS INTEGER) ELSE v::INTEGER END"},
     "spark": {"word": "CASE WHEN v = 7999 THEN raise_error('x') ELSE v END"},
 }
-"""Columns that look like numbers until they are read; some in rows that no sample shows."""
+"""Columns that look numeric but cannot be read; some fail only in rows outside the sample."""
 
 
 def test_a_column_that_an_engine_cannot_read_is_skipped(engine: Any) -> None:

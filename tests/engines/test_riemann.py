@@ -27,7 +27,7 @@ def _samples(kind: str) -> tuple[Any, Any]:
 def test_tables_give_what_arrays_give(
     engine: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And only DuckDB, which is in this process, hands its values over."""
+    """Only DuckDB streams its values, because it runs in this process."""
     if engine.name != "duckdb":
         monkeypatch.setattr(ranges, "_streamed", None)
     x, y = _samples(kind)
@@ -38,7 +38,7 @@ def test_tables_give_what_arrays_give(
     ]
     found = riemann(tables[0], tables[1], PSI, column=ODD)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * PSI.bound)
-    if engine.name == "spark":  # a dataframe of its own is as good as a table of Ibis
+    if engine.name == "spark":  # the engine's own dataframe works as well as an Ibis table
         frames = [engine.session.table(name) for name in ("of_x", "of_y")]
         assert riemann(frames[0], frames[1], PSI, column=ODD) == pytest.approx(found, rel=1e-12)
 

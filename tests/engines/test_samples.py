@@ -1,4 +1,4 @@
-"""Samples that grids are fitted to, in DuckDB: the same rows every time, from a few pages."""
+"""The samples that grids are fitted to, in DuckDB: always the same rows, from a few pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dkmd.sources.engines.backends import IbisEngine
 from dkmd.sources.engines.tables import FIT_ROWS
 
 ROWS = 8_000_000
-"""So many that a small share of the pages holds enough of them."""
+"""So many rows that a small share of the pages holds enough of them."""
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +57,12 @@ def test_a_sample_of_a_large_table_reads_some_pages_all_over_it(
     some = engine.sample(backend.table("large"), lambda t: t.select("v"), FIT_ROWS)["v"]
     assert len(asked) == 1
     assert "TABLESAMPLE system" in asked[0]
-    # 40 pages of 2,048 rows: a tenth of the table without any has a chance of 0.9^32
+    # 40 pages of 2,048 rows: the chance that a tenth of the table has none is 0.9^32
     assert np.histogram(some, bins=10, range=(0, ROWS))[0].min() > 0
 
 
 def test_pages_that_show_too_little_are_not_enough(backend: Any) -> None:
-    """A level that stands in one place of a large table."""
+    """A level whose rows are all in one place of a large table."""
     table = backend.sql(
         f"SELECT v, CASE WHEN v < {ROWS // 1000} THEN 'a' ELSE 'b' END AS k FROM large"
     )

@@ -1,4 +1,4 @@
-"""Sessions of Spark that are somebody else's: their settings and views stay as they were."""
+"""A user's Spark session keeps its settings and views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def frame(rng: np.random.Generator) -> pd.DataFrame:
 
 @pytest.fixture
 def berlin(engine: Any) -> Iterator[Any]:
-    """A session in another time zone, with a setting of its own."""
+    """A session in another time zone, with a setting of the user."""
     session = engine.session
     settings = {
         "spark.sql.session.timeZone": "Europe/Berlin",

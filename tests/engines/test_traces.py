@@ -1,4 +1,4 @@
-"""What is left behind in a connection that is somebody else's: nothing."""
+"""Nothing is left behind in a user's connection."""
 
 from __future__ import annotations
 

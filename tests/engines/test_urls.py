@@ -1,4 +1,4 @@
-"""URLs of databases: what they may not show, and what opening one may not do."""
+"""Database URLs: what messages must not show, and what opening one must not do."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_files_of_duckdb_are_opened_for_reading(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE t AS SELECT i AS v, i % 2 AS k FROM range(500) r(i)")
         options: Any = {"column": "v", "by": "k", "reference": 0, "current": 1}
         url = f"duckdb://{path}"
-        assert compare(url, table="t", **options).current.size == 250  # open here, too
+        assert compare(url, table="t", **options).current.size == 250  # open in this process too
     backend = connect(url)
     with pytest.raises(duckdb.Error, match="read-only"):
         backend.raw_sql("DROP TABLE t")
@@ -101,7 +101,7 @@ def test_an_engine_that_is_not_installed_is_named_with_what_to_install() -> None
 def test_a_table_whose_backend_lacks_packages_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ibis finds out only when it is asked for rows."""
+    """Ibis notices only when rows are requested."""
     backend = ibis.duckdb.connect()
     backend.raw_sql("CREATE TABLE t AS SELECT i AS v, i % 2 AS k FROM range(500) r(i)")
 
@@ -118,7 +118,7 @@ def test_a_table_whose_backend_lacks_packages_says_what_to_install(
 
 
 def test_the_ordinary_install_brings_what_tables_of_duckdb_need() -> None:
-    """Ibis's own extra, and nothing else that has to be asked for by name."""
+    """The message names Ibis's own extra and nothing else."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     ordinary = {each.name: each.extras for each in map(Requirement, project["dependencies"])}
     assert "duckdb" in ordinary["ibis-framework"]
@@ -126,7 +126,7 @@ def test_the_ordinary_install_brings_what_tables_of_duckdb_need() -> None:
 
 
 def test_a_condition_needs_no_other_columns(engine: Any) -> None:
-    """Whoever may not read all of a table may still compare some of it."""
+    """A user who may read only some columns of a table can compare those."""
     if engine.name != "postgres":
         return
     engine.load(pd.DataFrame({"v": np.arange(500.0), "k": np.arange(500) % 2, "name": "x"}), "part")

@@ -12,13 +12,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, overload
+
+import numpy as np
 
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, Infinite, SampleFacts
 from dkmd.answers.facts import facts_of, notes_of
 from dkmd.base.arrays import Array
 from dkmd.base.calls import recorded
-from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, TooLittleError
+from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError, TooLittleError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.margins import Margin, beyond_margin, opposed, parse_margin, verdict
@@ -39,7 +42,7 @@ from dkmd.sources.kinds import (
     the_numeric_column,
 )
 from dkmd.sources.loading import labelled, load_pair, open_table
-from dkmd.sources.number_words import parse_number
+from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid, groups_of_pair, plan_together, summaries_of_pair
 from dkmd.sources.table import Table
 
@@ -166,7 +169,9 @@ def compare(
     scale, method
         As in ``dkmd_2samp``.
     nan_policy : {"omit", "propagate", "raise"}
-        What to do with NaN and missing values.
+        What to do with NaN and missing values: leave them out and count them, answer NaN, or raise
+        an error that names the column and the first such row (in an engine, whose rows have no
+        order, how many there are).
     where : ibis expression, optional
         The rows of an engine's tables to take, such as ``ibis._.day == "2026-01-01"``.
     table : str or (str, str), optional
@@ -278,24 +283,30 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
-    base, wanted = _chosen_levels(table, by, reference, current)
+    base, wanted = _chosen_levels(table, by, kinds[by], reference, current)
     unit = unit_of(column, kinds.get(column, ""))
     read = table.read_levels(column, by, [base, *wanted], groups)
 
     def sample(level: str) -> Sample:
-        return Sample(read[level], column, level, unit)
+        missing_at = partial(table.missing_at, column, (by, level))
+        return Sample(read[level], column, level, unit, missing_at=missing_at)
 
     first = sample(base)
     found = {level: compare_samples(first, sample(level), how) for level in wanted}
     for answer in found.values():
         for facts in (answer.reference, answer.current):
             if not facts.size + facts.nan and facts.label not in table.levels(by):
-                alike = [_level_like(level, by, table.levels(by)) for level in (base, *wanted)]
+                there = table.levels(by)
+                alike = [_level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
+                if alike[0] == alike[-1] and base != wanted[-1]:  # two words for one level
+                    raise no_such_level(by, wanted[-1], there)
                 return compare_levels(table, column, by, alike[0], alike[-1], groups, how)
     return found[wanted[0]] if len(wanted) == 1 else Comparisons(found, how.alpha)
 
 
-def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple[str, list[str]]:
+def _chosen_levels(
+    table: Table, by: str, kind: str, reference: Any, current: Any
+) -> tuple[str, list[str]]:
     """The reference's level and those to compare with it; looked up only where one is not given."""
     if reference is not None and current is not None:
         return str(reference), [str(current)]
@@ -303,27 +314,22 @@ def _chosen_levels(table: Table, by: str, reference: Any, current: Any) -> tuple
     if reference is None:
         shown = ", ".join(repr(level) for level in levels[:20])
         raise ValueError(f"say which level of {by!r} is the reference: {shown}")
-    base = _level_like(str(reference), by, levels)
+    base = _level_like(str(reference), by, levels, kind)
     others = [level for level in levels if level != base]
     if not others:
         raise ValueError(f"column {by!r} has no level but {base!r}")
     return base, others
 
 
-def _level_like(level: str, by: str, levels: Sequence[str]) -> str:
-    """The level as the table has it: 1 may be written as 1.0 there."""
+def _level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
+    """The level as the table has it: of numbers, 1 may be written as 1.0 there; text is exact."""
     if level in levels:
         return level
-    number = parse_number(level)
+    number = parse_number(level) if kind == NUMBER else None
     alike = [] if number is None else [each for each in levels if parse_number(each) == number]
     if len(alike) != 1:
-        raise _no_such_level(by, level, levels)
+        raise no_such_level(by, level, levels)
     return alike[0]
-
-
-def _no_such_level(by: str, level: str, levels: Sequence[str]) -> ValueError:
-    shown = ", ".join(repr(each) for each in levels[:20])
-    return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
 
 
 @recorded
@@ -349,7 +355,8 @@ def drift(
     columns : sequence of str, optional
         All numeric columns that both have, by default.
     margin, groups, alpha, scale, nan_policy
-        As in ``compare``; a margin with the unit sd suits many columns.
+        As in ``compare``; a margin with the unit sd suits many columns. With "raise" the first
+        column that has a missing value is an error: it is not skipped.
     advance : callable, optional
         Called with (column, done, total) before each column.
 
@@ -381,6 +388,8 @@ def drift(
             raise no_such_column(before.name, name, kinds)
     found: dict[str, Comparison] = {}
     reasons = {n: _why_not(n, kinds, later, groups, asked=columns is not None) for n in wanted}
+    if nan_policy == "raise":  # what is missing in all rows is told like the rest
+        reasons = {name: why if why != ALL_MISSING else "" for name, why in reasons.items()}
     skipped = {name: why for name, why in reasons.items() if why}
     empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
@@ -392,11 +401,15 @@ def drift(
             advance(name, done, len(compared))
         try:
             pair = [
-                sample_of(read[name], name, table.name, there[name])
+                sample_of(
+                    read[name], name, table.name, there[name], partial(table.missing_at, name)
+                )
                 for read, table, there in ((old, before, kinds), (new, after, later))
             ]
             answer = compare_samples(*labelled(pair[0], pair[1]), how)
             found[name] = _without_many_values(answer, len(compared)) if from_files else answer
+        except NanError:
+            raise
         except ColumnError as error:
             skipped[name] = str(error)
             continue
@@ -464,7 +477,7 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     """The comparison of two sides."""
     _require_one_kind(reference, current)
     level = 1.0 - how.alpha
-    result, summaries = _test(reference.data, current.data, how)
+    result, summaries = _test(reference, current, how)
     says = verdict(result, how.margin or 0.0, confidence_level=level)
     interval = result.shift_interval(level)
     relative, relative_interval, disagree = _relative(result, level)
@@ -540,21 +553,28 @@ def _emptiness(side: SampleFacts, name: str) -> str:
 
 
 def _test(
-    reference: Data, current: Data, how: How
+    of_reference: Sample, of_current: Sample, how: How
 ) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
     """The test of current against reference: on values where both are held and few, else on bins.
 
     The summaries are those of reference and current, None where values were compared.
     """
+    reference, current = of_reference.data, of_current.data
     options = check_options(None, how.scale, "exact", "two-sided", how.method, how.nan_policy)
     held = _held(reference, current)
     if held is not None and not (reference.summed or current.summed):
         groups = (current.groups, reference.groups)  # type: ignore[union-attr]
         if (groups[0] is None) != (groups[1] is None):
             raise ValueError("groups are needed on both sides")
+        if how.nan_policy == "raise":
+            _require_no_nan(of_reference, int(np.isnan(held[0]).sum()), held[0].size)
+            _require_no_nan(of_current, int(np.isnan(held[1]).sum()), held[1].size)
         by_group = None if groups[0] is None else groups
         return run(held[1], held[0], options, by_group), (None, None)
     before, after = summaries_of_pair(reference, current)
+    if how.nan_policy == "raise":
+        _require_no_nan(of_reference, before.nan, before.size + before.nan)
+        _require_no_nan(of_current, after.nan, after.size + after.nan)
     result = run(after, before, options, groups_of_pair(current, reference, logs=False))
 
     def on_logs() -> DkmdResult:
@@ -565,6 +585,24 @@ def _test(
         return run(logs[0], logs[1], options.on_logs(), groups)
 
     return result.with_logs(on_logs), (before, after)
+
+
+def _require_no_nan(side: Sample, count: int, rows: int) -> None:
+    """No missing value may be there under nan_policy="raise"; the first one is named."""
+    if not count:
+        return
+    place = "" if side.missing_at is None else side.missing_at()
+    column = f", column {side.name!r}" if side.name != "value" else ""
+    if not place and isinstance(side.data, Held):
+        at = int(np.argmax(np.isnan(side.data.values))) + 1
+        word = "row" if side.missing_at is None else "value"  # of a pipe, whose lines are gone
+        place = f"{side.label}{column}, {word} {at:,}"
+    if place:
+        what = "the value is missing"
+    else:
+        place = f"{side.label}{column}"
+        what = f"{count:,} of {rows:,} values {'is' if count == 1 else 'are'} missing"
+    raise NanError(f'{place}: {what}, and nan_policy is "raise"')
 
 
 Relative = tuple[float | None, ConfidenceInterval | None, tuple[str, ...]]

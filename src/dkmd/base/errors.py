@@ -25,6 +25,10 @@ class ColumnTypeError(ColumnError, TypeError):
     """A column holds values of a type that cannot be compared."""
 
 
+class NanError(ColumnError):
+    """A column has missing values, and nan_policy="raise" allows none."""
+
+
 class NotANumberError(ColumnError):
     """A cell of a column of numbers holds a word."""
 

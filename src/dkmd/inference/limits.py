@@ -14,7 +14,7 @@ import numpy as np
 from dkmd.binned.grid import robust_scale, weighted_median
 from dkmd.inference.pair import Pair
 from dkmd.inference.result import LimitOutcome
-from dkmd.inference.sides import NOTHING, Side, m_center
+from dkmd.inference.sides import EMPTY_SIDE, Side, m_center
 from dkmd.statistic.witness import Witness
 
 
@@ -35,7 +35,7 @@ def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:
         test=test,
         shares=shares,
         where=where * math.inf,
-        shift=m_center(x, NOTHING, witness) - m_center(y, NOTHING, witness),
+        shift=m_center(x, EMPTY_SIDE, witness) - m_center(y, EMPTY_SIDE, witness),
         alternative=alternative,
         notes=(_note(shares, where),),
     )

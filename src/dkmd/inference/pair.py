@@ -23,7 +23,7 @@ from dkmd.base.compiled import compiled
 from dkmd.inference.groups import Clusters
 from dkmd.inference.sides import (
     ACCURATE,
-    NOTHING,
+    EMPTY_SIDE,
     Form,
     Side,
     Sums,
@@ -146,8 +146,8 @@ class Pair:
     def centers(self, near: float = 0.0) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
         return (
-            m_center(self.x, NOTHING, self.witness, near=near),
-            m_center(self.y, NOTHING, self.witness, near=near),
+            m_center(self.x, EMPTY_SIDE, self.witness, near=near),
+            m_center(self.y, EMPTY_SIDE, self.witness, near=near),
         )
 
     @property

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import WORTH_THREADS, compiled, spread
 from dkmd.inference.pair import Pair, Studentized
-from dkmd.inference.sides import NOTHING, Side, m_center
+from dkmd.inference.sides import EMPTY_SIDE, Side, m_center
 from dkmd.statistic.table import Jet, jet_at
 from dkmd.statistic.witness import Witness
 
@@ -273,8 +273,8 @@ def _bootstrap_part(pair: Pair, center: float, seed: int, resamples: int) -> Arr
     for r, (x, y) in enumerate(zip(*draws, strict=True)):
         again = Pair(x, y, pair.witness, pair.origin, pair.fixed)
         out[0, r] = again.test(near=center).statistic
-        near_x = m_center(x, NOTHING, pair.witness, near=center)
-        out[1, r] = near_x - m_center(y, NOTHING, pair.witness, near=center)
+        near_x = m_center(x, EMPTY_SIDE, pair.witness, near=center)
+        out[1, r] = near_x - m_center(y, EMPTY_SIDE, pair.witness, near=center)
     return out
 
 

@@ -97,7 +97,7 @@ def coarsened(side: Side, width: float) -> Side:
     return Side(offset[:k], variance[:k], counts[:k], side.minus_inf, side.plus_inf, side.size)
 
 
-NOTHING = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+EMPTY_SIDE = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
 
 
 class Form(NamedTuple):

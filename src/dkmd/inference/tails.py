@@ -15,6 +15,9 @@ import numpy as np
 
 from dkmd.base.compiled import compiled
 
+CONFIDENCE = 0.95
+"""The confidence level of intervals unless another one is asked for."""
+
 SYMMETRIC = 1e-8
 """Skewness below which Pearson's type III is the normal law to double precision."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import present, real_numbers
+from dkmd.base.arrays import Array, present, real_numbers
 from dkmd.base.compiled import WORTH_THREADS, spread
 from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import UNITS_PER_SCALE, Grid
@@ -194,8 +194,8 @@ def _compare_all(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> 
 
 
 def row_tails(
-    x: npt.NDArray[np.float64],
-    y: npt.NDArray[np.float64],
+    x: Array,
+    y: Array,
     scale: float | str | None = None,
     delta: float = 0.0,
 ) -> Tails:

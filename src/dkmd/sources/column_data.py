@@ -143,11 +143,15 @@ class Sample:
     unit: str = ""
     kind: str = ""
     """NUMBER or DURATION; empty if unknown."""
+    missing_at: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """Finds the first missing value (``Table.missing_at``); called only for an error."""
 
 
-def sample_of(data: Data, name: str, label: str, kind: str) -> Sample:
+def sample_of(
+    data: Data, name: str, label: str, kind: str, missing_at: Callable[[], str] | None = None
+) -> Sample:
     """A column whose unit follows from its name and its kind."""
-    return Sample(data, name, label, unit_of(name, kind), kind)
+    return Sample(data, name, label, unit_of(name, kind), kind, missing_at)
 
 
 def unit_of(column: str, kind: str = "") -> str:

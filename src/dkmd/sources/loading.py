@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,13 @@ from dkmd.binned.summary import Summary
 from dkmd.sources.column_data import Held, Sample, Stored, sample_of
 from dkmd.sources.kinds import the_numeric_column
 from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
-from dkmd.sources.memory.dask_blocks import DaskTable, dask_side, is_dask, is_dask_frame
+from dkmd.sources.memory.dask_blocks import (
+    DaskTable,
+    dask_side,
+    is_dask,
+    is_dask_frame,
+    missing_in_dask,
+)
 from dkmd.sources.memory.frames import FrameTable, is_frame
 from dkmd.sources.table import Table
 
@@ -142,7 +148,8 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
         return Sample(Stored(side.summary), name, label, side.summary.column_unit)
     if side.table is not None:
         name = column or side.numeric_column(groups)
-        return sample_of(side.table.read(name, groups), name, label, side.kinds.get(name, ""))
+        data, missing_at = side.table.read(name, groups), partial(side.table.missing_at, name)
+        return sample_of(data, name, label, side.kinds.get(name, ""), missing_at)
     name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)
@@ -150,7 +157,7 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
         name = (
             name if hasattr(source, "index") else "value"
         )  # the name of a dask array is that of its graph
-        return sample_of(data, name, label, kind)
+        return sample_of(data, name, label, kind, partial(missing_in_dask, source, label))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
     return sample_of(Held(values, labels), name, label, kind_of(source) if values.size else "")

@@ -36,6 +36,12 @@ class Table(Protocol):
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns: all at once, or each when it is asked for."""
 
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """Where the first missing value of a column is: table, column and row.
+
+        Empty if rows have no order or cannot be read again.
+        """
+
     def require_readable(self) -> None:
         """Raise an error if nothing can be read any more: a lost connection, a removed file."""
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.statistic.profiles import Array
+from dkmd.base.arrays import Array
 from dkmd.statistic.witness import Witness
 
 PROBABILITIES = np.concatenate([10.0 ** np.arange(-13.0, 0.0), np.linspace(0.2, 0.5, 4)])

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from dkmd.base.arrays import Array
+
 Profile = Callable[[Array], Array]
 
 NEGLIGIBLE = 2.0**-57

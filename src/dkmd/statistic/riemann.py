@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array, Sample, as_sample, nan_error, piece
 from dkmd.base.compiled import compiled, spread
-from dkmd.statistic.table import Table, evaluate_sorted
+from dkmd.statistic.table import PolynomialTable, evaluate_sorted
 from dkmd.statistic.witness import Witness
 
 BLOCK = 1 << 15
@@ -236,7 +236,7 @@ def _fused_pass(
     s_x: float,
     s_y: float,
     sigma: float,
-    weight: Table,
+    weight: PolynomialTable,
     center: float,
     per_unit: float,
     state: Array,

@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-
-Array = npt.NDArray[np.float64]
 
 PER_OCTAVE_BITS = 4
 PER_OCTAVE = 1 << PER_OCTAVE_BITS
@@ -25,7 +23,7 @@ _SHIFT = 52 - PER_OCTAVE_BITS
 _FIRST = 1023 << PER_OCTAVE_BITS  # the shifted bits of 1.0: interval 0
 
 
-class Table(NamedTuple):
+class PolynomialTable(NamedTuple):
     """An odd or even function of a signed r, tabulated for |r| and constant from ``top`` on."""
 
     origin: Array  # (intervals,) where each polynomial is expanded
@@ -43,13 +41,15 @@ class Jet(NamedTuple):
     stretch: float  # a derivative by the function's own variable is so many by r
 
 
-def jet(function: Table, derivative: Table, stretch: float) -> Jet:
+def jet(function: PolynomialTable, derivative: PolynomialTable, stretch: float) -> Jet:
     """A function and its derivative side by side: one look-up serves both."""
     both = np.stack([function.coefficients, derivative.coefficients], axis=1)
     return Jet(function.origin, np.ascontiguousarray(both), function.top, stretch)
 
 
-def tabulate(function: Callable[[Array], Array], reach: float, limit: float, odd: bool) -> Table:
+def tabulate(
+    function: Callable[[Array], Array], reach: float, limit: float, odd: bool
+) -> PolynomialTable:
     """Interpolate ``function`` on [0, reach]; beyond ``reach`` the table equals ``limit``.
 
     Interval 0 is expanded about 0 and, where the function starts from 0, has no constant term, so
@@ -71,7 +71,7 @@ def tabulate(function: Callable[[Array], Array], reach: float, limit: float, odd
         _keep_below(limit, coefficients[1:], half[1:])
 
     end = math.ldexp(1.0, octaves) - 1.0
-    return Table(
+    return PolynomialTable(
         origin=np.append(origin, end),
         coefficients=np.vstack([coefficients, constant(limit).coefficients]),
         top=end,
@@ -79,11 +79,11 @@ def tabulate(function: Callable[[Array], Array], reach: float, limit: float, odd
     )
 
 
-def constant(value: float) -> Table:
+def constant(value: float) -> PolynomialTable:
     """The odd function that is ``value`` for every r > 0."""
     coefficients = np.zeros((1, DEGREE + 1))
     coefficients[0, 0] = value
-    return Table(origin=np.zeros(1), coefficients=coefficients, top=0.0, odd=True)
+    return PolynomialTable(origin=np.zeros(1), coefficients=coefficients, top=0.0, odd=True)
 
 
 def _chebyshev(count: int) -> Array:
@@ -125,12 +125,12 @@ def _keep_below(limit: float, coefficients: Array, half: Array) -> None:
     coefficients[near, 0] -= excess[near] + 1e-15 * limit
 
 
-def differentiated(table: Table, per_unit: float) -> Table:
+def differentiated(table: PolynomialTable, per_unit: float) -> PolynomialTable:
     """The table of ``per_unit`` · df/dr, polynomial by polynomial (loses two or three digits)."""
     powers = np.arange(1, DEGREE + 1)
     coefficients = np.zeros_like(table.coefficients)
     coefficients[:, :-1] = table.coefficients[:, 1:] * powers * per_unit
-    return Table(table.origin, coefficients, table.top, not table.odd)
+    return PolynomialTable(table.origin, coefficients, table.top, not table.odd)
 
 
 @compiled
@@ -181,7 +181,12 @@ def jet_at(r: float, jet: Jet) -> tuple[float, float, float, float]:
 
 @compiled
 def evaluate(
-    values: Array, center: float, per_unit: float, table: Table, amplitude: float, out: Array
+    values: Array,
+    center: float,
+    per_unit: float,
+    table: PolynomialTable,
+    amplitude: float,
+    out: Array,
 ) -> None:
     """``out[i] = amplitude · f((values[i] − center) · per_unit)`` with f the tabulated function."""
     for i in range(values.size):
@@ -194,7 +199,12 @@ def evaluate(
 
 @compiled
 def evaluate_sorted(
-    values: Array, center: float, per_unit: float, table: Table, amplitude: float, out: Array
+    values: Array,
+    center: float,
+    per_unit: float,
+    table: PolynomialTable,
+    amplitude: float,
+    out: Array,
 ) -> None:
     """``evaluate`` for sorted values: faster where all of them fall into one interval."""
     first, last = (values[0] - center) * per_unit, (values[-1] - center) * per_unit
@@ -218,7 +228,7 @@ LANE = 256
 
 
 @compiled
-def sum_odd(values: Array, center: float, per_unit: float, table: Table) -> float:
+def sum_odd(values: Array, center: float, per_unit: float, table: PolynomialTable) -> float:
     """Σ f((v − center) · per_unit) for an odd f: plain sums of 256, compensated between them."""
     origin, coefficients, top = table.origin, table.coefficients, table.top
     total = 0.0

@@ -22,17 +22,25 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from dkmd.base.arrays import Array
 from dkmd.statistic.profiles import (
     KERNELS,
     WEIGHTS,
-    Array,
     Kernel,
     Profile,
     Weight,
     kernel_from_callable,
     weight_from_callable,
 )
-from dkmd.statistic.table import Jet, Table, constant, differentiated, evaluate, jet, tabulate
+from dkmd.statistic.table import (
+    Jet,
+    PolynomialTable,
+    constant,
+    differentiated,
+    evaluate,
+    jet,
+    tabulate,
+)
 
 SMALLEST_WIDTH, LARGEST_WIDTH = 1e-290, 1e290
 """Widths whose reciprocal, and a table's multiple of it, are ordinary doubles."""
@@ -132,7 +140,7 @@ class Witness:
         return self._evaluate(x, 2)
 
     @property
-    def weight_table(self) -> Table | None:
+    def weight_table(self) -> PolynomialTable | None:
         """The weight as a table in the units of ``table``; None where it has no limit."""
         return None if math.isinf(self.bound) else _weight_table(self.weight)
 
@@ -158,7 +166,7 @@ class Witness:
         """Table units per data unit."""
         return 1.0 / (TABLE_UNIT * self.length)
 
-    def table(self, order: int = 0) -> Table:
+    def table(self, order: int = 0) -> PolynomialTable:
         """The table of the ``order``-th derivative of ψ/length in x/length: shared and cached.
 
         A value is ``length ** (1 - order) * table((x - center) * per_unit)``.
@@ -242,7 +250,9 @@ def _weight(weight: str | Profile) -> Weight:
 
 
 @lru_cache(maxsize=128)
-def _table(kernel: str | Profile, weight: str | Profile, ratio: float, order: int) -> Table:
+def _table(
+    kernel: str | Profile, weight: str | Profile, ratio: float, order: int
+) -> PolynomialTable:
     """The table of ψ's ``order``-th derivative for tau = 1 and sigma = ratio."""
     k, w = _kernel(kernel), _weight(weight)
     known = _sign_forms(k) if weight == "sign" else _convolutions(k, w, ratio)
@@ -263,7 +273,7 @@ def _jet(kernel: str | Profile, weight: str | Profile, ratio: float) -> Jet:
 
 
 @lru_cache(maxsize=64)
-def _weight_table(weight: str | Profile) -> Table:
+def _weight_table(weight: str | Profile) -> PolynomialTable:
     w = _weight(weight)
     if weight == "sign":
         return constant(w.limit)

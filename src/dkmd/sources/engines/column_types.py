@@ -44,13 +44,20 @@ def _level_value(kind: Any, level: str) -> Any:
     if kind.is_string():
         return level
     word = level.strip()
-    if kind.is_boolean():
-        return {"true": True, "1": True, "false": False, "0": False}.get(word.lower())
-    if kind.is_integer():  # not through doubles, which cannot tell 2^53 from 2^53 + 1
-        whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else None
-        return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
     number = parse_number(word)
+    if kind.is_boolean():
+        return None if number not in (0.0, 1.0) else number == 1.0
+    if kind.is_integer():  # not through doubles, which cannot tell 2^53 from 2^53 + 1
+        whole = int(word) if re.fullmatch(r"[+-]?[0-9]{1,20}", word) else _whole(number)
+        return whole if whole is not None and kind.bounds[0] <= whole <= kind.bounds[1] else None
     return None if number is None or math.isnan(number) else number
+
+
+def _whole(number: float | None) -> int | None:
+    """The whole number that a double stands for; None if it stands for no single one."""
+    if number is None or not number.is_integer() or abs(number) > 2.0**53:
+        return None
+    return int(number)
 
 
 def level_literal(kind: Any, text: str) -> Any:

@@ -6,6 +6,7 @@ aggregate per bin. All other data stay in the engine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -46,7 +47,7 @@ from dkmd.sources.kinds import (
     not_numbers,
     points_in_time,
 )
-from dkmd.sources.number_words import level_order
+from dkmd.sources.number_words import SHOWN, level_order, no_such_level, parse_number
 from dkmd.sources.table import Where
 
 FIT_ROWS = 1 << 15
@@ -58,9 +59,6 @@ FIT_VALUES = 1 << 22
 FEW, MANY = 256, 16
 """Rows of other levels are filtered out if a level has fewer than FEW rows in the sample, or if
 there are more than MANY other levels beyond twice the number asked for."""
-
-SHOWN = 20
-"""Levels that an error shows."""
 
 
 class EngineTable:
@@ -110,6 +108,10 @@ class EngineTable:
         """What each column holds."""
         return {str(name): kind_of_type(kind) for name, kind in self._table.schema().items()}
 
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """Empty: rows of an engine have no order."""
+        return ""
+
     def require_readable(self) -> None:
         """Raise an EngineError if the table cannot be read any more: the connection may be lost."""
         self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))
@@ -145,7 +147,7 @@ class EngineTable:
         kind = self._level(source, by).type()
         texts: dict[str, str] = {}
         for level in levels:
-            text = level_text(kind, level)
+            text = self._decimal_text(source, by, level) or level_text(kind, level)
             # "1" and "01" are the same level and must not be compared with each other
             if text is None or (text in texts.values() and level not in texts):
                 raise self._no_such_level(by, level)
@@ -174,15 +176,33 @@ class EngineTable:
         tables = [(view(source), names)]
         return Scan(self._engine, tables, previews, groups, absent=absent).samples()
 
+    def _decimal_text(self, table: Any, by: str, level: str) -> str | None:
+        """The text of the only decimal that equals a level: decimals are levels as text."""
+        column = self._column(table, by)
+        number = parse_number(level)
+        if not column.type().is_decimal() or number is None or math.isnan(number):
+            return None
+        equal = table.filter(column.cast("float64") == number)
+        found = self._engine.run(
+            equal.select(self._level(equal, by).name(SAMPLE)).distinct().limit(2)
+        )
+        return str(found[SAMPLE][0]) if len(found[SAMPLE]) == 1 else None
+
     def _no_such_level(self, by: str, level: str) -> ValueError:
-        """The error for a level that the column does not have; it lists some levels."""
+        """The error for a level that the column does not have; it lists the nearest levels."""
+        import ibis
+
         table = self._of(by)
         key = self._level(table, by).name(SAMPLE)
         some = table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
-        found = self._engine.run(some.order_by(SAMPLE).limit(SHOWN))
-        there = [str(value) for value in found[SAMPLE] if not is_null(value)]
-        shown = ", ".join(map(repr, sorted(there, key=level_order)))
-        return ValueError(f"column {by!r} has no level {level!r}: it has {shown or 'none'}")
+        below, above = some, None
+        if level_text(key.type(), level) is not None:
+            asked = level_literal(key.type(), level)
+            below, above = some.filter(some[SAMPLE] < asked), some.filter(some[SAMPLE] >= asked)
+        found = list(self._engine.run(below.order_by(ibis.desc(SAMPLE)).limit(SHOWN + 1))[SAMPLE])
+        if above is not None:
+            found += list(self._engine.run(above.order_by(SAMPLE).limit(SHOWN + 1))[SAMPLE])
+        return no_such_level(by, level, [str(each) for each in found if not is_null(each)])
 
     def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
         """Several columns: one random sample of all, and their aggregates in batches.

@@ -29,11 +29,19 @@ class ArrowFile(BatchFile):
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, Labels | None]]:
         """The columns that are asked for, one record batch after another."""
-        names = [n for n in (column, groups, where[0] if where else None) if n is not None]
-        first_row = 1
-        for table in self._tables(list(dict.fromkeys(names))):
-            frame = Frame(table, self.path, first_row)
+        for frame in self._frames(column, groups, where[0] if where else None):
             yield frame.values(column, where), frame.labels(groups, where) if groups else None
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        frames = self._frames(column, where[0] if where else None)
+        return next(filter(None, (frame.missing_at(column, where) for frame in frames)), "")
+
+    def _frames(self, *columns: str | None) -> Iterator[Frame]:
+        """These columns of each record batch, with their row numbers."""
+        first_row = 1
+        for table in self._tables(list(dict.fromkeys(n for n in columns if n is not None))):
+            yield Frame(table, self.path, first_row)
             first_row += table.num_rows
 
     def _frame(self, tables: Iterable[Any]) -> Frame:

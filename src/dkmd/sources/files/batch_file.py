@@ -74,6 +74,15 @@ class BatchFile:
 
         return Streamed(preview, summarize)
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is, by counting."""
+        row = 1
+        for values, _ in self._checked(column, None, where):
+            if np.isnan(values).any():
+                return f"{self.path}, row {row + int(np.argmax(np.isnan(values))):,}"
+            row += values.size
+        return ""
+
     def _checked(
         self, column: str, groups: str | None, where: Where
     ) -> Iterator[tuple[Array, Labels | None]]:

@@ -29,7 +29,7 @@ from dkmd.sources.files.duckdb_connection import (
 )
 from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
-from dkmd.sources.files.source import Source, path_literal
+from dkmd.sources.files.source import Known, Source
 from dkmd.sources.files.spelling import as_double, is_missing_text
 from dkmd.sources.kinds import (
     DURATION,
@@ -61,13 +61,16 @@ class DuckFile:
         The path of the file.
     form : {"csv", "json", "parquet"}
         The format.
+    known : mapping, optional
+        Columns that a file of a Delta table may lack. Folders are then not read as columns.
     """
 
     rereadable = True
 
-    def __init__(self, path: str, form: str) -> None:
+    def __init__(self, path: str, form: str, known: Known | None = None) -> None:
         self.path = path
         self.form = form
+        self._known = known
         self._latin = False
         self._settled = form != "csv"
         self._copy: Utf8Copy | None = None
@@ -176,9 +179,8 @@ class DuckFile:
         if self.form != "parquet" or self._rows < MANY_RUNS * count * rows:
             return []
         starts = np.linspace(0, self._rows - rows, count).astype(np.int64)
-        numbered = f"read_parquet({path_literal(self.path)}, file_row_number = true)"
         return [
-            f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
+            f"{self._source.numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
             for start in starts
         ]
 
@@ -213,6 +215,12 @@ class DuckFile:
         found = self._first_row(column, where, word)
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        number = self._number(column)
+        found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
+        return "" if found is None else f"{self.path}, column {column!r}, row {int(found[0]):,}"
 
     def refuse_missing_labels(self, groups: str, where: Where) -> None:
         """Raise an error that names the first row without a group label."""
@@ -289,7 +297,7 @@ class DuckFile:
             case "json":
                 return json_source(path, self._start)
             case _:
-                return parquet_source(path)
+                return parquet_source(path, self._known)
 
     @cached_property
     def _start(self) -> bytes:

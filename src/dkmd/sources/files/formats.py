@@ -50,6 +50,9 @@ class DataFile(Protocol):
     ) -> tuple[Array, Labels | None]:
         """Up to ``limit`` values of a column in order, with the group labels of another column."""
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is; empty if there is none or it cannot be found again."""
+
 
 def suffix_of(path: str) -> str:
     """The ending of a file's name, without that of compression."""

@@ -6,7 +6,6 @@ A folder may be a partitioned table or a Delta table.
 from __future__ import annotations
 
 import glob
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -14,29 +13,28 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from dkmd.sources.engines.urls import is_url
-from dkmd.sources.files.formats import KNOWN, suffix_of
+from dkmd.sources.files.delta import current_files, delta_table_of, may_be_past
+from dkmd.sources.files.duckdb_file import DuckFile
+from dkmd.sources.files.formats import KNOWN, DataFile, open_file, suffix_of
+from dkmd.sources.files.source import Known
 
 REMOTE = re.compile(
     r"(https?|s?ftps?|s3[an]?|gc?s|r2|hf|az|azure|abfss?|wasbs?|hdfs)://", re.IGNORECASE
 )
 """Addresses of files on other machines."""
 
-DELTA_LOG = "_delta_log"
 
-BY_DELTA = "read it with Spark or deltalake, and compare the table that this gives"
-
-
-def paths_of(path: str) -> list[str]:
+def files_of(path: str) -> list[DataFile]:
     """The files that a path names."""
     if os.path.isdir(path):
-        found = _in_folder(Path(path))
+        found = _in_folder(path)
         if not found:
             raise ValueError(f"the folder {path} holds no data file ({', '.join(KNOWN)})")
         return found
     if os.path.exists(path):
-        return [path]
+        return [open_file(path)]
     if path.lower().startswith("file:"):
-        return paths_of(_of_file_url(path))
+        return files_of(_of_file_url(path))
     if REMOTE.match(path):
         raise ValueError(
             f"{path.partition(':')[0]}:// addresses are not read: download the file first, or let "
@@ -45,10 +43,10 @@ def paths_of(path: str) -> list[str]:
     if is_url(path):  # not shown, because it may hold a password
         raise ValueError("the URL of a database goes with --connect, in Python with table=…")
     if glob.has_magic(path):
-        found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
-        if not found:
+        matched = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
+        if not matched:
             raise FileNotFoundError(f"no file matches {path}")
-        return found
+        return _current(matched, path)
     raise FileNotFoundError(f"there is no file {path}")
 
 
@@ -60,14 +58,46 @@ def _of_file_url(url: str) -> str:
     return unquote(url[len("file:") :] if not url[5:].startswith("//") else split.path)
 
 
-def _in_folder(folder: Path) -> list[str]:
+def _in_folder(path: str) -> list[DataFile]:
     """The data files in a folder, or else below it, as in a partitioned table (build=41/…).
 
-    As in Spark and Hive, files and folders whose names begin with . or _ are not data.
+    As in Spark and Hive, files and folders whose names begin with . or _ are not data. The log of a
+    Delta table names the files of the table and of folders within it.
     """
-    if (folder / DELTA_LOG).is_dir():
-        return _in_delta(folder)
-    return _data_files(folder, folder.iterdir()) or _data_files(folder, folder.rglob("*"))
+    folder = Path(path)
+    table = delta_table_of(path)
+    if table is None:
+        there = _data_files(folder, folder.iterdir()) or _data_files(folder, folder.rglob("*"))
+        return [open_file(each) for each in there]
+    within = Path(os.path.abspath(path))
+    files = {
+        each: known
+        for each, known in current_files(table).items()
+        if Path(os.path.abspath(each)).is_relative_to(within)
+    }
+    if not files:
+        raise ValueError(f"the folder {path} holds no file of the Delta table {table} as it is now")
+    return [DuckFile(each, "parquet", known) for each, known in files.items()]
+
+
+def _current(paths: Iterable[str], pattern: str) -> list[DataFile]:
+    """The files that match a pattern, without logs and past versions of Delta tables."""
+    tables: dict[Path, dict[str, Known]] = {}
+    found: list[DataFile] = []
+    for path in paths:
+        table = delta_table_of(path)
+        if table is None or not may_be_past(path):
+            found.append(open_file(path))
+            continue
+        if table not in tables:
+            files = current_files(table)
+            tables[table] = {os.path.abspath(each): known for each, known in files.items()}
+        known = tables[table].get(os.path.abspath(path))
+        if known is not None:
+            found.append(DuckFile(path, "parquet", known))
+    if not found:
+        raise ValueError(f"only past versions of a Delta table match {pattern}")
+    return found
 
 
 def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
@@ -79,25 +109,3 @@ def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
         and not any(part[0] in "._" for part in path.relative_to(folder).parts)
         and not path.is_dir()
     )
-
-
-def _in_delta(folder: Path) -> list[str]:
-    """The files of the present version of a Delta table; its folder also holds older files.
-
-    https://github.com/delta-io/delta/blob/master/PROTOCOL.md: each commit adds and removes files.
-    """
-    commits = sorted((folder / DELTA_LOG).glob("[0-9]*.json"))
-    if not commits or int(commits[0].stem) != 0:
-        raise ValueError(f"{folder} is a Delta table whose log is not whole: {BY_DELTA}")
-    there: dict[str, None] = {}
-    for line in (line for commit in commits for line in commit.read_text("utf-8").splitlines()):
-        action = json.loads(line) if line.strip() else {}
-        if "add" in action:
-            if action["add"].get("deletionVector"):
-                raise ValueError(f"{folder} is a Delta table with deletion vectors: {BY_DELTA}")
-            there[unquote(action["add"]["path"])] = None
-        elif "remove" in action:
-            there.pop(unquote(action["remove"]["path"]), None)
-    if not there:
-        raise ValueError(f"the Delta table {folder} holds no rows")
-    return sorted(str(folder / path) for path in there)

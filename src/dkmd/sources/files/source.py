@@ -28,6 +28,10 @@ RENAMED = re.compile(r"_\d+$|^(column|C)\d+$")
 """Names that DuckDB may have made up."""
 
 
+Known = Mapping[str, tuple[str | None, str]]
+"""Columns that a file may lack: the value of all its rows, as text or None, and its SQL type."""
+
+
 class Source(NamedTuple):
     """A table expression of SQL, what its columns hold, and their names in SQL."""
 
@@ -39,6 +43,8 @@ class Source(NamedTuple):
     """Ticks per second of durations that are whole numbers."""
     decimal_comma: bool = False
     """Whether numbers have a decimal comma."""
+    numbered: str = ""
+    """The same SQL with the column ``file_row_number``; Parquet only."""
 
 
 def path_literal(path: str) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 from dkmd.sources.column_data import LARGE, Data, Held
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.duckdb_file import DuckFile
-from dkmd.sources.files.formats import DataFile, open_file
+from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
-from dkmd.sources.files.paths import paths_of
+from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import STDIN, TextFile
 from dkmd.sources.kinds import NOTHING
 from dkmd.sources.number_words import level_order
@@ -76,6 +76,11 @@ class FileTable:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
 
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """The file and the row of the first missing value."""
+        places = (file.missing_at(column, where) for file in self.files if file.rereadable)
+        return next(filter(None, places), "")
+
     def require_readable(self) -> None:
         """Raise an OSError if one of the files is gone."""
         for file in self.files:
@@ -122,9 +127,7 @@ def open_files(path: str) -> FileTable:
     """The files that a path, a folder, a pattern or "-" names, as one table."""
     if path == STDIN:
         return FileTable([TextFile(STDIN)], "standard input")
-    found = paths_of(path)
-    name = Path(path).name or path
-    return FileTable([open_file(each) for each in found], name)
+    return FileTable(files_of(path), Path(path).name or path)
 
 
 def text_table(text: str, name: str) -> FileTable:

@@ -75,6 +75,17 @@ class TextFile(BatchFile):
         except DAMAGED:
             raise ValueError(f"{self._name} is not a whole gzip file") from None
 
+    def missing_at(self, column: str, where: Where) -> str:
+        """The first line with a missing value."""
+        row = 1
+        with self._open() as file:
+            for lines in self._lines(file):
+                for at, line in enumerate(lines, row):
+                    if np.isnan(_numbers([line], at, self._name)).any():
+                        return f"{self._name}, row {at:,}"
+                row += len(lines)
+        return ""
+
     def _lines(self, file: TextIO) -> Iterator[list[str]]:
         """The lines of one piece of text after another; a line that is too long is an error."""
         rest, row = "", 1

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -44,8 +44,43 @@ class Part(NamedTuple):
     groups: Labels | None = None
 
 
-Reader = Callable[[Any], list[Part]]
-"""Turns a block into its part of each sample."""
+class Place(NamedTuple):
+    """The place of a block: its partition, and the row number of its first row.
+
+    The number of rows before a partition of a dataframe is not known without reading them, so rows
+    are counted within the partition. Blocks of an array know their place.
+    """
+
+    partition: str = ""
+    first_row: int = 1
+
+
+class Reader(Protocol):
+    """Turns a block at a place into its part of each sample."""
+
+    def __call__(self, block: Any, *, place: Place) -> list[Part]:
+        """Read the block."""
+
+
+class PlacedReader(Protocol):
+    """A reader that knows the place of its block."""
+
+    def __call__(self, block: Any) -> list[Part]:
+        """Read the block."""
+
+
+class Task(Protocol[T]):
+    """What a worker does with a block: it returns one result per sample."""
+
+    def __call__(self, block: Any, *, read: PlacedReader) -> list[T]:
+        """Work on the block."""
+
+
+class Find(Protocol):
+    """Looks for the first missing value of a block at a place; empty if there is none."""
+
+    def __call__(self, block: Any, *, place: Place) -> str:
+        """Search the block."""
 
 
 def is_dask(source: Any) -> bool:
@@ -64,6 +99,39 @@ def dask_side(collection: Any, name: str) -> tuple[Data, str]:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
     scan = BlockScan(collection, partial(_read_one, name=name), [name])
     return scan.samples()[name], kind_of(collection._meta)
+
+
+def missing_in_dask(collection: Any, name: str) -> str:
+    """Where the first missing value of a dask array or series is."""
+    return _first_found(collection, partial(_missing_in_one, name=name))
+
+
+def _first_found(collection: Any, find: Find) -> str:
+    """The result of the first block that has one."""
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    pairs = zip(_blocks(collection), _places(collection), strict=True)
+    found = compute(*(delayed(partial(find, place=place))(block) for block, place in pairs))
+    return next(filter(None, found), "")
+
+
+def _blocks(collection: Any) -> list[Any]:
+    return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
+
+
+def _places(collection: Any) -> list[Place]:
+    """The places of the blocks of a collection."""
+    if type(collection).__module__.startswith("dask.array"):
+        sizes = collection.chunks[0]
+        if not np.isnan(sizes).any():
+            return [Place("", int(start) + 1) for start in np.cumsum([0, *sizes[:-1]])]
+        count = len(sizes)
+    else:
+        count = collection.npartitions
+    if count == 1:
+        return [Place()]
+    return [Place(f", partition {i:,} of {count:,}") for i in range(1, count + 1)]
 
 
 class DaskTable:
@@ -109,6 +177,12 @@ class DaskTable:
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
         return self._scan(list(columns), read, columns, groups)
 
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """The partition and the row of the first missing value, by one more pass."""
+        columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
+        find = partial(_missing_in_frame, name=self.name, column=column, where=where)
+        return _first_found(self._frame[columns], find)
+
     def require_readable(self) -> None:
         """Nothing to check: dask raises its own errors for lost data."""
 
@@ -144,8 +218,8 @@ class BlockScan:
     def __init__(
         self, collection: Any, read: Reader, names: Sequence[str], grouped: bool = False
     ) -> None:
-        self._blocks = list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
-        self._read = read
+        self._blocks = _blocks(collection)
+        self._readers = [partial(read, place=place) for place in _places(collection)]
         self._names = list(names)
         self._grouped = grouped
         self._planned: dict[str, Grid] = {}
@@ -157,7 +231,7 @@ class BlockScan:
         share = min(FIT_SIZE, SAMPLED // max(1, len(self._names)))
         share = max(16, share // max(1, len(self._blocks)))
         parts = self._compute(
-            [partial(_some, read=self._read, share=share, seed=i) for i in range(len(self._blocks))]
+            [partial(_some, share=share, seed=i) for i in range(len(self._blocks))]
         )
         previews = [np.concatenate(several) for several in zip(*parts, strict=True)]
         return {
@@ -184,7 +258,7 @@ class BlockScan:
             elif not self._planned:  # levels share one grid
                 grids = [grid] * len(self._names)
             grids[self._names.index(name)] = grid
-            task = partial(_summaries, read=self._read, grids=tuple(grids), logs=logs)
+            task = partial(_summaries, grids=tuple(grids), logs=logs)
             found = self._reduced(task, _both)
             for each, on, summary in zip(self._names, grids, found, strict=True):
                 if on is not None and summary is not None:
@@ -194,24 +268,29 @@ class BlockScan:
     def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
         """The sums over a sample's groups."""
         if (witness, logs) not in self._by_group:
-            task = partial(_group_sums, read=self._read, witness=witness, logs=logs)
+            task = partial(_group_sums, witness=witness, logs=logs)
             self._by_group[witness, logs] = self._reduced(task, LabelledSums.add)
         return self._by_group[witness, logs][self._names.index(name)].over_groups()
 
-    def _compute(self, tasks: Sequence[Callable[[Any], list[T]]]) -> tuple[list[T], ...]:
+    def _compute(self, tasks: Sequence[Task[T]]) -> tuple[list[T], ...]:
         """The results of one task per block."""
         from dask.base import compute
+
+        return tuple(compute(*self._delayed(tasks)))
+
+    def _delayed(self, tasks: Sequence[Task[T]]) -> list[Any]:
+        """The tasks, each with its block, not yet run."""
         from dask.delayed import delayed
 
-        pairs = zip(tasks, self._blocks, strict=True)
-        return tuple(compute(*(delayed(task)(block) for task, block in pairs)))
+        whole = zip(tasks, self._readers, self._blocks, strict=True)
+        return [delayed(partial(task, read=read))(block) for task, read, block in whole]
 
-    def _reduced(self, task: Callable[[Any], list[T]], add: Callable[[T, T], T]) -> list[T]:
+    def _reduced(self, task: Task[T], add: Callable[[T, T], T]) -> list[T]:
         """The merged results of a task that runs on every block."""
         from dask.base import compute
         from dask.delayed import delayed
 
-        level = [delayed(task)(block) for block in self._blocks]
+        level = self._delayed([task] * len(self._blocks))
         while len(level) > 1:
             several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
             level = [delayed(_merged)(few, add) for few in several]
@@ -255,25 +334,46 @@ class LabelledSums:
         return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
 
 
-def _read_one(block: Any, *, name: str) -> list[Part]:
+def _read_one(block: Any, *, name: str, place: Place) -> list[Part]:
     """The values of a block of an array or a series."""
-    return [Part(as_numbers(block, name))]
+    rows = range(place.first_row, place.first_row + len(block))
+    return [Part(as_numbers(block, name + place.partition, rows))]
+
+
+def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
+    """Where the first missing value of such a block is."""
+    missing = np.isnan(_read_one(block, name=name, place=place)[0].values)
+    if not missing.any():
+        return ""
+    return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
+
+
+def _missing_in_frame(block: Any, *, name: str, column: str, where: Where, place: Place) -> str:
+    """Where the first missing value of a column of a block is."""
+    return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
 
 
 def _read_columns(
-    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None
+    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None, place: Place
 ) -> list[Part]:
     """Several columns of a block."""
-    frame = Frame(block, name)
+    frame = Frame(block, name + place.partition, place.first_row)
     labels = None if groups is None else frame.labels(groups)
     return [Part(frame.values(column), labels) for column in columns]
 
 
 def _read_levels(
-    block: Any, *, name: str, column: str, by: str, levels: tuple[str, ...], groups: str | None
+    block: Any,
+    *,
+    name: str,
+    column: str,
+    by: str,
+    levels: tuple[str, ...],
+    groups: str | None,
+    place: Place,
 ) -> list[Part]:
     """A column of a block at several levels."""
-    frame = Frame(block, name)
+    frame = Frame(block, name + place.partition, place.first_row)
     return [
         Part(
             frame.values(column, (by, level)),
@@ -283,7 +383,7 @@ def _read_levels(
     ]
 
 
-def _some(block: Any, *, read: Reader, share: int, seed: int) -> list[Array]:
+def _some(block: Any, *, read: PlacedReader, share: int, seed: int) -> list[Array]:
     """Up to ``share`` values of each sample in a block, chosen at random."""
     rng = np.random.default_rng(seed)
     found = [part.values for part in read(block)]
@@ -291,7 +391,7 @@ def _some(block: Any, *, read: Reader, share: int, seed: int) -> list[Array]:
 
 
 def _summaries(
-    block: Any, *, read: Reader, grids: tuple[Grid | None, ...], logs: float | None
+    block: Any, *, read: PlacedReader, grids: tuple[Grid | None, ...], logs: float | None
 ) -> list[Summary | None]:
     """A summary of each sample; None for samples without a grid."""
     return [
@@ -304,7 +404,9 @@ def _chosen(values: Array, logs: float | None) -> Array:
     return values if logs is None else logs_below(values, logs)
 
 
-def _group_sums(block: Any, *, read: Reader, witness: Witness, logs: bool) -> list[LabelledSums]:
+def _group_sums(
+    block: Any, *, read: PlacedReader, witness: Witness, logs: bool
+) -> list[LabelledSums]:
     """The sums per group of each sample in a block."""
     return [LabelledSums.of(part, witness, logs) for part in read(block)]
 

@@ -76,6 +76,17 @@ class Frame:
         native, rows = self._chosen(column, where)
         return as_labels(native, f"{self.name}, column {column!r}", rows)
 
+    def missing_row(self, column: str, where: Where = None) -> int | None:
+        """The row number of the first missing value; None if no value is missing."""
+        native, rows = self._chosen(column, where)
+        missing = np.isnan(as_numbers(native, f"{self.name}, column {column!r}", rows))
+        return rows[int(np.argmax(missing))] if missing.any() else None
+
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """Where the first missing value is: table, column and row."""
+        row = self.missing_row(column, where)
+        return "" if row is None else f"{self.name}, column {column!r}, row {row:,}"
+
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
         found = series_of(self._native(by)).drop_nulls().unique().to_list()
