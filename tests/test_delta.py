@@ -318,7 +318,9 @@ def test_a_delta_table_without_rows_or_with_a_file_gone_says_so(tmp_path: Path) 
     with pytest.raises(ValueError, match="holds no rows"):
         open_files(str(tmp_path))
     _commit(tmp_path, 3).write_text("{")
-    with pytest.raises(ValueError, match=r"3\.json is no commit of a Delta table: it is not JSON"):
+    with pytest.raises(
+        ValueError, match=r"3\.json is not a commit of a Delta table: it is not JSON"
+    ):
         open_files(str(tmp_path))
 
 

@@ -9,7 +9,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from dkmd.sources.engines.aggregate import (
     FARTHEST_BIN,
     SAMPLE,
 )
+from dkmd.sources.engines.fetched import Column, Columns
 from dkmd.sources.engines.summaries import summary_of
 from dkmd.sources.files.characters import decoded, whole_file
 from dkmd.sources.number_words import parse_number
@@ -34,6 +35,10 @@ LARGEST_FILE = 256 * 2**20
 
 NULL = ("null", "none", "\\n", "<null>")
 """How database clients write NULL, in lower case. An empty cell may be an empty text."""
+
+
+Cells = dict[str, object]
+"""One row, by the names of its columns; cells are text, or values of JSON."""
 
 
 def read_bins(path: str) -> dict[str, Summary]:
@@ -53,7 +58,7 @@ def read_bins(path: str) -> dict[str, Summary]:
     return found
 
 
-def _rows(path: str) -> dict[str, Any]:
+def _rows(path: str) -> dict[str, Column]:
     """The columns of a file, those of numbers as doubles."""
     text = decoded(whole_file(path, LARGEST_FILE, "a result of dkmd sql"))
     table = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_text(text)
@@ -65,7 +70,7 @@ def _rows(path: str) -> dict[str, Any]:
             f"{path} has no column {missing[0]!r}: save all columns of the result of dkmd sql"
         )
     names = [None if row[SAMPLE] is None else str(row[SAMPLE]) for row in table]
-    columns: dict[str, Any] = {SAMPLE: np.array(names, dtype=object)}
+    columns: dict[str, Column] = {SAMPLE: np.array(names, dtype=object)}
     columns[BELOW] = np.array([_truth(row[BELOW]) for row in table])
     for name in NUMBERS:
         numbers = [_number(row[name]) for row in table]
@@ -76,7 +81,7 @@ def _rows(path: str) -> dict[str, Any]:
     return columns
 
 
-def _from_json(text: str) -> list[dict[str, Any]]:
+def _from_json(text: str) -> list[Cells]:
     """The rows of a list of objects, of one object per line, or of an object with such a list."""
     try:
         document = json.loads(text)
@@ -94,7 +99,7 @@ def _from_json(text: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _rows_within(document: Mapping[str, Any]) -> list[Any]:
+def _rows_within(document: Mapping[str, object]) -> list[object]:
     """The rows of a result with more in it, such as ClickHouse's {"meta": …, "data": …}."""
     lists = [value for value in document.values() if isinstance(value, list)]
     for rows in lists:
@@ -103,16 +108,14 @@ def _rows_within(document: Mapping[str, Any]) -> list[Any]:
     return lists[0] if lists else [document]
 
 
-def _from_text(text: str) -> list[dict[str, Any]]:
+def _from_text(text: str) -> list[Cells]:
     """The rows of CSV, TSV or a printed table; lines that only draw the table are skipped."""
     lines = [line for line in text.splitlines() if line.strip(" \t+-=|")]
     if not lines:
         return []
     delimiter = max(",\t;|", key=lines[0].count)
-    rows: list[list[Any]] = [
-        [cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)
-    ]
-    _mark_nulls(rows, lines, delimiter)
+    written = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    rows = _with_nulls(written, lines, delimiter)
     if delimiter == "|" and rows[0] and not rows[0][0] and not rows[0][-1]:
         rows = [row[1:-1] for row in rows]
     head = rows[0]
@@ -120,44 +123,48 @@ def _from_text(text: str) -> list[dict[str, Any]]:
     return [_named(dict(zip(head, r, strict=True))) for r in rows[1:] if len(r) == len(head)]
 
 
-def _mark_nulls(rows: list[list[Any]], lines: list[str], delimiter: str) -> None:
-    """Replace NULL by None: a word for NULL or, in CSV, an empty cell without quotes.
+def _with_nulls(
+    rows: Sequence[Sequence[str]], lines: Sequence[str], delimiter: str
+) -> list[list[str | None]]:
+    """The rows with None for NULL: a word for NULL or, in CSV, an empty cell without quotes.
 
     In a file that has a word for NULL, an empty cell is an empty text.
     """
     worded = any(value.lower() in NULL for row in rows for value in row)
     blank = delimiter in ",;" and not worded and len(rows) == len(lines)  # no breaks within cells
     cell = re.compile(rf'("(?:[^"]|"")*"|[^{delimiter}]*)(?:{re.escape(delimiter)}|$)')
+    marked: list[list[str | None]] = []
     for row, line in zip(rows, lines, strict=False):
         written = cell.findall(line) if blank and "" in row else row
-        for at, (value, as_written) in enumerate(zip(row, written, strict=False)):
-            if value.lower() in NULL or (blank and not as_written):
-                row[at] = None
+        pairs = zip(row, written, strict=False)
+        marked.append([None if v.lower() in NULL or (blank and not w) else v for v, w in pairs])
+    return marked
 
 
-def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+def _named(row: Mapping[Any, object]) -> Cells:
+    """A row with the names of its columns in lower case, without quotes."""
     return {str(name).strip().strip('"`').lower(): value for name, value in row.items()}
 
 
-def _number(cell: Any) -> float | None:
+def _number(cell: object) -> float | None:
     """A cell as a number; NaN for NULL, None for a word."""
     if cell is None or str(cell).strip().lower() in NULL:
         return math.nan
     return parse_number(str(cell))
 
 
-def _truth(cell: Any) -> bool:
+def _truth(cell: object) -> bool:
     return str(cell).strip().lower() in ("true", "t", "1", "yes", "1.0")
 
 
-def _the_grid(path: str, rows: Mapping[str, Any]) -> Grid:
+def _the_grid(path: str, rows: Columns) -> Grid:
     centers, units = np.unique(rows["center"]), np.unique(rows["unit"])
     if centers.size != 1 or units.size != 1:
         raise ValueError(f"{path} holds rows of different grids: center and unit must not change")
     return Grid(float(centers[0]), float(units[0]))
 
 
-def _check_whole(path: str, rows: Mapping[str, Any]) -> None:
+def _check_whole(path: str, rows: Columns) -> None:
     """Reject a result that the client cut off."""
     size, expected = rows["rows"].size, rows["rows"]
     if np.any(expected != size):
@@ -166,7 +173,7 @@ def _check_whole(path: str, rows: Mapping[str, Any]) -> None:
         )
 
 
-def _check_bins(where: str, rows: Mapping[str, Any]) -> None:
+def _check_bins(where: str, rows: Columns) -> None:
     """Reject bins that come twice, or whose mean lies outside the bin."""
     k, count = rows[BIN], rows["count"]
     if np.any(~(count >= 1.0)) or np.any(count != np.floor(count)):
