@@ -15,7 +15,7 @@ import pytest
 from pyarrow import feather
 from pyarrow import parquet as pq
 
-from dkmd.sources.files import paths as files
+from dkmd.sources.files import table as files
 
 Keep = Callable[[pa.Table, Path, pytest.MonkeyPatch], Any]
 

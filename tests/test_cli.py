@@ -172,7 +172,7 @@ def test_standard_input_is_one_number_a_line() -> None:
         (("compare", "empty.csv", "odd.csv"), "0 bytes"),
         (("compare", "odd.csv"), "two files"),
         (("compare", "odd.csv", "odd.csv"), "several numeric columns"),
-        (("compare", "odd.csv", "odd.csv", "-c", "x", "--by", "word"), "--by takes one table"),
+        (("compare", "odd.csv", "odd.csv", "-c", "x", "--by", "word"), "--by needs one table"),
         (("drift", "odd.csv", "odd.csv", "--groups", "nope"), "odd.csv has no column 'nope'"),
         (("drift", "odd.csv", "odd.csv", "--margin", "many"), "dkmd: margin must be"),
         (("compare", "odd.csv", "odd.csv", "-c", "nothing"), "no column 'nothing'"),

@@ -107,8 +107,8 @@ def test_a_margin_that_is_a_number_has_the_unit_of_the_data(folder: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--where", "v > 1"), "--table and --where go with --connect"),
-        (("--table", "t"), "--table and --where go with --connect"),
+        (("--where", "v > 1"), "--table and --where need --connect"),
+        (("--table", "t"), "--table and --where need --connect"),
         (("--connect", "duckdb://x", "--table", "t"), "not both"),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_small_pilot_is_told(tmp_path: Path) -> None:
     for size, told in ((29, True), (30, False)):
         (tmp_path / "x.txt").write_text("".join(f"{i % 11 + i / 97}\n" for i in range(size)))
         shown = here("plan", "x.txt", "-n", "50", cwd=tmp_path).stdout
-        assert (f"the pilot has {size} values only" in shown) == told
+        assert (f"the pilot has only {size} values" in shown) == told
 
 
 def test_a_summary_keeps_the_unit_and_the_grid_it_was_asked_for(folder: Path) -> None:

@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 import dkmd
 from dkmd import Comparison, Comparisons, Grid, Summary, compare, dkmd_2samp, drift
 from dkmd.answers.facts import facts_of
+from dkmd.sources.column_data import Held
 from dkmd.sources.memory.columns import as_numbers
-from dkmd.sources.samples import Held
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 

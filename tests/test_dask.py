@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from dkmd import Comparison, compare, drift
-from dkmd.sources import samples
+from dkmd.sources import loading
 from dkmd.sources.memory import dask_blocks as blocks
 
 Array = npt.NDArray[np.float64]
@@ -121,9 +121,9 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     passes = []
     real = blocks.BlockScan._reduced
 
-    def counted(self: Any, task: Any) -> Any:
+    def counted(self: Any, task: Any, add: Any) -> Any:
         passes.append(task)
-        return real(self, task)
+        return real(self, task, add)
 
     monkeypatch.setattr(blocks.BlockScan, "_reduced", counted)
     return passes
@@ -186,7 +186,7 @@ def test_parquet_read_by_dask_is_compared_without_holding_it(
         dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / name)
     lazy = [dd.read_parquet(tmp_path / name) for name in "ab"]
     expected = compare(*frames, column="size", scale=SCALE)
-    monkeypatch.setattr(samples, "FrameTable", None)  # no step of this path may hold values
+    monkeypatch.setattr(loading, "FrameTable", None)  # no step of this path may hold values
     _same(compare(*lazy, column="size", scale=SCALE), expected)
 
 

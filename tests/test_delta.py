@@ -16,11 +16,11 @@ import pytest
 from shell import here
 
 from dkmd import compare, drift
-from dkmd.sources.files import duck
-from dkmd.sources.files import paths as files
-from dkmd.sources.files.duck import DuckFile
-from dkmd.sources.files.paths import open_files
-from dkmd.sources.samples import Held, Streamed
+from dkmd.sources.column_data import Held, Streamed
+from dkmd.sources.files import table as files
+from dkmd.sources.files.duckdb_connection import relation
+from dkmd.sources.files.duckdb_file import DuckFile
+from dkmd.sources.files.table import open_files
 
 pytestmark = pytest.mark.slow  # files and engines: plain Python would only make them wait
 
@@ -175,7 +175,7 @@ def test_a_part_of_a_large_file_has_the_partition_as_well(tmp_path: Path) -> Non
     (file,) = open_files(str(tmp_path)).files
     assert isinstance(file, DuckFile)
     runs = [file.selection("ms", "b", None, run) for run in file.runs(2, 3)]
-    found = duck.relation(runs).fetchall()
+    found = relation(runs).fetchall()
     assert sorted(found) == [(float(i), "41") for i in (0, 1, 2, 97, 98, 99)]
 
 
@@ -318,7 +318,9 @@ def test_a_delta_table_without_rows_or_with_a_file_gone_says_so(tmp_path: Path) 
     with pytest.raises(ValueError, match="holds no rows"):
         open_files(str(tmp_path))
     _commit(tmp_path, 3).write_text("{")
-    with pytest.raises(ValueError, match=r"3\.json is no commit of a Delta table: it is not JSON"):
+    with pytest.raises(
+        ValueError, match=r"3\.json is not a commit of a Delta table: it is not JSON"
+    ):
         open_files(str(tmp_path))
 
 

@@ -21,12 +21,12 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare, drift
-from dkmd.sources.files import duck
-from dkmd.sources.files import paths as files
-from dkmd.sources.files.duck import limit_memory
-from dkmd.sources.files.paths import open_files
+from dkmd.sources.column_data import Held
+from dkmd.sources.files import duckdb_file
+from dkmd.sources.files import table as files
+from dkmd.sources.files.duckdb_connection import limit_memory
+from dkmd.sources.files.table import open_files
 from dkmd.sources.memory.columns import as_numbers
-from dkmd.sources.samples import Held
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
@@ -154,7 +154,7 @@ def test_sums_per_bin_by_sql_are_those_of_a_summary(
 def test_drift_of_files_is_drift_of_frames_however_columns_are_read(
     kind: str, values_ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duck, "READ_AHEAD", values_ahead)
+    monkeypatch.setattr(duckdb_file, "READ_AHEAD", values_ahead)
     rng = np.random.default_rng(8)
     frames = [
         pd.DataFrame({f"c{i}": rng.normal(i * later, 1.0, 300) for i in range(7)})
@@ -382,12 +382,12 @@ def test_folders_and_patterns_stand_for_their_files(tmp_path: Path) -> None:
         ("x.csv", b"", "0 bytes"),
         ("x.parquet", b"PAR1 this is none", "x.parquet: "),
         ("x.json", b'{"a": [1, 2', "x.json: "),
-        ("x.npy", b"\x93NUMPY", "no array"),
+        ("x.npy", b"\x93NUMPY", "not an array"),
         ("x.arrow", b"ARROW1 not", "x.arrow: "),
         ("x.txt", b"1\n2\nthree\n", "row 3: 'three' is not a number"),
         ("x.txt", b"\xff\xfe\x00", "not text"),
         ("x.txt.gz", b"1\n2\n", "not a whole gzip file"),
-        ("x.xlsx", b"PK", "are not known"),
+        ("x.xlsx", b"PK", "unknown format .xlsx"),
         ("x.csv", b"a,b\n", "has no rows with values, only columns 'a', 'b'"),
         ("x.csv", b"a,b,c\n,NA,x\n,,y\n", "has no values in columns 'a', 'b'"),
         ("x.csv", b"a,b\nx,y\n", "no numeric column"),

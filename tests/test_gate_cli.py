@@ -19,7 +19,7 @@ from shell import here
 
 import dkmd
 from dkmd.answers.gate import Gate, GateRow, load_benchmarks
-from dkmd.sources.files.duck import DuckFile
+from dkmd.sources.files.duckdb_file import DuckFile
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 

@@ -12,7 +12,7 @@ import pytest
 from keepers import CSV, KEEPERS
 
 from dkmd import compare
-from dkmd.sources.files import paths as files
+from dkmd.sources.files import table as files
 
 pytestmark = pytest.mark.slow  # files and engines: plain Python would only make them wait
 

@@ -9,7 +9,7 @@ import pytest
 
 from dkmd import Grid, Summary
 from dkmd.binned.logarithms import log_grid, log_summaries, logs_below, logs_near_zero, near_edge
-from dkmd.sources.engines.aggregate import hides_sign, near_zero_of, summary_of
+from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
 
 
 def again_of(values: np.ndarray, asked: list[float]):  # type: ignore[no-untyped-def]

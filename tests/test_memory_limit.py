@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from dkmd import compare
-from dkmd.sources.files import duck
-from dkmd.sources.files.duck import DuckFile, limit_memory
+from dkmd.sources.files.duckdb_connection import forget_limits, limit_memory
+from dkmd.sources.files.duckdb_file import DuckFile
 
 ROWS, PER_GROUP = 800_000, 20_000
 
@@ -21,7 +21,7 @@ def limited() -> Iterator[None]:
     """A low memory limit. The connection with that limit is closed afterwards."""
     limit_memory("200MB")
     yield
-    duck.forget_limits()
+    forget_limits()
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_rows_come_in_their_order(file: Path) -> None:
 @pytest.mark.usefixtures("limited")
 def test_correlated_neighbours_are_noticed_as_without_a_limit(file: Path) -> None:
     found = compare(file, column="wave", by="k", reference=0, current=1)
-    duck.forget_limits()
+    forget_limits()
     free = compare(file, column="wave", by="k", reference=0, current=1)
     assert found.reference.neighbour_correlation == free.reference.neighbour_correlation > 0.9
     assert any("neighbouring values" in note for note in found.warnings)

@@ -30,12 +30,11 @@ from shell import here
 
 from dkmd import compare, drift
 from dkmd.answers.gate import load_benchmarks
-from dkmd.sources.engines import by_hand
-from dkmd.sources.files import benchmarks, characters, duck
-from dkmd.sources.files import paths as files
-from dkmd.sources.files.paths import open_files
+from dkmd.sources.column_data import Held
+from dkmd.sources.files import benchmarks, characters, duckdb_file, pasted_bins, text_file
+from dkmd.sources.files import table as files
+from dkmd.sources.files.table import open_files
 from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
-from dkmd.sources.samples import Held
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
@@ -168,7 +167,7 @@ def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(
         assert data.values.tolist() == expected
     with pytest.raises(TypeError, match="'when' holds points in time"):
         read["when"]
-    with pytest.raises(TypeError, match="'list' holds values that are no numbers"):
+    with pytest.raises(TypeError, match="'list' holds values that are not numbers"):
         read["list"]
 
 
@@ -401,9 +400,9 @@ def test_a_list_of_numbers_is_a_column_called_value(content: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"\0" * 1000, "is no array: NumPy did not write it"),
-        (b"cposix\nsystem\n", "is no array: NumPy did not write it"),
-        (b"\x93NUMPY\x01\0\x10\0garbage", "is no array that can be read"),
+        (b"\0" * 1000, "is not an array that NumPy wrote"),
+        (b"cposix\nsystem\n", "is not an array that NumPy wrote"),
+        (b"\x93NUMPY\x01\0\x10\0garbage", "is an array that cannot be read"),
         (np.array([1.0, "x", None], dtype=object), "holds Python objects, which are not read"),
         (np.zeros((2, 3)), r"must be one-dimensional, got shape \(2, 3\)"),
         (np.array(["1.5"] * 70_000 + ["word"]), "row 70,001: 'word' is not a number"),
@@ -545,7 +544,7 @@ def test_drift_of_long_files_does_not_hold_their_columns(
     assert all(answer.values is not None for answer in kept.values())
     many_columns = importlib.import_module("dkmd.answers.many_columns")
     monkeypatch.setattr(many_columns, "KEPT", 2 * rows * columns - 1)
-    monkeypatch.setattr(duck, "READ_AHEAD", 2 * rows)
+    monkeypatch.setattr(duckdb_file, "READ_AHEAD", 2 * rows)
     tracemalloc.start()
     try:
         found = drift(*paths)
@@ -582,7 +581,7 @@ def limited() -> Callable[..., tuple[int, str]]:
     return run
 
 
-TOO_LONG = "row 1: the line is longer than 65,536 characters; this is not text of one number"
+TOO_LONG = "row 1: the line is longer than 65,536 characters; this is not text with one number"
 
 
 @pytest.mark.parametrize("command", ["compare", "drift", "summarize", "plan"])
@@ -598,7 +597,7 @@ def test_a_device_without_end_is_refused(
     }[command]
     code, message = limited(command, *words)
     assert code == 2
-    assert f"/dev/zero, {TOO_LONG} a line" in message
+    assert f"/dev/zero, {TOO_LONG} per line" in message
     assert len(message.splitlines()) == 1
 
 
@@ -608,7 +607,7 @@ def test_standard_input_without_end_is_refused(
     other = str(_write(tmp_path / "x.txt", "1\n2\n3\n"))
     with open("/dev/zero", "rb") as zeros:
         code, message = limited("compare", "-", other, stdin=zeros)
-    assert (code, message) == (2, f"dkmd: standard input, {TOO_LONG} a line\n")
+    assert (code, message) == (2, f"dkmd: standard input, {TOO_LONG} per line\n")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet", "arrow", "npy", "csv.gz"])
@@ -643,11 +642,13 @@ def _endless(path: Path, piece: bytes) -> threading.Thread:
 def test_a_pipe_without_end_is_refused_after_so_many_lines(
     line: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PIPED", 300_000)
+    monkeypatch.setattr(text_file, "PIPED", 300_000)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = _endless(pipe, line * 1000)
-    with pytest.raises(ValueError, match="pipe has more than 300,000 lines and can be read once"):
+    with pytest.raises(
+        ValueError, match="pipe has more than 300,000 lines and can be read only once"
+    ):
         compare(pipe, [1.0, 2.0])
     writer.join(10.0)
     assert not writer.is_alive()
@@ -667,12 +668,12 @@ def test_gates_and_results_of_queries_are_not_read_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dkmd.answers.gate.load.LARGEST_FILE", 1 << 20)
-    monkeypatch.setattr(by_hand, "LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(pasted_bins, "LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(benchmarks, "LARGEST_FILE", 1 << 20)
     with pytest.raises(ValueError, match=r"/dev/zero is too large for a benchmark file: .*1 MiB"):
         load_benchmarks("/dev/zero")
     with pytest.raises(ValueError, match="/dev/zero is too large for a result of dkmd sql"):
-        by_hand.read_bins("/dev/zero")
+        pasted_bins.read_bins("/dev/zero")
     packed = _write(tmp_path / "x.json.gz", gzip.compress(b"{" * (2 << 20)))
     with pytest.raises(ValueError, match=r"x.json.gz is too large for a benchmark file"):
         load_benchmarks(str(packed))
@@ -700,10 +701,10 @@ def test_lines_are_the_same_wherever_pieces_of_text_end(
 ) -> None:
     path = _write(tmp_path / "x.txt", "# head\n10.25\n\n-3\r\n4e2\n5")
     for piece in range(1, 25):
-        monkeypatch.setattr(files, "PIECE", piece)
+        monkeypatch.setattr(text_file, "PIECE_CHARACTERS", piece)
         assert _values(path, "value") == [10.25, -3.0, 400.0, 5.0]
     _write(path, "1\n22\n\nthree\n")
     for piece in range(1, 15):
-        monkeypatch.setattr(files, "PIECE", piece)
+        monkeypatch.setattr(text_file, "PIECE_CHARACTERS", piece)
         with pytest.raises(ValueError, match=r"x.txt, row 4: 'three' is not a number"):
             open_files(str(path)).read("value")

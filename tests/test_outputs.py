@@ -124,7 +124,7 @@ def test_the_file_that_takes_the_answer_takes_no_page(tmp_path: Path) -> None:
 def test_two_outputs_need_two_files(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("x")
     words = ("--report", "x", "--markdown", "link")
-    assert "name one file" in here(*FAILS, *words, code=2, cwd=tmp_path).stderr
+    assert "name the same file" in here(*FAILS, *words, code=2, cwd=tmp_path).stderr
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     require_outputs({"--report": pipe, "--markdown": pipe})  # a pipe takes both in turn

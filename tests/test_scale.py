@@ -16,8 +16,8 @@ from dkmd import Grid, Summary, compare, dkmd_2samp
 from dkmd.answers.facts import RUNS, _stretches, neighbour_correlation
 from dkmd.base.arrays import PIECE
 from dkmd.binned.logarithms import log_grid, log_summaries
-from dkmd.sources import samples
-from dkmd.sources.samples import Held
+from dkmd.sources import column_data as samples
+from dkmd.sources.column_data import Held
 from dkmd.statistic.witness import Witness
 
 Array = npt.NDArray[np.float64]

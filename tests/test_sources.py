@@ -17,26 +17,18 @@ from dkmd import Grid, Summary, compare
 from dkmd.answers.page import page_of
 from dkmd.base.errors import TooLittleError, TooLongError
 from dkmd.base.secrets import gist, without_password
-from dkmd.sources.engines.aggregate import FARTHEST_BIN, hides_sign, summary_of
-from dkmd.sources.files import characters
-from dkmd.sources.files import paths as files
-from dkmd.sources.files.duck import DuckFile, connection, limit_memory, relation
+from dkmd.sources.column_data import Held, Stored, Streamed, sample_of, unit_of
+from dkmd.sources.engines.aggregate import FARTHEST_BIN
+from dkmd.sources.engines.summaries import hides_sign, summary_of
+from dkmd.sources.files import characters, text_file
+from dkmd.sources.files import table as files
+from dkmd.sources.files.duckdb_connection import connection, limit_memory, relation
+from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.spelling import Spelling
-from dkmd.sources.memory.columns import (
-    DURATION,
-    NOTHING,
-    NUMBER,
-    OTHER,
-    TEXT,
-    as_numbers,
-    kind_of,
-    level_order,
-    not_a_number,
-    parse_number,
-    the_numeric_column,
-)
+from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, OTHER, TEXT, the_numeric_column
+from dkmd.sources.memory.columns import as_numbers, kind_of
+from dkmd.sources.number_words import level_order, not_a_number, parse_number
 from dkmd.sources.pairs import FAR_OFF, _weighted, better_grid, common_grid, summaries_of_pair
-from dkmd.sources.samples import Held, Stored, Streamed, sample_of, unit_of
 
 
 def _rows(values: list[float], grid: Grid) -> dict[str, Any]:
@@ -134,7 +126,7 @@ def test_the_unit_of_a_column_is_the_end_of_its_name(column: str, kind: str, uni
 
 
 def test_only_many_values_without_groups_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dkmd.sources.samples.LARGE", 3)
+    monkeypatch.setattr("dkmd.sources.column_data.LARGE", 3)
     values = np.arange(4.0)
     assert Held(values).summed
     assert not Held(values[:3]).summed
@@ -403,7 +395,7 @@ def test_a_file_is_held_up_to_so_many_values(
 def test_files_that_stay_may_have_any_number_of_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PIPED", 10)
+    monkeypatch.setattr(text_file, "PIPED", 10)
     (tmp_path / "x.txt").write_text("1\n" * 100)
     data = files.open_files(str(tmp_path / "x.txt")).read("value")
     assert isinstance(data, Held)
@@ -493,8 +485,8 @@ def test_text_that_ends_within_a_character_is_no_utf8(tmp_path: Path) -> None:
 def test_a_line_is_refused_as_soon_as_it_is_too_long(
     length: int, fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PIECE", 1)
-    monkeypatch.setattr(files, "LONGEST_LINE", 12)
+    monkeypatch.setattr(text_file, "PIECE_CHARACTERS", 1)
+    monkeypatch.setattr(text_file, "LONGEST_LINE", 12)
     path = tmp_path / "x.txt"
     path.write_text(f"1\n{'2'.zfill(length)}\n")
     if fits:

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from dkmd import Grid, Summary, SummaryFileError, Witness, fit_witness
 from dkmd.binned.grid import EDGES, SIDE
 from dkmd.inference.sides import Side, side_sums
+from dkmd.sources.column_data import Streamed
 from dkmd.sources.engines.connections import open_engine_table
-from dkmd.sources.samples import Streamed
 
 VALUES = st.lists(st.floats(), max_size=40)
 

@@ -23,8 +23,9 @@ from dkmd.answers.options import CompareOptions
 from dkmd.base.calls import Call
 from dkmd.base.secrets import without_password
 from dkmd.cli.options import command_line
-from dkmd.sources.engines.by_hand import DIALECTS, read_bins, statement
-from dkmd.sources.engines.connections import shown
+from dkmd.sources.engines.by_hand import DIALECTS, statement
+from dkmd.sources.engines.urls import shown
+from dkmd.sources.files.pasted_bins import read_bins
 
 ODD = 'select "x"; --'
 FIXED = CompareOptions.of(scale=5.0)
@@ -114,7 +115,7 @@ def test_bad_words_are_told_in_one_line(tmp_path: Path) -> None:
         in here("sql", "--dialect", "x", "t", "-c", "x", "--by", "k", code=2).stderr
     )
     assert "no other source" in here("compare", "--from-bins", "x", "--by", "y", code=2).stderr
-    assert "go with --connect" in here("compare", "--table", "x", code=2).stderr
+    assert "need --connect" in here("compare", "--table", "x", code=2).stderr
     assert "memory must be like" in here("compare", "x", "y", "--memory", "lots", code=2).stderr
 
 
@@ -176,7 +177,7 @@ def test_results_are_taken_in_many_forms(form: str, bins: pd.DataFrame, tmp_path
         (lambda f: f.assign(count=-f["count"]), "whole numbers from 1"),
         (lambda f: f.assign(squares=f.squares * 0.5), "squares are too small"),
         (lambda f: f.drop(columns="unit"), "no column 'unit'"),
-        (lambda f: f.assign(sum="x"), "no number"),
+        (lambda f: f.assign(sum="x"), "not a number"),
         (lambda f: f.iloc[:0], "has no rows"),
     ],
 )
@@ -225,7 +226,7 @@ def test_a_database_is_asked_by_url(tmp_path: Path) -> None:
     assert len(json.loads(changed.stdout)["comparisons"]) == 1
     for where in ("1 = 1; DROP TABLE new", "DROP TABLE new", "SELECT 1", "v ==== 3"):
         assert (
-            "no condition"
+            "not a condition"
             in here(*words, "--table", "new", *levels, "--where", where, code=2).stderr
         )
     assert "no table nothing" in here(*words, "--table", "nothing", *levels, code=2).stderr

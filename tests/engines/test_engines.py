@@ -12,8 +12,8 @@ import pytest
 
 from dkmd import Grid, Summary, compare, drift
 from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.sources.column_data import Streamed
 from dkmd.sources.engines.connections import open_engine_table
-from dkmd.sources.samples import Streamed
 
 SCALE = 5.0
 """A fixed σ = τ. A scale chosen from the data would depend on the bins, to about 1e-6."""
@@ -256,18 +256,18 @@ def test_few_queries_are_made(
     table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sample and one aggregate, for two levels or many; groups need one more query."""
-    from dkmd.sources.engines import tables as engines
+    from dkmd.sources.engines import backends
 
     _, remote = table
     queries: list[str] = []
     for name in ("sample", "run"):
-        inner = getattr(engines.IbisEngine, name)
+        inner = getattr(backends.IbisEngine, name)
 
         def counted(engine: Any, *words: Any, name: str = name, inner: Any = inner) -> Any:
             queries.append(name)
             return inner(engine, *words)
 
-        monkeypatch.setattr(engines.IbisEngine, name, counted)
+        monkeypatch.setattr(backends.IbisEngine, name, counted)
     compare(remote, **LEVELS)
     sampling = [*queries]
     assert sampling.count("sample") == 1
@@ -303,21 +303,21 @@ def test_percentages_of_values_near_0_come_from_the_same_bins(
     aggregates: int,
 ) -> None:
     """One aggregate. Values too near or too far for the bins need another, and a minimum."""
-    from dkmd.sources.engines import tables as engines
+    from dkmd.sources.engines import backends
 
     frame = _near_zero(rng, kind)
     remote = engine.load(frame, "near_zero")
     options: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 1.0}
     expected = compare(frame, **options)
     queries: list[Any] = []
-    inner = engines.IbisEngine.run
+    inner = backends.IbisEngine.run
 
     def counted(engine: Any, expression: Any) -> Any:
         queries.extend([expression] if "count" in expression.columns else [])
         queries.extend([expression] if "lowest" in expression.columns else [])
         return inner(engine, expression)
 
-    monkeypatch.setattr(engines.IbisEngine, "run", counted)
+    monkeypatch.setattr(backends.IbisEngine, "run", counted)
     found = compare(remote, **options)
     assert_same(found, expected)
     assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-4)
@@ -360,18 +360,17 @@ def test_data_that_change_between_the_queries_are_noticed(
     table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A separate query reads the groups."""
-    from dkmd.sources.engines import aggregate as bins
-    from dkmd.sources.engines import tables as engines
+    from dkmd.sources.engines import group_sums, scan
 
     _, remote = table
-    inner = bins.group_moments
+    inner = group_sums.group_moments
     fewer = remote.filter(remote["host"] != 3)
 
     def changed(long: Any, *words: Any) -> Any:
         now = fewer.select(sample=fewer.build, x=fewer.ms, measured_on=fewer.host)
         return inner(now, *words)
 
-    monkeypatch.setattr(engines, "group_moments", changed)
+    monkeypatch.setattr(scan, "group_moments", changed)
     with pytest.raises(ValueError, match="the data changed between two queries"):
         compare(remote, **LEVELS, groups="host")
 
@@ -418,19 +417,19 @@ def test_two_words_for_one_level_are_not_two_levels(table: tuple[pd.DataFrame, A
 def test_a_level_that_is_not_there_costs_one_short_list(
     engine: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dkmd.sources.engines import tables as engines
+    from dkmd.sources.engines import backends
 
     frame = pd.DataFrame({"v": rng.normal(size=3_000), "k": np.arange(3_000) % 500})
     remote = engine.load(frame, "many_levels")
     returned: list[int] = []
-    inner = engines.IbisEngine.run
+    inner = backends.IbisEngine.run
 
     def counted(engine: Any, expression: Any) -> Any:
         found = inner(engine, expression)
         returned.extend(column.size for column in list(found.values())[:1] if len(found) == 1)
         return found
 
-    monkeypatch.setattr(engines.IbisEngine, "run", counted)
+    monkeypatch.setattr(backends.IbisEngine, "run", counted)
     nearest = "has no level '777': the nearest that it has are '480', .*, '498', '499'$"
     with pytest.raises(ValueError, match=nearest):
         compare(remote, column="v", by="k", reference=0, current=777)

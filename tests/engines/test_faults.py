@@ -12,7 +12,7 @@ import pytest
 from dkmd import compare
 from dkmd.answers.comparison import Comparison
 from dkmd.base.errors import EngineError
-from dkmd.sources.engines import tables as engines
+from dkmd.sources.engines import scan as scans
 
 SIZE = 200_000
 OPTIONS: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 500.0}
@@ -51,16 +51,16 @@ def test_a_fault_between_the_queries_is_an_error_or_made_good(
     """A dropped table or a lost server gives a one-line error. Spark replaces a lost executor."""
     table, frame = remote(engine)
     expected = compare(frame, **OPTIONS)
-    query = engines.Scan._query
+    query = scans.Scan._query
     disturbed: list[str] = []
 
-    def after_a_fault(scan: engines.Scan, *arguments: Any) -> None:
+    def after_a_fault(scan: scans.Scan, *arguments: Any) -> None:
         if not disturbed:
             disturbed.append(engine.name)
             engine.disturb()
         query(scan, *arguments)
 
-    monkeypatch.setattr(engines.Scan, "_query", after_a_fault)
+    monkeypatch.setattr(scans.Scan, "_query", after_a_fault)
     if engine.name == "spark":
         assert_equal(compare(table, **OPTIONS), expected)
         assert engine.killed

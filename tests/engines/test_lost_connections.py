@@ -15,7 +15,7 @@ from shell import here
 
 from dkmd import drift
 from dkmd.base.errors import EngineError
-from dkmd.sources.engines.tables import IbisEngine
+from dkmd.sources.engines.backends import IbisEngine
 
 
 def _frame() -> pd.DataFrame:
@@ -53,7 +53,7 @@ def test_a_lost_connection_exits_with_2(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_large_file_that_goes_away_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dkmd.sources.files.paths.LARGE", 100)
+    monkeypatch.setattr("dkmd.sources.files.table.LARGE", 100)
     path = tmp_path / "large.parquet"
     _frame().to_parquet(path)
 

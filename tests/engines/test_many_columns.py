@@ -13,10 +13,10 @@ from ibis.expr import operations
 from dkmd import drift
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
-from dkmd.sources.engines import tables as engines
+from dkmd.sources.column_data import Sample, Streamed
+from dkmd.sources.engines import backends
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.pairs import common_grid
-from dkmd.sources.samples import Sample, Streamed
 
 COLUMNS = 40
 
@@ -25,7 +25,7 @@ COLUMNS = 40
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The columns of each query, except for samples."""
     made: list[str] = []
-    inner = engines.IbisEngine.run
+    inner = backends.IbisEngine.run
 
     def counted(engine: Any, expression: Any) -> Any:
         if "count" in expression.columns:
@@ -34,7 +34,7 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             made.append("minima")
         return inner(engine, expression)
 
-    monkeypatch.setattr(engines.IbisEngine, "run", counted)
+    monkeypatch.setattr(backends.IbisEngine, "run", counted)
     return made
 
 
@@ -57,6 +57,7 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
     assert len(scans) == 2
     grids = {name: common_grid(read[0][name], read[1][name]) for name in expected}
     for scan in scans:
+        assert scan is not None
         scan.plan(grids)
     for name, there in expected.items():
         pair = [Sample(table[name], name, label) for table, label in zip(read, "ab", strict=True)]

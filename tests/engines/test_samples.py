@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dkmd import compare
-from dkmd.sources.engines import tables as engines
-from dkmd.sources.engines.tables import FIT_ROWS, IbisEngine
+from dkmd.sources.engines import backends
+from dkmd.sources.engines.backends import IbisEngine
+from dkmd.sources.engines.tables import FIT_ROWS
 
 ROWS = 8_000_000
 """So many rows that a small share of the pages holds enough of them."""
@@ -45,13 +46,13 @@ def test_a_sample_of_a_large_table_reads_some_pages_all_over_it(
     backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    inner = engines.reservoir
+    inner = backends.reservoir
 
     def noted(sql: str, rows: int) -> str:
         asked.append(sql)
         return inner(sql, rows)
 
-    monkeypatch.setattr(engines, "reservoir", noted)
+    monkeypatch.setattr(backends, "reservoir", noted)
     engine = IbisEngine(backend)
     some = engine.sample(backend.table("large"), lambda t: t.select("v"), FIT_ROWS)["v"]
     assert len(asked) == 1

@@ -13,9 +13,9 @@ from dkmd.answers.options import CompareOptions, GroupLabels, Level, Settings
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
+from dkmd.sources.engines.urls import is_url
 from dkmd.sources.loading import load_pair, open_table
-from dkmd.sources.memory.columns import is_url
-from dkmd.sources.samples import Table
+from dkmd.sources.table import Table
 
 
 @overload

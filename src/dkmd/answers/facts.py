@@ -18,7 +18,7 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.inference.shapes import in_a_valley
 from dkmd.inference.sides import Side
-from dkmd.sources.samples import LARGE, Data, Held
+from dkmd.sources.column_data import LARGE, Data, Held
 from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10

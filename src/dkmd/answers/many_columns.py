@@ -15,18 +15,11 @@ from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
+from dkmd.sources.column_data import Data, Sample, sample_of
+from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, NUMERIC, OTHER, TEXT, no_such_column
 from dkmd.sources.loading import labelled
-from dkmd.sources.memory.columns import (
-    DURATION,
-    NOTHING,
-    NUMBER,
-    NUMERIC,
-    OTHER,
-    TEXT,
-    no_such_column,
-)
 from dkmd.sources.pairs import plan_together
-from dkmd.sources.samples import Data, Sample, Table, sample_of
+from dkmd.sources.table import Table
 
 Advance = Callable[[str, int, int], None]
 """Called with a column, how many columns are done and how many there are."""

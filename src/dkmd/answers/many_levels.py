@@ -8,15 +8,11 @@ from functools import partial
 from dkmd.answers.comparison import Comparison, Comparisons
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions, Level
-from dkmd.sources.memory.columns import (
-    NUMBER,
-    no_such_column,
-    no_such_level,
-    parse_number,
-    the_numeric_column,
-)
+from dkmd.sources.column_data import Sample, Stored, unit_of
+from dkmd.sources.kinds import NUMBER, no_such_column, the_numeric_column
+from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
-from dkmd.sources.samples import Sample, Stored, Table, unit_of
+from dkmd.sources.table import Table
 
 
 def compare_bins(
@@ -27,7 +23,7 @@ def compare_bins(
     options: CompareOptions,
 ) -> Comparison | Comparisons:
     """Compare the samples in a result of ``dkmd sql`` with one of them."""
-    from dkmd.sources.engines.by_hand import read_bins
+    from dkmd.sources.files.pasted_bins import read_bins
 
     found = read_bins(path)
     for level in (reference, current):

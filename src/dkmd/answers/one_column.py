@@ -28,9 +28,9 @@ from dkmd.inference.result import (
     Outcome,
 )
 from dkmd.inference.shapes import crossing
-from dkmd.sources.memory.columns import DURATION, NUMBER
+from dkmd.sources.column_data import Data, Held, Sample
+from dkmd.sources.kinds import DURATION, NUMBER
 from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
-from dkmd.sources.samples import Data, Held, Sample
 from dkmd.statistic.witness import Witness
 
 

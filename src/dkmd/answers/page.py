@@ -34,7 +34,7 @@ from dkmd.render.report.model import (
     PageRow,
     Reproduce,
 )
-from dkmd.sources.samples import Held
+from dkmd.sources.column_data import Held
 
 Answer = Comparison | Comparisons | Gate
 

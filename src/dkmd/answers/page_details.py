@@ -29,7 +29,7 @@ from dkmd.render.report.model import (
     Setting,
     Shown,
 )
-from dkmd.sources.samples import LARGE
+from dkmd.sources.column_data import LARGE
 
 NO_SINGLE_VALUES = "Other statistics need the single values, and only their summary is held here."
 

@@ -33,6 +33,9 @@ FARTHEST = 1e150
 UNITS_PER_SCALE = 8
 """The unit is an eighth of the robust scale: witnesses an eighth of it wide still see fine bins."""
 
+SMALLEST_SHARE, SMALLEST_UNIT = 2.0**-40, 1e-280
+"""Least units, as a share of the centre and absolutely, for values that are all equal."""
+
 FIT_SIZE = 1 << 12
 """Values looked at when a grid is fitted."""
 
@@ -74,13 +77,13 @@ class Grid:
             values = values[finite]
         if values.size == 0:
             return cls(0.0, 1.0)
-        with np.errstate(over="ignore"):  # told by ``_of_scale``
+        with np.errstate(over="ignore"):  # told by ``of_scale``
             center = _median(values)
             distances = np.abs(values - center)
             scale = 1.4826 * _median(distances)
         if scale == 0.0:
             scale = robust_scale(distances, np.ones(values.size))
-        return cls._of_scale(center, scale)
+        return cls.of_scale(center, scale)
 
     @classmethod
     def fit_weighted(cls, values: Array, weights: Array) -> Grid:
@@ -91,13 +94,14 @@ class Grid:
         values, weights = values[finite], weights[finite]
         with np.errstate(over="ignore"):
             center = weighted_median(values, weights)
-            return cls._of_scale(center, robust_scale(np.abs(values - center), weights))
+            return cls.of_scale(center, robust_scale(np.abs(values - center), weights))
 
     @classmethod
-    def _of_scale(cls, center: float, scale: float) -> Grid:
+    def of_scale(cls, center: float, scale: float) -> Grid:
+        """The grid for data with this centre and this robust scale."""
         if not (math.isfinite(center) and math.isfinite(scale)):
             raise ColumnError(TOO_FAR_APART)
-        smallest = max(abs(center) * 2.0**-40, 1e-280)  # values that are all alike have no scale
+        smallest = max(abs(center) * SMALLEST_SHARE, SMALLEST_UNIT)
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
 
     def rounded(self) -> Grid:

@@ -1,9 +1,9 @@
-"""The ``dkmd`` command. Each command parses its words, calls the package and prints; no more.
+"""The ``dkmd`` command: each command parses its arguments, calls the package and prints.
 
-A command is a function in a file of its own, added in ``app``; what it needs beyond Typer and Rich
-is imported inside it, so that ``dkmd --help`` stays quick. Exit codes: 0 done, 1 done and the
-answer is no (a check failed), 2 whatever is no answer: bad input, an output that cannot be written,
-a fault of dkmd, each told in one line; 3 no answer could be given.
+A command is a function in its own file, added in ``app``. It imports inside the function what it
+needs beyond Typer and Rich, so that ``dkmd --help`` stays quick. Exit codes: 0 done; 1 done, and a
+check failed; 2 bad input, an output that cannot be written, or a fault of dkmd, with one line on
+standard error; 3 inconclusive.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ NO_ANSWER = 3
 INTERRUPTED = 130
 
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)
-"""Errors that tell users what to do. Anything else is a fault of this package."""
+"""Errors that tell users what to do. Any other error is a fault of this package."""
 
 
 def main() -> None:
-    """Run the command line; whatever is no answer becomes one line on stderr and exit code 2."""
+    """Run the command line; an error becomes one line on standard error and exit code 2."""
     arguments = sys.argv[1:]
     _occupy_standard_descriptors()
     sys.stdout, sys.stderr = _outlasting(sys.stdout, 1), _outlasting(sys.stderr, 2)
@@ -40,15 +40,15 @@ def main() -> None:
 
 
 class _Outlasting(io.FileIO):
-    """A standard stream that never breaks: what cannot be written is lost, and nothing else.
+    """A standard stream that raises no errors: text that cannot be written is lost.
 
-    ``dkmd gate … | head -1`` must end with the exit code of the gate. Click, Rich and Python itself
-    would each make another one of a broken pipe or of a full disk.
+    ``dkmd gate … | head -1`` must end with the exit code of the gate. Click, Rich and Python would
+    each turn a broken pipe or a full disk into another exit code.
 
     Attributes
     ----------
     failure : OSError or None
-        Why something was lost; not for a pipe whose reader went away, who wanted no more.
+        Why text was lost; None after a broken pipe, whose reader wanted no more.
     """
 
     def __init__(self, descriptor: int, closed: bool) -> None:
@@ -69,18 +69,18 @@ class _Outlasting(io.FileIO):
 
 
 def _occupy_standard_descriptors() -> None:
-    """Let no data file get the number of a standard stream that was closed (``>&-``)."""
+    """Keep data files from getting the number of a closed standard stream (``>&-``)."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, closefd=False)
 
 
 def _outlasting(stream: Any, descriptor: int) -> Any:
-    """A standard stream that does not break, and writes what its encoding cannot as "?"."""
+    """A standard stream that raises no errors, and writes "?" for signs that it cannot encode."""
     if stream not in (sys.__stdout__, sys.__stderr__):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -95,7 +95,7 @@ def _outlasting(stream: Any, descriptor: int) -> Any:
 
 
 def _delivered(code: int) -> int:
-    """The exit code, once all output is out: BAD_INPUT in place of 0 where some of it was lost."""
+    """The exit code once all output is written; BAD_INPUT instead of 0 if some of it was lost."""
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     failure = getattr(raw, "failure", None)
@@ -105,7 +105,7 @@ def _delivered(code: int) -> int:
 
 
 def _end_within(seconds: float) -> None:
-    """End the process after that time at the latest: a thread may never hear of the interrupt."""
+    """End the process after this time at the latest: a thread may not notice the interrupt."""
     import threading
 
     timer = threading.Timer(seconds, os._exit, (INTERRUPTED,))
@@ -114,15 +114,15 @@ def _end_within(seconds: float) -> None:
 
 
 def _run(arguments: list[str], debug: bool) -> int:
-    """The exit code of a run; ``debug`` shows the traceback of an error before its line."""
+    """The exit code of a run; ``debug`` prints the traceback of an error first."""
     try:
-        if arguments == ["--version"]:  # answered without loading what the commands need
+        if arguments == ["--version"]:  # answered without loading the commands
             print(f"dkmd {__version__}")
             return 0
         return _command(arguments)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # even the panics of Rust, which are no Exceptions: 1 is "worse"
+    except BaseException as error:  # also panics of Rust, which are not Exceptions
         if debug:
             import traceback
 
@@ -136,7 +136,7 @@ def _command(arguments: list[str]) -> int:
 
     from dkmd.cli.app import app
 
-    # Typer brings its own Click or uses the installed one: its usage error is known by this base
+    # Typer has its own Click or uses the installed one; this is the base of its usage errors
     usage_error = cast(type[typer.BadParameter], typer.BadParameter.__base__)
     try:
         code = app(arguments, prog_name="dkmd", standalone_mode=False)
@@ -150,7 +150,7 @@ def _command(arguments: list[str]) -> int:
 
 
 def told(error: BaseException) -> str:
-    """An error in words: a system's own come with a number that helps nobody."""
+    """An error as a sentence, without the error number of the system."""
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"there is no file {error.filename}"
     if isinstance(error, OSError) and error.filename is not None:
@@ -159,7 +159,7 @@ def told(error: BaseException) -> str:
 
 
 def _fault(error: BaseException) -> str:
-    """What to say of an error that nobody foresaw, and how to report it."""
+    """The message for an unexpected error, with how to report it."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return (
         f"unexpected {what}. This is a fault of dkmd {__version__}, not an answer: please report "
@@ -168,7 +168,7 @@ def _fault(error: BaseException) -> str:
 
 
 def fail(message: str, code: int) -> int:
-    """Say in one line what is wrong, without passwords and without what steers a terminal."""
+    """Print in one line what is wrong, without passwords and control characters."""
     from dkmd.base.secrets import without_password
     from dkmd.base.wording import visible
 

@@ -1,4 +1,4 @@
-"""The commands together, and the options that come before any of them."""
+"""All commands, and the options that come before a command."""
 
 from __future__ import annotations
 

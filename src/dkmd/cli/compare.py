@@ -1,4 +1,4 @@
-"""``dkmd compare``: two files or tables, two levels of one table, or sums per bin."""
+"""``dkmd compare``: two files or tables, levels of one table, or results of ``dkmd sql``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dkmd.cli.options import (
     Memory,
     Quiet,
     Report,
-    Rows,
     Tables,
+    Where,
     limit,
     margin_of,
     require_outputs,
@@ -68,7 +68,7 @@ def compare(
     ] = False,
     connect: Connect = None,
     table: Tables = None,
-    where: Rows = None,
+    where: Where = None,
     from_bins: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The result of a query that dkmd sql printed."),
@@ -81,8 +81,8 @@ def compare(
 ) -> int:
     """Which way did CURRENT move against REFERENCE, by how much, and is that real?
 
-    CSV, TSV, JSON, NDJSON, Parquet, Arrow, .npy, or text with one number a line. Numbers with a
-    sign are positive when CURRENT is larger. Exits with 3 when there is too little to compare: no
+    CSV, TSV, JSON, NDJSON, Parquet, Arrow, .npy, or text with one number per line. Signed
+    numbers are positive when CURRENT is larger. Exits with 3 when there is nothing to compare: no
     rows, or no values in the column.
 
     \b
@@ -105,7 +105,9 @@ def compare(
     with working("reading …", quiet):
         if from_bins is not None:
             if files or connect or by or groups:
-                raise ValueError("--from-bins takes --reference and --current, and no other source")
+                raise ValueError(
+                    "--from-bins needs --reference, and no other source, --by or --groups"
+                )
             options = CompareOptions(margin_of(margin), alpha)
             answer = compare_bins(from_bins, column, reference, current, options)
         else:
@@ -138,23 +140,23 @@ def compare(
 
 
 def _opinions(answer: Comparison | Comparisons) -> Opinions:
-    """What other statistics say of the one comparison."""
+    """The results of other statistics for a single comparison."""
     from dkmd.answers.comparison import Comparison
 
     if not isinstance(answer, Comparison):
-        raise ValueError("--peers goes with one comparison: say which level with --current")
+        raise ValueError("--peers needs one comparison: say which level with --current")
     return answer.peers()
 
 
 def _check(
     files: Sequence[Any], by: str | None, reference: str | None, current: str | None
 ) -> None:
-    """The number of files must fit the options."""
+    """Reject a number of files that does not fit the options."""
     if by is None and (reference is not None or current is not None):
         raise ValueError("--reference and --current are levels of a column: say which with --by")
     if by is not None and len(files) != 1:
-        raise ValueError(f"--by takes one table, got {len(files)}")
+        raise ValueError(f"--by needs one table, got {len(files)}")
     if by is None and len(files) != 2:
         raise ValueError(f"give two files or tables, or one with --by; got {len(files)}")
     if files.count("-") > 1:
-        raise ValueError("standard input can be read once only: give the other side as a file")
+        raise ValueError("standard input can be read only once: give the other side as a file")

@@ -17,8 +17,8 @@ from dkmd.cli.options import (
     Memory,
     Quiet,
     Report,
-    Rows,
     Tables,
+    Where,
     limit,
     margin_of,
     require_outputs,
@@ -46,7 +46,10 @@ def drift(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            "--column", "-c", metavar="NAME", help="Columns, one option each; all by default."
+            "--column",
+            "-c",
+            metavar="NAME",
+            help="Column to compare; repeat the option for more. All by default.",
         ),
     ] = None,
     margin: Margin = None,
@@ -54,7 +57,7 @@ def drift(
     alpha: Alpha = ALPHA,
     connect: Connect = None,
     table: Tables = None,
-    where: Rows = None,
+    where: Where = None,
     memory: Memory = None,
     report: Report = None,
     force: Force = False,
@@ -64,7 +67,7 @@ def drift(
     """Which columns moved, which way and by how much? The largest shift in scales comes first.
 
     p-values are adjusted for the number of columns (false-discovery rate). Columns that cannot be
-    compared are named with the reason. Exits with 3 when there is too little to compare.
+    compared are listed with the reason. Exits with 3 when there is nothing to compare.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Output where an encoding has no sign for what is said: a plain spelling instead of a "?"."""
+"""Output in encodings without all our signs: "->" for → instead of "?"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN = {
 
 
 def spell_out_signs() -> None:
-    """Let standard output and standard error write PLAIN for the signs that they cannot encode."""
+    """Make standard output and standard error write PLAIN for signs that they cannot encode."""
     codecs.register_error(HANDLER, _plain)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -29,7 +29,7 @@ def spell_out_signs() -> None:
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """What codecs ask for: a spelling, and where to go on."""
+    """The error handler of codecs: the replacement, and the position to go on from."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     signs = error.object[error.start : error.end]
@@ -37,7 +37,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def json_for(text: str, encoding: str | None) -> str:
-    r"""JSON with escapes for what an encoding lacks or a terminal obeys: names stay what they are.
+    r"""JSON with escapes for control characters and for characters that an encoding lacks.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def json_for(text: str, encoding: str | None) -> str:
     def spelled(sign: re.Match[str]) -> str:
         if shown and visible(sign[0]) == sign[0]:
             return sign[0]
-        # json escapes what is not ASCII, and DEL is
+        # json.dumps escapes all but ASCII, and DEL is ASCII
         return json.dumps(sign[0])[1:-1] if sign[0] > "\x7f" else f"\\u{ord(sign[0]):04x}"
 
     return re.sub(r"[^ -~\n]", spelled, text)

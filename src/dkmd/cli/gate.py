@@ -1,4 +1,4 @@
-"""``dkmd gate``: may this build pass? For CI."""
+"""``dkmd gate``: did any benchmark get worse? For CI."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dkmd.inference.defaults import ALPHA
 
 
 class Worse(StrEnum):
-    """The bad direction."""
+    """The direction that is worse."""
 
     INCREASE = "increase"
     DECREASE = "decrease"
 
 
 class Inconclusive(StrEnum):
-    """What an inconclusive gate should exit as."""
+    """How an inconclusive gate exits."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -46,7 +46,7 @@ def gate(
             help="Smallest change that matters: 2%, a number in data units, 0.1sd.",
         ),
     ] = "5%",
-    worse: Annotated[Worse, typer.Option(help="The bad direction.")] = Worse.INCREASE,
+    worse: Annotated[Worse, typer.Option(help="The direction that is worse.")] = Worse.INCREASE,
     column: Annotated[
         str | None,
         typer.Option("--column", "-c", metavar="NAME", help="In a table: the column to judge."),
@@ -117,7 +117,7 @@ def gate(
 
 
 def _exit_code(outcome: str, inconclusive: Inconclusive) -> int:
-    """What CI sees; an inconclusive gate is what the user wants it to be."""
+    """The exit code for CI; --inconclusive sets that of an inconclusive gate."""
     from dkmd.answers.gate import FAILED, INCONCLUSIVE
 
     if outcome == INCONCLUSIVE:

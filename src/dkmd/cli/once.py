@@ -1,4 +1,4 @@
-"""Options that are given twice: an error, since one of the two values would be lost."""
+"""Options that are given twice: an error, because one of the values would be lost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typer.core import TyperCommand
 
 
 class OnceCommand(TyperCommand):
-    """A command whose options may be given once, but for flags and for those that make a list."""
+    """A command whose options may be given only once, except flags and lists."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse a repeated option, then parse as usual."""
-        if not ctx.resilient_parsing:  # completion looks at half a line
+        """Reject a repeated option, then parse as usual."""
+        if not ctx.resilient_parsing:  # completion parses an unfinished line
             self._refuse_repeated(ctx, args)
         return super().parse_args(ctx, args)
 

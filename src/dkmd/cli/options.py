@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they mean the same everywhere."""
+"""Options that several commands share, and checks of paths that they name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Column = Annotated[
         "--column",
         "-c",
         metavar="NAME",
-        help="Column to compare; may be left out where only one is numeric.",
+        help="Column to compare; not needed if only one is numeric.",
     ),
 ]
 By = Annotated[
@@ -61,7 +61,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, in 
 Connect = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="Database to ask instead of files: postgresql://user@host/name."
+        metavar="URL", help="Database to read instead of files: postgresql://user@host/name."
     ),
 ]
 Tables = Annotated[
@@ -70,7 +70,7 @@ Tables = Annotated[
         "--table", metavar="NAME", help="Table of the database (schema.table); twice for two."
     ),
 ]
-Rows = Annotated[
+Where = Annotated[
     str | None,
     typer.Option("--where", metavar="SQL", help="Condition on the rows of the database's tables."),
 ]
@@ -78,21 +78,21 @@ Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that reading files may take, such as 2GB; the rest goes to disk.",
+        help="Memory for reading files, such as 2GB; data that do not fit go to disk.",
     ),
 ]
 
 STREAM = "-"
-"""Standard input or output where a file is asked for."""
+"""The path that stands for standard input or output."""
 
 
 def sources(
     files: Sequence[str], connect: str | None, tables: Sequence[str] | None, where: str | None
 ) -> AbstractContextManager[Sequence[Any]]:
-    """What to compare: files, or tables of a database."""
+    """The data to compare: files, or tables of a database."""
     if connect is None:
         if tables or where:
-            raise ValueError("--table and --where go with --connect")
+            raise ValueError("--table and --where need --connect")
         return nullcontext(files)
     if files:
         raise ValueError("give files, or --connect with --table, not both")
@@ -104,15 +104,15 @@ def sources(
 
 
 def limit(memory: str | None) -> None:
-    """Keep to the memory that was asked for."""
+    """Limit the memory for reading files."""
     if memory is not None:
-        from dkmd.sources.files.duck import limit_memory
+        from dkmd.sources.files.duckdb_connection import limit_memory
 
         limit_memory(memory)
 
 
 def margin_of(text: str | None) -> float | str | None:
-    """A margin as ``compare`` takes it: a bare number is one."""
+    """A margin for ``compare``: a number, or text such as 3%."""
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -124,9 +124,9 @@ def require_outputs(
     inputs: Sequence[str | Path | None] = (),
     force: bool = False,
 ) -> None:
-    """Refuse an output file that cannot be meant: an error before the work, not after it.
+    """Reject a bad output file before the work starts.
 
-    ``outputs`` are paths by option; ``inputs`` are what is read: files, folders and patterns.
+    ``outputs`` are paths by option; ``inputs`` are files, folders and patterns that are read.
     """
     wanted = {option: path for option, path in outputs.items() if path is not None}
     for option, path in wanted.items():
@@ -141,11 +141,11 @@ def require_outputs(
             )
     files = [os.path.realpath(p) for p in wanted.values() if p.is_file() or not p.exists()]
     if len(set(files)) < len(files):
-        raise ValueError(f"{' and '.join(wanted)} name one file: give each its own")
+        raise ValueError(f"{' and '.join(wanted)} name the same file: give each its own")
 
 
 def require_apart(option: str, path: Path) -> None:
-    """Refuse an output that would end up among the words on standard output."""
+    """Reject an output that would mix with the answer on standard output."""
     if str(path) == STREAM or _is_standard_output(path):
         raise ValueError(
             f"{option} {path} would mix with the answer on standard output: give the name of a file"
@@ -153,18 +153,18 @@ def require_apart(option: str, path: Path) -> None:
 
 
 def _is_standard_output(path: Path) -> bool:
-    """Whether standard output was sent to this very file; a device takes both, one by one."""
+    """Whether standard output goes to this file; devices are allowed."""
     with suppress(OSError, ValueError):
         return path.is_file() and os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
     return False
 
 
 def _reads(given: str, path: Path) -> bool:
-    """Whether a file is one of those that an argument stands for."""
+    """Whether a file is among those that an argument names."""
     if not path.is_file() or given == STREAM:
         return False
     if os.path.isdir(given):
-        from dkmd.sources.files.paths import KNOWN
+        from dkmd.sources.files.formats import KNOWN
 
         inside = path.resolve().is_relative_to(Path(given).resolve())
         return inside and bool(set(path.suffixes) & set(KNOWN))
@@ -173,7 +173,7 @@ def _reads(given: str, path: Path) -> bool:
 
 
 def command_line() -> str:
-    """What was typed, fit for a shell, without passwords and without where the page goes."""
+    """The command as typed, quoted for a shell, without passwords and without --report."""
     words = iter(sys.argv[1:])
     kept = ["dkmd"]
     for word in words:

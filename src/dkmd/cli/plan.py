@@ -17,26 +17,27 @@ if TYPE_CHECKING:
 
 def plan(
     pilot: Annotated[
-        str, typer.Argument(metavar="PILOT", help="Data like those to come: a file or a summary.")
+        str,
+        typer.Argument(metavar="PILOT", help="Data like the data to come: a file or a summary."),
     ],
     column: Column = None,
     shift: Annotated[
         str | None,
         typer.Option(
-            metavar="AMOUNT", help="Shift to be shown: a number in data units, 3%, or 0.1sd."
+            metavar="AMOUNT", help="Shift to detect: a number in data units, 3%, or 0.1sd."
         ),
     ] = None,
     n: Annotated[
-        int | None, typer.Option("-n", metavar="COUNT", min=2, help="Values on each side.")
+        int | None, typer.Option("-n", metavar="COUNT", min=2, help="Values per side.")
     ] = None,
     power: Annotated[
-        float, typer.Option(metavar="PROBABILITY", help="Probability of showing the shift.")
+        float, typer.Option(metavar="PROBABILITY", help="Probability of detecting the shift.")
     ] = 0.8,
     alpha: Alpha = ALPHA,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """How many values does a shift take? With -n: what shift can be shown, or with what power?
+    """How many values does it take to detect a shift? With -n: what shift, or with what power?
 
     \b
     Examples:
@@ -49,7 +50,7 @@ def plan(
     from dkmd.sources.loading import load, summarized
 
     if shift is None and n is None:
-        raise ValueError("say which shift is to be shown (--shift), how many values (-n), or both")
+        raise ValueError("give the shift to detect (--shift), the number of values (-n), or both")
     with working("reading …", quiet):
         sample = load(pilot, "pilot", column)
         summary = summarized(sample)
@@ -100,6 +101,6 @@ def _shift(text: str, summary: Summary) -> float:
 
 
 def _notes(summary: Summary) -> list[str]:
-    """What the pilot leaves open."""
-    notes = [f"the pilot has {summary.size} values only"] if summary.size < 30 else []
+    """Warnings about the pilot."""
+    notes = [f"the pilot has only {summary.size} values"] if summary.size < 30 else []
     return notes + ([f"NaN in the pilot, left out: {summary.nan:,}"] if summary.nan else [])

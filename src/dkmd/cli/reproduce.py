@@ -25,19 +25,19 @@ def reproduce(
     only: Annotated[
         str,
         typer.Option(
-            help="Names with commas: table1,figure1,…,figure4,scaling,consistency,theorems."
+            help="Names separated by commas: table1,figure1,…,figure4,scaling,consistency,theorems."
         ),
     ] = "",
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the trials.")] = False,
     seed: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Another seed, other samples.")
+        int, typer.Option(metavar="NUMBER", min=0, help="Seed of the random samples.")
     ] = 2026,
     markdown: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write the report as Markdown, for docs."),
     ] = None,
 ) -> int:
-    """Run every experiment of the paper and set its printed numbers beside ours.
+    """Run every experiment of the paper and compare its printed numbers with ours.
 
     Writes index.html (opens offline), tables as CSV, figures as SVG and PNG. Exits with 1 when a
     number disagrees with the paper or with the theory.
@@ -66,7 +66,7 @@ def reproduce(
 
 
 def _print_outcome(report: Report, out: Path, seconds: float) -> int:
-    """The claims, the checks that fail, and where to look; the exit code."""
+    """Print the claims, the failed checks and the path of the page; return the exit code."""
     from rich.table import Table
 
     console = Console(highlight=False, markup=False, emoji=False)

@@ -1,4 +1,4 @@
-"""How answers reach the terminal: words, a table, what to watch out for; or one JSON object."""
+"""Answers on the terminal: a sentence, a table and warnings, or one JSON object."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ STYLES = {
     "not worse": "green",
     "worse": "red",
 }
-"""Words that a reader looks for. A direction is neither good nor bad: only the gate has red."""
+"""Colours of verdicts. A direction is neither good nor bad, so only the gate uses red."""
 
 
 def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[str]) -> None:
-    """Words first, then a small table, then what to watch out for."""
+    """Print the sentence, then a small table, then the warnings."""
     console = Console(highlight=False, markup=False, emoji=False)
     _say(console, _emphasized(visible(headline)))
     if rows:
@@ -55,7 +55,7 @@ def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[st
 
 
 def _emphasized(headline: str) -> Text:
-    """The answer in bold, the word that matters in its colour."""
+    """The answer in bold, with its verdict in colour."""
     text = Text(headline, "bold")
     found = re.search(rf"\b({'|'.join(filter(str.isupper, STYLES))})\b", headline)
     if found:
@@ -64,7 +64,7 @@ def _emphasized(headline: str) -> Text:
 
 
 def _with_verdict(row: Sequence[str], line: str) -> Text:
-    """A line of a table with its verdict, one cell of it, in colour."""
+    """A line of a table with its verdict in colour."""
     text = Text(line)
     for cell in row[1:]:
         if cell in STYLES:
@@ -109,7 +109,7 @@ def exit_code(pvalues: Iterable[float]) -> int:
 
 
 def show_json(text: str, notes: Iterable[str] = ()) -> None:
-    """The object on standard output, diagnostics on standard error."""
+    """Print the object on standard output and the warnings on standard error."""
     print(json_for(text, sys.stdout.encoding))
     warn(notes)
 
@@ -124,7 +124,7 @@ P = ParamSpec("P")
 
 
 def telling_too_little(command: Callable[P, int]) -> Callable[P, int]:
-    """Let a command say in one line that there is nothing to compare, and exit with NO_ANSWER."""
+    """Make a command say in one line that there is nothing to compare, and exit with NO_ANSWER."""
 
     @wraps(command)
     def run(*words: P.args, **options: P.kwargs) -> int:
@@ -146,7 +146,7 @@ class Reported(Protocol):
 
 
 def report_of(answer: Reported, path: Path | None, quiet: bool) -> Callable[[], None]:
-    """What writes the page where one was asked for, and says where it is."""
+    """A function that writes the page, if a path is given, and prints where it is."""
 
     def write() -> None:
         if path is None:
@@ -159,10 +159,10 @@ def report_of(answer: Reported, path: Path | None, quiet: bool) -> Callable[[], 
 
 
 def after_writing(code: int, *outputs: Callable[[], None]) -> int:
-    """The exit code of an answer that was shown, once its files are written too.
+    """Write the files of an answer that was shown, and return the exit code.
 
-    A file that cannot be written costs neither the answer nor the other files: it is told in one
-    line, and BAD_INPUT takes the place of 0.
+    If a file cannot be written, one line says so, the other files are still written, and BAD_INPUT
+    replaces exit code 0.
     """
     for write in outputs:
         try:
@@ -173,18 +173,18 @@ def after_writing(code: int, *outputs: Callable[[], None]) -> int:
 
 
 def _say(console: Console, text: Text) -> None:
-    """A sentence: folded between words on a terminal only, since a pipe has no width."""
+    """Print a sentence; only a terminal has a width at which to wrap it."""
     console.print(text, soft_wrap=not console.is_terminal)
 
 
 def working(words: str, quiet: bool = False) -> AbstractContextManager[object]:
-    """A moving sign on stderr while a file is read; nothing without a terminal."""
+    """A spinner on standard error while a file is read; nothing without a terminal."""
     console = Console(stderr=True)
     return Status(words, console=console) if console.is_terminal and not quiet else nullcontext()
 
 
 def progress(quiet: bool = False, keep: bool = False) -> Progress:
-    """A bar for each task on stderr; ``keep`` shows what they came to without a terminal too."""
+    """A progress bar per task on standard error; ``keep`` also prints them without a terminal."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description:12}", markup=False),

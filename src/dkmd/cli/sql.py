@@ -1,4 +1,4 @@
-"""``dkmd sql``: the query to run where the data are, for whoever cannot connect from here."""
+"""``dkmd sql``: the query to run in a database that dkmd cannot connect to."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ def sql(
     grid: Annotated[
         str | None,
         typer.Option(
-            metavar="CENTER,UNIT", help="Bins to use, as in an earlier result; else found first."
+            metavar="CENTER,UNIT",
+            help="Grid of the bins, as in an earlier result; found first by default.",
         ),
     ] = None,
 ) -> int:
     """Print SQL that sums a column up per bin, for dkmd compare --from-bins.
 
-    It first finds a grid in a random sample, then counts per bin: some thousand rows that stand
-    for the whole table. Save the result as CSV, TSV or JSON with its header. Names are quoted and
-    taken as they are written: Snowflake keeps names that were made without quotes in capitals.
+    The query finds a grid in a random sample and then counts per bin. Its result has some thousand
+    rows, whatever the size of the table. Save it as CSV, TSV or JSON with its header. Names are
+    quoted as you write them: in Snowflake, names made without quotes are in capitals.
 
     \b
     Examples:
@@ -65,5 +66,5 @@ def _grid(text: str | None) -> Grid | None:
     try:
         center, unit = (float(number) for number in text.split(","))
     except ValueError:
-        raise ValueError(f"--grid takes two numbers, CENTER,UNIT; got {text!r}") from None
+        raise ValueError(f"--grid needs two numbers, CENTER,UNIT; got {text!r}") from None
     return Grid(center, unit)

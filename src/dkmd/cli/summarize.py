@@ -1,4 +1,4 @@
-"""``dkmd summarize``: a column as a few kB, to be compared later."""
+"""``dkmd summarize``: a column in a few kB, to compare later."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def summarize(
     like: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A summary whose grid to use, so that the two can be compared."
+            metavar="FILE", help="Summary whose grid to use, so that the two can be compared."
         ),
     ] = None,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Keep what any later comparison of a column needs, in a few kB.
+    """Save a column in a few kB, for later comparisons.
 
-    A summary stands for its data beside a file, or beside a summary of the same grid (--like). It
-    remembers its column, which is then the one to compare. The file is written whole or not at all.
+    A summary can be compared with a file, or with a summary of the same grid (--like). It remembers
+    the name of its column. The file is written whole or not at all.
 
     \b
     Examples:
@@ -42,7 +42,7 @@ def summarize(
     from dkmd.sources.loading import SUMMARY_SUFFIX, load, summarized
 
     if out.suffix != SUMMARY_SUFFIX:
-        raise ValueError(f"the name of a summary ends with {SUMMARY_SUFFIX}, got {out}")
+        raise ValueError(f"the name of a summary must end with {SUMMARY_SUFFIX}, got {out}")
     require_outputs({"--out": out}, (file, like), force)
     with working("reading …", quiet):
         sample = load(file, "data", column)
@@ -61,6 +61,6 @@ def summarize(
         }  # fmt: skip
         show_json(to_json(answer))
     elif not quiet:
-        words = f"{summary.size:,} values of {sample.name} are {size / 1024:.1f} kB in {out}."
-        show_answer(words, [], [f"NaN, counted apart: {summary.nan:,}"] if summary.nan else [])
+        words = f"{summary.size:,} values of {sample.name} saved in {out} ({size / 1024:.1f} kB)."
+        show_answer(words, [], [f"NaN, counted separately: {summary.nan:,}"] if summary.nan else [])
     return 0

@@ -1,1 +1,1 @@
-"""Data of any kind as the two sides of a comparison."""
+"""Data of any kind as column data: files, tables of engines, and data in memory."""

@@ -1,7 +1,7 @@
-"""What is to be compared, loaded: a frame, a file, an engine's table, values or a summary.
+"""The data to compare, from any source: a frame, a file, a table of an engine, values, a summary.
 
-Each becomes a table, or a Sample with the names that go with it; which columns belong together is
-settled before any of them is read.
+Each becomes a Table, or a column with its name and label. Which columns belong together is settled
+before any column is read.
 """
 
 from __future__ import annotations
@@ -16,14 +16,9 @@ from typing import Any
 from dkmd.base.errors import TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.sources.memory.columns import (
-    as_labels,
-    as_numbers,
-    is_engine_table,
-    is_frame,
-    kind_of,
-    the_numeric_column,
-)
+from dkmd.sources.column_data import Held, Sample, Stored, sample_of
+from dkmd.sources.kinds import the_numeric_column
+from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
 from dkmd.sources.memory.dask_blocks import (
     DaskTable,
     dask_side,
@@ -31,21 +26,23 @@ from dkmd.sources.memory.dask_blocks import (
     is_dask_frame,
     missing_in_dask,
 )
-from dkmd.sources.samples import FrameTable, Held, Sample, Stored, Table, sample_of
+from dkmd.sources.memory.frames import FrameTable, is_frame
+from dkmd.sources.table import Table
 
 SUMMARY_SUFFIX = ".dkmd"
+"""The ending of the name of a saved summary."""
 
 
 def open_table(source: Any, name: str, where: Any = None) -> Table:
-    """A frame, a file or what an engine holds as a table; of an engine's, some rows only."""
+    """A frame, a file or a table of an engine as a Table; ``where`` chooses rows of an engine's."""
     if is_engine_table(source):
         from dkmd.sources.engines.connections import open_engine_table
 
         return open_engine_table(source, name, where)
     if where is not None:
-        raise TypeError("where= is an expression of Ibis and goes with tables of an engine")
+        raise TypeError("where= is an expression of Ibis and needs tables of an engine")
     if isinstance(source, str | os.PathLike):
-        from dkmd.sources.files.paths import open_files
+        from dkmd.sources.files.table import open_files
 
         return open_files(os.fspath(source))
     if is_dask_frame(source):
@@ -58,7 +55,7 @@ def open_table(source: Any, name: str, where: Any = None) -> Table:
 def load_pair(
     reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
 ) -> tuple[Sample, Sample]:
-    """Both sides, loaded and labelled."""
+    """Both sides, loaded and labelled differently."""
     tables = [_is_table(source) for source in (reference, current)]
     if isinstance(groups, str):
         if not all(tables):
@@ -75,7 +72,7 @@ def load_pair(
 
 
 class Opened:
-    """One side before its values are read: a table, a summary, or values as they are."""
+    """One side before its values are read: a table, a summary, or plain values."""
 
     def __init__(self, source: Any, label: str, where: Any = None) -> None:
         self.source, self.label = source, label
@@ -88,11 +85,11 @@ class Opened:
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """What the columns hold; nothing is known of what has none."""
+        """What the columns of a table hold; empty for summaries and values."""
         return {} if self.table is None else self.table.kinds()
 
     def numeric_column(self, groups: Any) -> str:
-        """The only numeric column of a table, or the one that a summary was made of."""
+        """The only numeric column of a table, or the column of a summary."""
         if self.summary is not None:
             return self.summary.column
         return the_numeric_column(self.kinds, self.label, (groups,)) if self.kinds else ""
@@ -101,7 +98,7 @@ class Opened:
 def _columns_of_pair(
     sides: tuple[Opened, Opened], column: str | None, groups: tuple[Any, Any]
 ) -> tuple[str | None, str | None]:
-    """The column of each side: asked for, what a summary was made of, or the only numeric one."""
+    """The column of each side: the one asked for, that of a summary, or the only numeric one."""
     if column is not None:
         return column, column
     stored = next((s.summary.column for s in sides if s.summary and s.summary.column), None)
@@ -114,7 +111,7 @@ def _columns_of_pair(
             name, nothing = None, error
         names.append(name or "")
     known = next(filter(None, names), "")
-    if nothing is not None:  # of an empty table, the column is that of the other side
+    if nothing is not None:  # an empty table has the column of the other side
         if not all(known in side.kinds for side in sides if side.kinds):
             raise nothing
         names = [known if side.kinds else name for side, name in zip(sides, names, strict=True)]
@@ -128,19 +125,19 @@ def _columns_of_pair(
 
 
 def _is_generic(name: str) -> bool:
-    """Whether a name says nothing: of plain values, and of columns without a header."""
+    """Whether a name is made up: of plain values, or of a column without a header."""
     return re.fullmatch(r"|value|json|column\d+", name) is not None
 
 
 def load(
     source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
 ) -> Sample:
-    """One side, from whatever holds it."""
+    """One side, from any source."""
     return _loaded(Opened(source, label, where), column, groups)
 
 
 def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
-    """One side with its values, or a way to sum them up."""
+    """The column data of one side, with name, label and unit."""
     source, label = side.source, side.label
     if side.summary is not None:
         _no_groups(groups)
@@ -157,7 +154,9 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
     if is_dask(source):
         _no_groups(groups)
         data, kind = dask_side(source, label)
-        name = name if hasattr(source, "index") else "value"  # arrays are named by their graph
+        name = (
+            name if hasattr(source, "index") else "value"
+        )  # the name of a dask array is that of its graph
         return sample_of(data, name, label, kind, partial(missing_in_dask, source, label))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
@@ -165,7 +164,7 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
 
 
 def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
-    """A sample as a summary, on this grid or on one that fits it."""
+    """A column as a summary, on this grid or on one that fits it."""
     data = sample.data
     if isinstance(data, Stored):
         return data.summary(grid or data.stored.grid)
@@ -173,7 +172,7 @@ def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
 
 
 def labelled(reference: Sample, current: Sample) -> tuple[Sample, Sample]:
-    """Two sides must not carry one label."""
+    """The two sides, renamed reference and current if they have the same label."""
     if reference.label != current.label:
         return reference, current
     return replace(reference, label="reference"), replace(current, label="current")
@@ -201,4 +200,14 @@ def _group_pair(groups: Any) -> tuple[Any, Any]:
 
 def _no_groups(groups: Any) -> None:
     if groups is not None:
-        raise ValueError("groups need the single values, and a summary does not hold them")
+        raise ValueError("groups need the single values, which a summary does not hold")
+
+
+def is_engine_table(source: Any) -> bool:
+    """Whether this is a table of an engine, by the package of its type."""
+    package, _, rest = type(source).__module__.partition(".")
+    if package in ("ibis", "dkmd"):
+        return hasattr(source, "get_backend") or type(source).__name__ == "EngineTable"
+    if package == "pyspark":
+        return "dataframe" in rest and hasattr(type(source), "sparkSession")
+    return package in ("duckdb", "_duckdb") and type(source).__name__ == "DuckDBPyRelation"

@@ -1,31 +1,31 @@
-"""Two sides on one grid: what they need in common before they can be compared.
+"""Two sides on one grid, as a comparison needs them.
 
-Held, streamed or stored, both become Summaries of a grid that suits them; in an engine, groups of
-repeated measurements become sums over groups.
+Column data of any kind become Summaries on a grid that suits both sides. Groups of repeated
+measurements become sums over groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.binned.grid import UNITS_PER_SCALE, Grid
+from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.pooled_shape import median_and_spread
-from dkmd.sources.samples import Data, Held, OneByOne, Stored, Streamed
+from dkmd.sources.column_data import Data, Held, SharedPass, Stored, Streamed
+from dkmd.sources.table import OneByOne
 from dkmd.statistic.witness import Witness
 
 Grouped = Callable[[Witness], GroupSums]
-"""What groups of repeated measurements tell at a witness, its centre included."""
+"""The sums over one side's groups at a witness and its centre."""
 
 
 def common_grid(reference: Data, current: Data) -> Grid:
-    """The grid of a stored summary, one that fits all that is read together, or both sides."""
+    """The grid of a stored summary, the common grid of one pass, or a grid that fits both sides."""
     if isinstance(reference, Stored):
         return reference.stored.grid
     if isinstance(current, Stored):
@@ -38,7 +38,7 @@ def common_grid(reference: Data, current: Data) -> Grid:
 
 
 def summaries_of_pair(reference: Data, current: Data) -> tuple[Summary, Summary]:
-    """Both sides on one grid; on a better one if the sample that it was fitted to was odd."""
+    """Both sides on one grid; on a better grid if the preview was not representative."""
     grid = common_grid(reference, current)
     if isinstance(reference, Stored) or isinstance(current, Stored):
         return _beside_stored(reference, current, grid)
@@ -52,9 +52,9 @@ def summaries_of_pair(reference: Data, current: Data) -> tuple[Summary, Summary]
 
 
 def _beside_stored(reference: Data, current: Data, grid: Grid) -> tuple[Summary, Summary]:
-    """Both sides on the grid of a stored summary, or on one that suits both if that does not.
+    """Both sides on the grid of a stored summary, or on another grid if that does not suit both.
 
-    What was stored may be all alike, or far from the data that came since.
+    The stored values may all be equal, or far from the new data.
     """
     sides = (reference, current)
     if all(isinstance(side, Stored) for side in sides):
@@ -70,7 +70,7 @@ def _beside_stored(reference: Data, current: Data, grid: Grid) -> tuple[Summary,
 
 
 def _weighted(side: Data) -> tuple[Array, Array]:
-    """Points that stand for a side, which all together count 1."""
+    """Points that stand for a side, with weights that add up to 1."""
     if isinstance(side, Stored):
         values, weights = side.stored.all_points()
     else:
@@ -81,33 +81,34 @@ def _weighted(side: Data) -> tuple[Array, Array]:
 
 
 MUCH_FINER = 2.0**20
-"""So much finer is a grid that was fitted to values that are all alike."""
+"""A grid that is so much finer than needed was fitted to values that are all equal."""
 
 FAR_OFF = 64.0
-"""In units of a grid that suits both: bins out there are half a unit wide."""
+"""The largest distance of the centres, in units of a grid that suits both: bins so far out are
+half a unit wide."""
 
 
 def better_grid(pooled: Summary) -> Grid | None:
-    """A grid for data whose own does not suit them; None where it does.
+    """A better grid for data whose grid does not suit them; None if it does.
 
-    Bins are wider than they should be when the unit is more than twice an eighth of the spread, or
-    the median lies more than four of those units from the centre.
+    Bins are too wide if the unit is more than twice the best unit, or if the median lies more than
+    four best units from the centre.
     """
     if pooled.size < 2:
         return None
     median, spread = median_and_spread(pooled)
-    if not (np.isfinite(median) and spread > 0.0):
+    if not (np.isfinite(median) and 0.0 < spread < np.inf):
         return None
-    unit = max(spread / UNITS_PER_SCALE, abs(median) * 2.0**-40, 1e-280)
+    fit = Grid.of_scale(median, spread)
     off = abs(median - pooled.grid.center)
-    if pooled.grid.unit <= 2.0 * unit and off <= 4.0 * unit:
+    if pooled.grid.unit <= 2.0 * fit.unit and off <= 4.0 * fit.unit:
         return None
-    better = Grid(median, unit).rounded()
+    better = fit.rounded()
     return None if better == pooled.grid else better
 
 
 def groups_of_pair(x: Data, y: Data, logs: bool) -> tuple[Grouped, Grouped] | None:
-    """What groups tell of both sides, worked out where the data are; None without groups."""
+    """The sums over the groups of both sides, computed where the data are; None without groups."""
     of_x, of_y = _grouped(x, logs), _grouped(y, logs)
     if (of_x is None) != (of_y is None):
         raise ValueError("groups need the single values on both sides, not summaries")
@@ -128,14 +129,14 @@ def _grouped(side: Data, logs: bool) -> Grouped | None:
 
 
 def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) -> None:
-    """Tell engines the grids of all columns beforehand, so that these share queries."""
+    """Announce the grids of all columns, so that columns of an engine share queries."""
     if isinstance(reference, OneByOne) or isinstance(current, OneByOne):
         return
     grids = {}
     for name in reference:
-        with suppress(ValueError):  # a column that has no grid is told when its turn comes
+        with suppress(ValueError):  # the error is raised when the column is compared
             grids[name] = common_grid(reference[name], current[name])
-    scans: dict[int, Any] = {}
+    scans: dict[int, SharedPass] = {}
     for read in (reference, current):
         for data in read.values():
             if isinstance(data, Streamed) and data.scan is not None:

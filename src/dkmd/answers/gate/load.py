@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from dkmd.base.errors import BenchmarkFileError, NotANumberError, UnknownFormatError
+from dkmd.sources.column_data import Data, Held, unit_of
 from dkmd.sources.files.benchmarks import (
     LARGEST_FILE,
     WHAT,
@@ -23,10 +24,12 @@ from dkmd.sources.files.benchmarks import (
     text_of,
 )
 from dkmd.sources.files.characters import whole_stream
-from dkmd.sources.files.paths import STDIN, text_table
+from dkmd.sources.files.table import text_table
+from dkmd.sources.files.text_file import STDIN
+from dkmd.sources.kinds import NUMERIC, OTHER, TEXT
 from dkmd.sources.loading import open_table
-from dkmd.sources.memory.columns import MISSING, NUMERIC, OTHER, TEXT, level_order
-from dkmd.sources.samples import Data, Held, Table, unit_of
+from dkmd.sources.number_words import MISSING, level_order
+from dkmd.sources.table import Table
 
 
 class _Found(NamedTuple):

@@ -1,1 +1,1 @@
-"""Tables that stay in a database or on a cluster."""
+"""Tables of a database or a Spark cluster, compared there: only samples and sums come back."""

@@ -1,58 +1,42 @@
-"""Queries to run by hand, for whoever cannot connect from here, and their pasted results.
+"""The query of ``dkmd sql``, to be run by hand where dkmd cannot connect.
 
-One statement finds a grid in a sample of the data and sums up all of it per bin; its rows carry
-the grid with them. They come back as CSV, TSV, JSON or the table that a client prints.
+One statement finds a grid in a sample of the data and sums all of it up per bin. Its rows carry
+the grid with them; ``files.pasted_bins`` reads them back.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from dkmd.binned.grid import EDGES, SIDE, UNITS_PER_SCALE, Grid
-from dkmd.binned.summary import Summary
+from dkmd.binned.grid import FARTHEST, SMALLEST_SHARE, SMALLEST_UNIT, UNITS_PER_SCALE, Grid
+from dkmd.inference.pooled_shape import PER_MAD
 from dkmd.sources.engines.aggregate import (
     BELOW,
     BIN,
-    FARTHEST,
-    FARTHEST_BIN,
     SAMPLE,
     VALUE,
     Coordinates,
     exactly,
     per_bin,
-    summary_of,
 )
 from dkmd.sources.engines.connections import name_parts
-from dkmd.sources.files.characters import decoded, whole_file
 
 DIALECTS = {
     "bigquery": "bigquery", "clickhouse": "clickhouse", "databricks": "databricks",
     "duckdb": "duckdb", "postgres": "postgres", "snowflake": "snowflake", "spark": "pyspark",
     "trino": "trino",
 }  # fmt: skip
-"""Ibis's names for dialects."""
+"""Ibis's names of the dialects."""
 
 SAMPLE_ROWS = 1 << 14
-NUMBERS = ("center", "unit", BIN, "count", "sum", "squares", "rows")
-NEEDED = (SAMPLE, BELOW, *NUMBERS)
-LARGEST_FILE = 256 * 2**20
-NULL = ("null", "none", "\\n", "<null>")
-"""How clients write NULL, in any case."""
-
-MISSING = ("", "nan", *NULL)
+"""Rows that the grid is fitted to."""
 
 
 def statement(
     dialect: str, tables: Sequence[str], column: str, by: str | None, grid: Grid | None = None
 ) -> str:
-    """SQL for a dialect: the sums per bin of a column, on this grid or on one that it finds."""
+    """SQL in a dialect for the sums per bin of a column, on a given grid or on one it finds."""
     import ibis
     from ibis.backends.sql import compilers
     from sqlglot import exp
@@ -79,7 +63,9 @@ def statement(
     result = result.mutate(rows=result.count().over())
     final = compiler.to_sqlglot(result.order_by([SAMPLE, BELOW, BIN]))
     for window in final.find_all(exp.Window):
-        window.set("spec", None)  # Ibis spells the whole frame out, which some allow in order only
+        window.set(
+            "spec", None
+        )  # Ibis writes the whole frame, which some engines allow only with ORDER BY
     for step, expression in steps.items():
         alias = exp.TableAlias(this=exp.to_identifier(step, quoted=True))
         final = final.with_(alias, as_=compiler.to_sqlglot(expression), copy=False)
@@ -87,7 +73,7 @@ def statement(
 
 
 def _measured(tables: Sequence[str], column: str, by: str | None) -> Any:
-    """Which sample each value belongs to: a level, or one of two tables."""
+    """The values of a column with their samples: levels, or the names of the tables."""
     import ibis
 
     parts = []
@@ -103,7 +89,7 @@ def _measured(tables: Sequence[str], column: str, by: str | None) -> Any:
 
 
 def _grid_steps(measured: Any, dialect: str) -> dict[str, Any]:
-    """As ``Grid.fit`` does: the median, and an eighth of 1.4826 times the MAD, of a sample."""
+    """The queries that fit a grid to a random sample, by the rule of ``Grid.fit``."""
     import ibis
 
     finite = measured.filter(measured[VALUE].abs() <= FARTHEST)
@@ -115,27 +101,27 @@ def _grid_steps(measured: Any, dialect: str) -> dict[str, Any]:
     distances = both.select("center", distance=(both[VALUE] - both.center).abs())
     spreads = distances.group_by("center").aggregate(
         spread=_median(distances.distance, dialect),
-        # where more than half of the values tie, the distance of the others
+        # if more than half of the values are equal, the distances of the others count
         apart=_median(distances.distance.nullif(0.0), dialect),
     )
     of_spreads = ibis.table(
         {"center": "float64", "spread": "float64", "apart": "float64"}, name="spreads"
     )
-    share = 1.4826 / UNITS_PER_SCALE
+    share = PER_MAD / UNITS_PER_SCALE
     wanted = ibis.coalesce(of_spreads.spread.nullif(0.0), of_spreads.apart) * share
-    smallest = ibis.greatest(of_spreads.center.abs() * 2.0**-40, 1e-280)
+    smallest = ibis.greatest(of_spreads.center.abs() * SMALLEST_SHARE, SMALLEST_UNIT)
     unit = ibis.greatest(ibis.coalesce(wanted, smallest), smallest)
     grid = of_spreads.select("center", unit=unit)
     return {"sampled": sampled, "middle": middle, "spreads": spreads, "grid": grid}
 
 
 def _median(column: Any, dialect: str) -> Any:
-    """Near enough where an engine has no exact one: a grid need not be exact."""
+    """The median, or an approximation where the engine has only that: a grid need not be exact."""
     return column.approx_median() if dialect in ("bigquery", "trino") else column.median()
 
 
 def _without_backend(name: str) -> None:
-    """Spark's SQL can be written without Spark, but Ibis looks for a setting that it brings."""
+    """Let Ibis write Spark's SQL without Spark, by giving it the one setting that it looks for."""
     import ibis
     from ibis.config import Config
 
@@ -144,157 +130,3 @@ def _without_backend(name: str) -> None:
 
     if name in ("pyspark", "databricks") and getattr(ibis.options, name, 0) is None:
         setattr(ibis.options, name, Settings())
-
-
-def read_bins(path: str) -> dict[str, Summary]:
-    """The samples of a pasted result, by name; what does not fit together is an error."""
-    rows = _rows(path)
-    grid = _the_grid(path, rows)
-    _check_whole(path, rows)
-    samples: dict[str, list[int]] = {}
-    for at, name in enumerate(rows[SAMPLE]):
-        if name is not None:  # NULL is no level
-            samples.setdefault(name, []).append(at)
-    found = {}
-    for name, where in samples.items():
-        part = {key: rows[key][where] for key in (BELOW, BIN, "count", "sum", "squares")}
-        _check_bins(f"{path}, {name!r}", part)
-        found[name] = summary_of(part, grid)
-    return found
-
-
-def _rows(path: str) -> dict[str, Any]:
-    """The columns of a file, numbers as such."""
-    text = decoded(whole_file(path, LARGEST_FILE, "a result of dkmd sql"))
-    table = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_text(text)
-    if not table:
-        raise ValueError(f"{path} has no rows")
-    missing = [name for name in NEEDED if name not in table[0]]
-    if missing:
-        raise ValueError(
-            f"{path} has no column {missing[0]!r}: it must hold all that dkmd sql asks"
-        )
-    names = [None if row[SAMPLE] is None else str(row[SAMPLE]) for row in table]
-    columns: dict[str, Any] = {SAMPLE: np.array(names, dtype=object)}
-    columns[BELOW] = np.array([_truth(row[BELOW]) for row in table])
-    for name in NUMBERS:
-        numbers = [_number(row[name]) for row in table]
-        if None in numbers:
-            at = numbers.index(None)
-            raise ValueError(f"{path}, row {at + 1:,}: {name} is {table[at][name]!r}, no number")
-        columns[name] = np.array(numbers, dtype=np.float64)
-    return columns
-
-
-def _from_json(text: str) -> list[dict[str, Any]]:
-    """A list of objects, one object a line, or an object with such a list in it."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(document, dict):
-        document = _rows_within(document)
-    rows = [_named(row) for row in document if isinstance(row, dict)]
-    for at, row in enumerate(rows, 1):
-        if row.get(BIN, 0) is None and row.get(BELOW) is not None:
-            raise ValueError(
-                f"row {at:,}: the bin is null where it must be NaN or infinite; ClickHouse tells "
-                "them apart with SETTINGS output_format_json_quote_denormals = 1, or in CSV"
-            )
-    return rows
-
-
-def _rows_within(document: Mapping[str, Any]) -> list[Any]:
-    """The rows of an answer that says more, as ClickHouse's: {"meta": …, "data": …}."""
-    lists = [value for value in document.values() if isinstance(value, list)]
-    for rows in lists:
-        if rows and isinstance(rows[0], dict) and SAMPLE in _named(rows[0]):
-            return rows
-    return lists[0] if lists else [document]
-
-
-def _from_text(text: str) -> list[dict[str, Any]]:
-    """CSV and its like; lines that only draw a table are passed over."""
-    lines = [line for line in text.splitlines() if line.strip(" \t+-=|")]
-    if not lines:
-        return []
-    delimiter = max(",\t;|", key=lines[0].count)
-    rows: list[list[Any]] = [
-        [cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)
-    ]
-    _mark_nulls(rows, lines, delimiter)
-    if delimiter == "|" and rows[0] and not rows[0][0] and not rows[0][-1]:
-        rows = [row[1:-1] for row in rows]
-    head = rows[0]
-    # psql ends with "(1,234 rows)"
-    return [_named(dict(zip(head, r, strict=True))) for r in rows[1:] if len(r) == len(head)]
-
-
-def _mark_nulls(rows: list[list[Any]], lines: list[str], delimiter: str) -> None:
-    """NULL as None: a word for it, or in CSV nothing at all, where a text of no letters is "".
-
-    A file that has a word for NULL means the text where it has nothing.
-    """
-    worded = any(value.lower() in NULL for row in rows for value in row)
-    blank = delimiter in ",;" and not worded and len(rows) == len(lines)  # no breaks within cells
-    cell = re.compile(rf'("(?:[^"]|"")*"|[^{delimiter}]*)(?:{re.escape(delimiter)}|$)')
-    for row, line in zip(rows, lines, strict=False):
-        written = cell.findall(line) if blank and "" in row else row
-        for at, (value, as_written) in enumerate(zip(row, written, strict=False)):
-            if value.lower() in NULL or (blank and not as_written):
-                row[at] = None
-
-
-def _named(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(name).strip().strip('"`').lower(): value for name, value in row.items()}
-
-
-def _number(cell: Any) -> float | None:
-    if cell is None or str(cell).strip().lower() in MISSING:
-        return math.nan
-    try:
-        return float(str(cell).strip().replace("Infinity", "inf"))
-    except ValueError:
-        return None
-
-
-def _truth(cell: Any) -> bool:
-    return str(cell).strip().lower() in ("true", "t", "1", "yes", "1.0")
-
-
-def _the_grid(path: str, rows: Mapping[str, Any]) -> Grid:
-    centers, units = np.unique(rows["center"]), np.unique(rows["unit"])
-    if centers.size != 1 or units.size != 1:
-        raise ValueError(f"{path} holds rows of different grids: center and unit must not change")
-    return Grid(float(centers[0]), float(units[0]))
-
-
-def _check_whole(path: str, rows: Mapping[str, Any]) -> None:
-    """Clients like to cut long results off."""
-    size, expected = rows["rows"].size, rows["rows"]
-    if np.any(expected != size):
-        raise ValueError(
-            f"{path} holds {size:,} rows of a result of {expected[0]:,.0f}: paste all of them, once"
-        )
-
-
-def _check_bins(where: str, rows: Mapping[str, Any]) -> None:
-    """A bin's mean lies within it, and no bin comes twice."""
-    k, count = rows[BIN], rows["count"]
-    if np.any(~(count >= 1.0)) or np.any(count != np.floor(count)):
-        raise ValueError(f"{where}: counts must be whole numbers from 1")
-    if np.any((k < 0.0) & (k > -FARTHEST_BIN)):
-        raise ValueError(f"{where}: bins are numbered from 0; was the file changed?")
-    regular = (k >= 0.0) & (k < SIDE)
-    k, below = k[regular].astype(np.int64), rows[BELOW][regular]
-    if np.unique(np.where(below, -1 - k, k)).size != k.size:
-        raise ValueError(f"{where}: a bin comes twice")
-    mean = rows["sum"][regular] / count[regular]
-    inside = (np.abs(mean) >= EDGES[k] * (1.0 - 1e-9) - 1e-9) & (
-        np.abs(mean) <= EDGES[k + 1] * (1.0 + 1e-9) + 1e-9
-    )
-    if not np.all(inside & (((mean < 0.0) == below) | (np.abs(mean) < 1e-9))):
-        raise ValueError(f"{where}: sums do not belong to their bins; was the file changed?")
-    squares = rows["squares"][regular]
-    if np.any(squares < count[regular] * mean**2 * (1.0 - 1e-9) - 1e-300):
-        raise ValueError(f"{where}: sums of squares are too small; was the file changed?")

@@ -1,4 +1,4 @@
-"""Doors to engines: Ibis tables, relations of DuckDB, DataFrames of Spark, and database URLs."""
+"""Ways to an engine's tables: Ibis tables, DuckDB relations, Spark DataFrames, database URLs."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dkmd.base.errors import EngineError, needs_packages
-from dkmd.base.secrets import gist, without_password
-from dkmd.sources.engines.tables import EngineTable, IbisEngine, RelationEngine, SparkEngine
-from dkmd.sources.memory.columns import URL
-from dkmd.sources.samples import FrameTable, Table
+from dkmd.base.secrets import gist
+from dkmd.sources.engines.backends import IbisEngine, RelationEngine
+from dkmd.sources.engines.spark import readable_columns, spark_engine
+from dkmd.sources.engines.tables import EngineTable
+from dkmd.sources.engines.urls import URL, require_readable_url, shown, without_secrets
+from dkmd.sources.memory.frames import FrameTable
+from dkmd.sources.table import Table
 
 EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark"}
-"""Our extra to install for a URL that begins like this; for others it is one of Ibis."""
+"""Extras of dkmd to install for a kind of URL; for others, Ibis has the extra."""
 
 
 def open_engine_table(source: Any, name: str, where: Any = None) -> Table:
-    """A table of an engine, where its data stay, or those of its rows for which ``where`` holds."""
+    """A table of an engine as a Table, or only its rows for which ``where`` is true."""
     source = _as_table(source)
-    if _is_polars(source):  # in this process anyway, and it knows no SQL
+    if _is_polars(source):  # its data are in this process, and it has no SQL
         return FrameTable((source if where is None else source.filter(where)).to_polars(), name)
     table = _engine_table(source, name)
     return table if where is None else table.filtered(where)
 
 
 def _as_table(source: Any) -> Any:
-    """A column of Ibis as a table of its own."""
+    """A column of Ibis as a table of one column; other sources as they are."""
     if not hasattr(source, "get_backend") or hasattr(source, "schema"):
         return source
     if not hasattr(source, "value_counts"):
@@ -46,22 +49,22 @@ def _engine_table(source: Any, name: str) -> EngineTable:
         return source
     package = type(source).__module__.partition(".")[0]
     if package == "pyspark":
-        engine = _spark(source.sparkSession)
-        return EngineTable(engine.table(_readable(source)), name, engine)
+        engine = spark_engine(source.sparkSession)
+        return EngineTable(engine.table(readable_columns(source)), name, engine)
     if package != "ibis":
         relation = RelationEngine(source)
         return EngineTable(relation.table, name, relation)
-    known = getattr(source.op(), "name", None)  # the name of a table that is kept
+    known = getattr(source.op(), "name", None)  # a stored table has a name
     return EngineTable(source, str(known) if isinstance(known, str) else name)
 
 
 def tables_together(x: Any, y: Any) -> tuple[IbisEngine, list[EngineTable]]:
-    """Two tables of one connection, and what runs a query about both."""
+    """Two tables of one connection, and the engine for queries about both."""
     x, y = _as_table(x), _as_table(y)
     packages = {type(table).__module__.partition(".")[0] for table in (x, y)}
     if packages == {"pyspark"} and x.sparkSession is y.sparkSession:
-        spark = _spark(x.sparkSession)
-        views = [spark.table(_readable(frame)) for frame in (x, y)]
+        spark = spark_engine(x.sparkSession)
+        views = [spark.table(readable_columns(frame)) for frame in (x, y)]
         return spark, [EngineTable(v, name, spark) for v, name in zip(views, "xy", strict=True)]
     if packages != {"ibis"} or x.get_backend() is not y.get_backend():
         raise TypeError("x and y must both be Ibis tables, or both DataFrames, of one connection")
@@ -73,9 +76,9 @@ def tables_together(x: Any, y: Any) -> tuple[IbisEngine, list[EngineTable]]:
 def tables_of(
     url: str, tables: Sequence[str], where: str | None = None
 ) -> Iterator[list[EngineTable]]:
-    """Tables of a database, by their names: table, schema.table or catalogue.schema.table.
+    """Tables of a database by name: table, schema.table or catalogue.schema.table.
 
-    ``where`` is a condition in the database's SQL. The connection is closed in the end.
+    ``where`` is a condition in the database's SQL. The connection is closed at the end.
     """
     backend = connect(url)
     engine = IbisEngine(backend)
@@ -87,20 +90,20 @@ def tables_of(
             found.append(EngineTable(table, name, engine, rows))
         yield found
     finally:
-        with suppress(Exception):  # a connection that was lost cannot be closed
+        with suppress(Exception):  # a lost connection cannot be closed
             backend.disconnect()
 
 
 def connect(url: str) -> Any:
-    """An Ibis backend for a URL, SQLAlchemy's spelling included; errors never show the password."""
+    """An Ibis backend for a URL, also in SQLAlchemy's form. Errors never show the password."""
     found = URL.match(url)
     if found is None:
         raise ValueError("a database is named by a URL such as postgresql://user@host/database")
     scheme = found.group(1).lower()
-    _require_readable(url)
+    require_readable_url(url)
     if scheme == "sqlite":
-        raise ValueError("sqlite is not supported: it knows no NaN; DuckDB can read such a file")
-    # SQLAlchemy names a driver too, as in postgresql+psycopg://
+        raise ValueError("sqlite is not supported because it has no NaN: read the file with DuckDB")
+    # SQLAlchemy also names a driver: postgresql+psycopg://
     plain = URL.sub({"postgresql": "postgres"}.get(scheme, scheme) + "://", url)
     try:
         import ibis
@@ -111,28 +114,14 @@ def connect(url: str) -> Any:
         raise needs_packages(scheme, error, extra) from None
     except FileNotFoundError:
         raise
-    except Exception as error:  # every engine has errors of its own
-        raise EngineError(f"cannot connect to {shown(url)}: {_hidden(gist(error), url)}") from None
-
-
-def _require_readable(url: str) -> None:
-    """Refuse a URL whose password would be taken for something else, without showing any of it."""
-    rest = url.partition("://")[2]
-    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    later = rest[len(host) :]
-    astray = "@" in later and not re.fullmatch(r"[^@?#]*\?[\w.-]+=.*", later)
-    with suppress(ValueError):  # of a port or an address
-        _ = urlsplit(url).port
-        if not (":" in host and astray):
-            return
-    raise ValueError(
-        "the URL of the database cannot be read: percent-encode the password "
-        "(/ is %2F, # is %23, ? is %3F, @ is %40, [ is %5B), and give the port as a number"
-    )
+    except Exception as error:  # every engine has its own errors
+        raise EngineError(
+            f"cannot connect to {shown(url)}: {without_secrets(gist(error), url)}"
+        ) from None
 
 
 def _duckdb(url: str) -> Any:
-    """A file of DuckDB to read from; one that is not there is not made."""
+    """A DuckDB file, opened for reading; a missing file is an error and is not created."""
     import ibis
 
     parts = urlsplit(url)
@@ -147,40 +136,26 @@ def _duckdb(url: str) -> Any:
     except Exception as error:
         if "different configuration" not in str(error):
             raise
-        return ibis.duckdb.connect(path, **options)  # this process has it open for writing
-
-
-def shown(url: str) -> str:
-    """A URL without its user, password and settings."""
-    scheme, _, rest = url.partition("://")
-    place = re.split(r"[?#]", rest, maxsplit=1)[0]
-    host, slash, path = place.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-
-
-def _hidden(words: str, url: str) -> str:
-    password = urlsplit(url).password
-    for secret in {password, unquote(password)} if password else ():
-        words = words.replace(secret, "…")
-    return without_password(words)
+        return ibis.duckdb.connect(path, **options)  # this process has the file open for writing
 
 
 def _named(backend: Any, table: str) -> Any:
-    """A table by its name, parts quoted as in SQL where they hold dots."""
+    """A table by its name; parts with dots are quoted as in SQL."""
     parts = name_parts(table)
     database = tuple(parts[:-1]) or None
     try:
         return backend.table(parts[-1], database=database)
-    except Exception as error:  # every engine has errors of its own
+    except Exception as error:  # every engine has its own errors
         raise EngineError(f"there is no table {table} ({gist(error)})") from None
 
 
 def _chosen(
     backend: Any, table: str, schema: Mapping[str, Any], where: str
 ) -> Callable[[Sequence[str]], Any]:
-    """Columns of the rows for which a condition holds: one that the parser knows, no statement.
+    """A function that gives columns of the rows for which a condition is true.
 
-    Only those that are asked for are read: the others may be nobody's business here.
+    The condition must be a single condition, not a statement. Only the columns that are asked for
+    are read, so the user needs no permission for the others.
     """
     import sqlglot
     from sqlglot import exp
@@ -188,9 +163,9 @@ def _chosen(
     try:
         parsed = [each for each in sqlglot.parse(where, dialect=backend.dialect) if each]
     except sqlglot.ParseError as error:
-        raise ValueError(f"--where {where!r} is no condition: {gist(error)}") from None
+        raise ValueError(f"--where {where!r} is not a condition: {gist(error)}") from None
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
-        raise ValueError(f"--where {where!r} is no condition such as \"day = '2026-01-01'\"")
+        raise ValueError(f"--where {where!r} is not a condition such as \"day = '2026-01-01'\"")
     *place, name = name_parts(table)
     where_kept = dict(zip(("db", "catalog"), reversed(place), strict=False))
     source = exp.table_(name, quoted=True, **where_kept)
@@ -204,71 +179,22 @@ def _chosen(
         return backend.sql(query(*(exp.column(c, quoted=True) for c in known)), schema=known)
 
     try:
-        backend.sql(query(exp.alias_(exp.Literal.number(1), "one")))  # the engine reads it, too
-    except Exception as error:  # every engine has errors of its own
+        backend.sql(
+            query(exp.alias_(exp.Literal.number(1), "one"))
+        )  # the engine checks the condition, too
+    except Exception as error:  # every engine has its own errors
         raise EngineError(f"--where {where!r}: {gist(error)}") from None
     return rows
 
 
 def name_parts(table: str) -> list[str]:
-    """a."b.c" as ["a", "b.c"]."""
+    """The parts of a table's name: ``a."b.c"`` has the parts a and b.c.
+
+    By hand, because names are taken as they are written: sqlglot's parser reads a--b as the table a
+    with a comment, and x(1) as a function.
+    """
     found = re.fullmatch(r'(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))*', table)
     if found is None:
-        raise ValueError(f'{table!r} is no name of a table: table, schema.table or "odd.name"')
+        raise ValueError(f'{table!r} is not the name of a table: table, schema.table or "odd.name"')
     parts = re.findall(r'"((?:[^"]|"")+)"|([^".]+)', table)
     return [quoted.replace('""', '"') if quoted else plain for quoted, plain in parts]
-
-
-def _spark(session: Any) -> SparkEngine:
-    """A session for Ibis, which sets its time zone to UTC and more: that is taken back.
-
-    Points in time that are levels are then written as the session's other queries write them.
-    """
-    before = {name: session.conf.get(name, None) for name in SET_BY_IBIS}
-    try:
-        import ibis
-
-        return SparkEngine(ibis.pyspark.connect(session), session)
-    except ImportError as error:
-        raise ImportError(f"{gist(error)}: pip install 'dkmd[spark]'") from None
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            elif value != session.conf.get(name, None):
-                session.conf.set(name, value)
-
-
-SET_BY_IBIS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
-
-
-def _readable(frame: Any) -> Any:
-    """The columns of a DataFrame that Ibis knows the type of; durations as seconds."""
-    from ibis.backends.pyspark.datatypes import PySparkType
-
-    frame = _with_seconds(frame)
-    known = []
-    for field in frame.schema.fields:
-        with suppress(Exception):  # of several kinds
-            PySparkType.to_ibis(field.dataType)
-            known.append(_spark_column(field.name))
-    return frame.select(*known) if len(known) < len(frame.schema.fields) else frame
-
-
-def _spark_column(name: str) -> Any:
-    from pyspark.sql import functions
-
-    return functions.col("`" + name.replace("`", "``") + "`")
-
-
-def _with_seconds(frame: Any) -> Any:
-    """Durations as seconds: Ibis knows no columns of Spark's intervals."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import DayTimeIntervalType
-
-    start = functions.timestamp_micros(functions.lit(0))
-    for field in frame.schema.fields:
-        if isinstance(field.dataType, DayTimeIntervalType):
-            seconds = functions.unix_micros(start + _spark_column(field.name)) / functions.lit(1e6)
-            frame = frame.withColumn(field.name, seconds)
-    return frame

@@ -1,8 +1,8 @@
-"""The paper's estimator where the data are: in ranges of values, each sorted by its engine.
+"""The paper's estimator for tables of an engine, which sorts the values range by range.
 
-A query gives ten numbers for each range of values that holds any: a RiemannBlock, and blocks
-combine in order. DuckDB, which lives in this process, hands its sorted values over instead: there
-that is quicker, and they do not travel. The same is done for weights that SQL cannot say.
+A query returns ten numbers for each range that holds values: a RiemannBlock. Blocks combine in
+order. DuckDB runs in this process and passes its sorted values instead, which is faster. Weights
+that SQL has no function for need the sorted values of every engine.
 """
 
 from __future__ import annotations
@@ -16,40 +16,41 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array, missing_values
-from dkmd.sources.engines.aggregate import VALUE, Columns, exactly, floor
+from dkmd.sources.engines.aggregate import VALUE, exactly, floor
 from dkmd.sources.engines.connections import tables_together
+from dkmd.sources.engines.fetched import Columns
 from dkmd.sources.engines.tables import FIT_ROWS, EngineTable
 from dkmd.statistic.riemann import RiemannBlock, infinite_range, require_laplace
 from dkmd.statistic.witness import Witness
 
 MOST = 1 << 20
-"""Ranges that may come back at a time."""
+"""Ranges that a query may return."""
 
 ALONE = 0.8
-"""The share of values with a range to themselves from which on the values come instead."""
+"""If more than this share of values have a range to themselves, the values are read instead."""
 
 CHUNK = 1 << 17
-"""Values of a stream that are held at a time."""
+"""Values of a stream that are held at once."""
 
 WIDEST = 4.0
-"""The width of a range in σ at most: e to the power of it is what rounding errors grow by."""
+"""The largest width of a range in σ. Rounding errors grow by e to the power of it."""
 
 PER_SPREAD = 32.0
-"""Ranges between the quartiles at least, so that many can be sorted at a time."""
+"""The least number of ranges between the quartiles, so that sorting runs in parallel."""
 
-FARTHEST = 2.0**50
-"""So many ranges from the middle, the ends of a range are no longer told apart."""
+FARTHEST_RANGE = 2.0**50
+"""At so many ranges from the middle, doubles no longer tell the ends of a range apart."""
 
 IN_PROCESS = ("duckdb", "polars")
-"""Engines that share this process, so that a stream of values costs nothing."""
+"""Engines in this process: passing their values on costs nothing."""
 
 IN_X, IN_Y = "in_x", "in_y"
-"""How many values of x and of y a row stands for."""
+"""Columns with the numbers of values of x and of y that a row stands for."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What has to be known of a column before the walk: its size, its ends and what is missing."""
+    """The size, the ends and the number of missing values of a column."""
 
     size: int
     missing: int
@@ -58,7 +59,7 @@ class Extent:
 
 
 class Run(NamedTuple):
-    """Blocks so far, as one, and how many values they stand for."""
+    """Combined blocks, and the number of values that they stand for."""
 
     block: RiemannBlock
     values: int
@@ -69,7 +70,7 @@ class Run(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Ranges of values that are equally wide."""
+    """Ranges of values of equal width."""
 
     base: float
     width: float
@@ -84,7 +85,7 @@ def riemann_of_tables(x: Any, y: Any, witness: Witness, column: str | None) -> f
     extents = [_extent(engine.run(_ends(each))) for each in values]
     _require_finite(extents)
     n, m = (extent.size for extent in extents)
-    # ties are the rule among whole numbers: then they are counted where they are
+    # whole numbers have many ties, which the engine counts
     whole = any(not t.is_floating(name) for t, name in zip(tables, columns, strict=True))
     pooled = _pooled(values, whole)
     ranges = None
@@ -103,7 +104,7 @@ def riemann_of_tables(x: Any, y: Any, witness: Witness, column: str | None) -> f
 
 
 def _column_of(table: EngineTable, column: str | None) -> str:
-    """The column that was asked for, or the only one."""
+    """The column that was asked for, or the only column."""
     names = list(table.kinds())
     if column is None and len(names) > 1:
         several = ", ".join(map(repr, names))
@@ -112,7 +113,7 @@ def _column_of(table: EngineTable, column: str | None) -> str:
 
 
 def _ends(values: Any) -> Any:
-    """The query behind an Extent."""
+    """The query for an Extent."""
     x = values[VALUE]
     return values.aggregate(
         rows=values.count(), known=x.count(), nan=x.isnan().sum(), low=x.min(), high=x.max()
@@ -130,7 +131,7 @@ def _double(value: Any) -> float:
 
 
 def _require_finite(extents: Iterable[Extent]) -> None:
-    """What ``riemann`` refuses of arrays: nothing at all, missing values, infinite ranges."""
+    """Reject what ``riemann`` rejects: no values, missing values, an infinite range."""
     extents = list(extents)
     for name, extent in zip("xy", extents, strict=True):
         if extent.size + extent.missing == 0:
@@ -144,7 +145,7 @@ def _require_finite(extents: Iterable[Extent]) -> None:
 
 
 def _pooled(values: list[Any], whole: bool) -> Any:
-    """Both samples as one table, with where each value came from."""
+    """Both samples as one table, with the sample of each value."""
     x, y = (
         table.mutate(**{IN_X: np.int64(1 - i).item(), IN_Y: np.int64(i).item()})
         for i, table in enumerate(values)
@@ -156,7 +157,7 @@ def _pooled(values: list[Any], whole: bool) -> Any:
 
 
 def _streamed(batches: Iterable[Columns], n: int, m: int, witness: Witness) -> Iterator[Run]:
-    """Blocks of values that come in order."""
+    """Blocks of values that arrive in order."""
     for batch in batches:
         z, in_x, in_y = (
             np.ascontiguousarray(batch[name], dtype=np.float64) for name in (VALUE, IN_X, IN_Y)
@@ -167,19 +168,19 @@ def _streamed(batches: Iterable[Columns], n: int, m: int, witness: Witness) -> I
 
 
 def _fitted(some: Array, extents: Iterable[Extent], sigma: float) -> Ranges | None:
-    """Ranges for data of which some values are known; None where there would be no end of them."""
+    """Ranges for data of which some values are known; None if there would be too many."""
     low, middle, high = np.quantile(some[np.isfinite(some)], (0.25, 0.5, 0.75)).tolist()
     width = WIDEST * sigma
     if high > low:
         width = min(width, (high - low) / PER_SPREAD)
     farthest = max(max(extent.high - middle, middle - extent.low) for extent in extents)
-    return None if farthest > FARTHEST * width else Ranges(middle, width)
+    return None if farthest > FARTHEST_RANGE * width else Ranges(middle, width)
 
 
 def _too_many(ranges: Ranges, some: Array, rows: int) -> bool:
-    """Whether so many ranges hold values that these might as well come themselves.
+    """Whether so many ranges hold values that reading the values is as good.
 
-    Their number among all rows by that among some: those that hold one value of these count
+    The number of ranges is estimated from some rows: ranges that hold one of their values count
     √(all/some) times, the "guaranteed-error estimator" of Charikar et al. (PODS 2000).
     """
     _, values = np.unique(np.floor((some - ranges.base) / ranges.width), return_counts=True)
@@ -189,11 +190,12 @@ def _too_many(ranges: Ranges, some: Array, rows: int) -> bool:
 
 
 def blocks_of_ranges(pooled: Any, ranges: Ranges, n: int, m: int, witness: Witness) -> Any:
-    """The query: what a RiemannBlock is made of, for every range that holds a value.
+    """The query for the numbers of a RiemannBlock, one row per range that holds values.
 
     The statistic is Σ_k c_k·Σ_i s_i e^{−|z_i − z_k|/σ}. With g_i = e^{(z_i − origin)/σ} the inner
     sum is Σ_{i ≤ k} s_i g_i / g_k + g_k·Σ_{i > k} s_i / g_i: two running sums, F and G, of which
-    the second is taken from its total. Ties may stand in any order, but in one.
+    the second is taken from its total. The order of ties does not matter, but must be the same for
+    both.
     """
     import ibis
 
@@ -227,7 +229,7 @@ def blocks_of_ranges(pooled: Any, ranges: Ranges, n: int, m: int, witness: Witne
 
 
 def _in_order(found: Columns, witness: Witness) -> Iterator[Run]:
-    """The blocks of a query, from the left."""
+    """The blocks of a query, in the order of their values."""
     columns = {name: np.asarray(column, dtype=np.float64) for name, column in found.items()}
     for at in np.argsort(columns["low"]).tolist():
         yield _run({name: float(column[at]) for name, column in columns.items()}, witness)
@@ -252,7 +254,7 @@ def _run(row: Mapping[str, float], witness: Witness) -> Run:
 
 
 def _total(runs: Iterable[Run], values: int) -> float:
-    """The statistic; refused if the engine gave other values than it had counted."""
+    """The statistic; an error if the engine read another number of values than it had counted."""
     whole = reduce(Run.followed_by, runs)
     if whole.values != values:
         counted = f"{values:,} values were counted and {whole.values:,} read"
@@ -261,7 +263,7 @@ def _total(runs: Iterable[Run], values: int) -> float:
 
 
 def _tanh(z: Any, witness: Witness) -> Any:
-    """1 − 2/(e^{2u} + 1): not every engine has a tanh, and some stop where e^{2u} overflows."""
+    """1 − 2/(e^{2u} + 1): not every engine has tanh, and some stop if e^{2u} overflows."""
     return exactly(1.0) - exactly(2.0) / ((_near(z, witness, 20.0) * 2.0).exp() + exactly(1.0))
 
 
@@ -279,7 +281,7 @@ def _sign(z: Any, witness: Witness) -> Any:
 
 
 def _near(z: Any, witness: Witness, reach: float) -> Any:
-    """(z − center)/tau, as far as the weight is not yet at its limit."""
+    """(z − center)/tau, clipped where the weight has reached its limit."""
     import ibis
 
     low, high = (exactly(witness.center + side * reach * witness.tau) for side in (-1.0, 1.0))
@@ -294,4 +296,4 @@ WEIGHTS: Mapping[str, Callable[[Any, Witness], Any]] = {
     "linear": _linear,
     "sign": _sign,
 }
-"""Weights that can be said in SQL; it has no erf, and knows no function of ours."""
+"""Weights that SQL can express. It has no erf, and cannot call functions of Python."""

@@ -1,1 +1,1 @@
-"""Files: what a path names, and how each format is read."""
+"""Data files: which files a path names, and how each format is read."""

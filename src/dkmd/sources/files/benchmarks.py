@@ -1,8 +1,8 @@
-"""Benchmark files in: hyperfine, pyperf, pytest-benchmark and google-benchmark JSON, Go's text.
+"""Benchmark files: JSON of hyperfine, pyperf, pytest-benchmark and google-benchmark; Go's text.
 
-Each becomes named samples of one number, with what was left out and why. A file that is none of
-these, or has no single measurements, is refused with what to do about it. Reads text, compressed by
-gzip or not; knows nothing of tests.
+Each file becomes named measurements, with the benchmarks that were left out and why. A file of
+another format, or without single measurements, raises an error that says what to do. Files may be
+compressed by gzip.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ NANOSECONDS = {
     "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,
     "h": 3600 * 10**9,
 }  # fmt: skip
-"""Units of time that can be turned into one another."""
+"""Units of time, in nanoseconds."""
 
 
 @dataclass
 class Measurements:
-    """The measurements of one benchmark; ``groups`` tells which process each came from.
+    """The measurements of one benchmark, and the process of each in ``groups``.
 
-    ``failure`` says what went wrong ("failed: out of memory"): what was measured then is not to be
-    judged.
+    ``failure`` says what went wrong ("failed: out of memory"). Measurements of a benchmark that
+    failed must not be judged.
     """
 
     unit: str
@@ -57,10 +57,10 @@ class Measurements:
         return len(set(self.groups)) < len(self.groups)
 
     def in_unit(self, unit: str) -> Measurements:
-        """The same times in another unit; as they are where there is no way to tell."""
+        """The same times in another unit; unchanged if one of the units is not a unit of time."""
         if self.unit == unit or not {self.unit, unit} <= set(NANOSECONDS):
             return self
-        # whole numbers of nanoseconds: 1.5 us are 1500 ns to the last digit
+        # by whole numbers, so that 1.5 us are exactly 1500 ns
         up, down = NANOSECONDS[self.unit], NANOSECONDS[unit]
         common = math.gcd(up, down)
         values = [v * (up // common) / (down // common) for v in self.values]
@@ -71,15 +71,15 @@ Benchmarks = dict[str, Measurements]
 
 
 class BenchmarkFile(Benchmarks):
-    """The benchmarks of one file, by name, and what it holds besides.
+    """The benchmarks of one file, by name.
 
     Attributes
     ----------
     left_out : dict of str to str
-        What has a name but no measurements to judge, and why.
+        Benchmarks without measurements to judge, and why.
     package : str or None
-        The only package of Go that the benchmarks are from, "" if it is not told; None if there are
-        several, which then stand before the names.
+        The Go package of all benchmarks; "" if the file does not name it; None if there are several
+        packages, whose names are then parts of the benchmarks' names.
     """
 
     def __init__(self, found: Mapping[str, Measurements] | None = None) -> None:
@@ -88,13 +88,13 @@ class BenchmarkFile(Benchmarks):
         self.package: str | None = ""
 
     def renamed(self, names: Mapping[str, str]) -> BenchmarkFile:
-        """The same with other names for some."""
+        """The same file with other names for some benchmarks."""
         other = BenchmarkFile({names.get(name, name): found for name, found in self.items()})
         other.left_out = {names.get(name, name): why for name, why in self.left_out.items()}
         return other
 
     def named_as_in(self, other: BenchmarkFile) -> BenchmarkFile:
-        """With packages before the names where only the other file has several of them."""
+        """The same file with package names, if only the other file has several packages."""
         if self.package is None or other.package is not None:
             return self
         spelled: dict[str, str] = {}
@@ -103,13 +103,13 @@ class BenchmarkFile(Benchmarks):
             alike = [n for n in (*other, *other.left_out) if n.endswith(ending)]
             if self.package:
                 spelled[name] = self.package + ending
-            elif len(alike) == 1:  # no package told: a name that only one package has is that one
+            elif len(alike) == 1:  # no package named: take the only package with this benchmark
                 spelled[name] = alike[0]
         return self.renamed(spelled)
 
 
 def looks_like_benchmarks(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is one of the known formats, going by how it starts."""
+    """Whether the start of a file looks like one of the known formats."""
     try:
         with open(path, "rb") as file:
             start = file.read(65_536)
@@ -123,7 +123,7 @@ def looks_like_benchmarks(path: str | os.PathLike[str]) -> bool:
 
 
 def looks_like_text_of_benchmarks(start: str) -> bool:
-    """The same of the first characters of a file."""
+    """Whether the first characters of a file look like one of the known formats."""
     return start.lstrip().startswith("{") or _GO_LINE.search(start) is not None
 
 
@@ -139,7 +139,7 @@ def read_benchmarks(path: str | os.PathLike[str]) -> BenchmarkFile:
 
 
 def text_of(content: bytes, name: str) -> str:
-    """What a file says, unpacked if need be."""
+    """The text of a file, uncompressed."""
     if content.startswith(GZIP):
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
@@ -150,7 +150,7 @@ def text_of(content: bytes, name: str) -> str:
 
 
 def parse_benchmarks(text: str, name: str) -> BenchmarkFile:
-    """Every benchmark of a text; errors call it ``name``."""
+    """Every benchmark of a text; errors show ``name``."""
     try:
         found = _parsed(text)
     except BenchmarkFileError as error:
@@ -163,7 +163,7 @@ def parse_benchmarks(text: str, name: str) -> BenchmarkFile:
 
 
 def _left_out_words(found: BenchmarkFile) -> str:
-    """Why nothing is there, going by the first that was left out."""
+    """Why no benchmark is left: the reason of the first that was left out."""
     for name, why in found.left_out.items():
         return f" that can be judged: {name} {why}"
     return ""
@@ -203,12 +203,12 @@ def _hyperfine(document: dict[str, Any]) -> BenchmarkFile:
         measured.add(_numbers(result["times"], name), 0)
         measured.failure = _failed_runs(result.get("exit_codes") or [])
     for measured in found.values():
-        measured.groups = list(range(len(measured.values)))  # every run is a process of its own
+        measured.groups = list(range(len(measured.values)))  # every run is its own process
     return found
 
 
 def _failed_runs(codes: list[int | None]) -> str:
-    """What exit codes say of runs that ``--ignore-failure`` let through; None is a signal."""
+    """The failed runs that ``--ignore-failure`` kept, by their exit codes; None is a signal."""
     failed = [code for code in codes if code != 0]
     if not failed:
         return ""
@@ -217,7 +217,7 @@ def _failed_runs(codes: list[int | None]) -> str:
 
 
 def _pyperf(document: dict[str, Any]) -> BenchmarkFile:
-    """pyperf: runs are processes; a run without values only calibrated."""
+    """pyperf: each run is a process; a run without values was a calibration."""
     common = document.get("metadata", {})
     found = BenchmarkFile()
     for benchmark in document["benchmarks"]:
@@ -233,7 +233,7 @@ def _pyperf(document: dict[str, Any]) -> BenchmarkFile:
 
 
 def _pytest(document: dict[str, Any]) -> BenchmarkFile:
-    """pytest-benchmark: single rounds are there only with --benchmark-save-data."""
+    """pytest-benchmark: single rounds are saved only with --benchmark-save-data."""
     found = BenchmarkFile()
     for benchmark in document["benchmarks"]:
         name = str(benchmark["fullname"])
@@ -249,7 +249,7 @@ def _pytest(document: dict[str, Any]) -> BenchmarkFile:
 
 
 def _google(document: dict[str, Any]) -> BenchmarkFile:
-    """google-benchmark: one entry per repetition, aggregates left out."""
+    """google-benchmark: one entry per repetition; aggregates are left out."""
     found = BenchmarkFile()
     for entry in document["benchmarks"]:
         name = str(entry.get("run_name", entry["name"]))
@@ -274,7 +274,7 @@ def _google(document: dict[str, Any]) -> BenchmarkFile:
 
 
 FITTED = ("BigO", "RMS")
-"""Aggregates over the sizes of a family: they stand for no benchmark."""
+"""Aggregates over the sizes of a family of benchmarks; they are not benchmarks."""
 
 ONLY_AGGREGATES = (
     "has only aggregates: run with --benchmark_repetitions=20 and without "
@@ -288,7 +288,7 @@ _GO_TOLD = re.compile(rf"^pkg: (\S+)|^--- FAIL: (Benchmark\S*)|{_GO_LINE.pattern
 
 
 def _go(text: str) -> BenchmarkFile:
-    """``go test -bench . -count N``: a line per run; ``pkg:`` says what the next ones are from."""
+    """``go test -bench . -count N``: one line per run, below a line ``pkg:`` with the package."""
     found: dict[tuple[str, str], Measurements] = {}
     others: dict[tuple[str, str], str] = {}
     package = ""
@@ -315,7 +315,7 @@ GO_TIME = "ns/op"
 def _by_package(
     found: Mapping[tuple[str, str], Measurements], others: Mapping[tuple[str, str], str]
 ) -> BenchmarkFile:
-    """Benchmarks of Go by name, with their package before it where there are several."""
+    """Benchmarks of Go by name, with the package in front if there are several packages."""
     packages = {package for package, _ in (*found, *others)}
     several = len(packages) > 1
 
@@ -329,7 +329,7 @@ def _by_package(
 
 
 def go_processors(name: str) -> tuple[str, str]:
-    """The name of a benchmark of Go without its GOMAXPROCS, and that: ("BenchmarkSort", "8")."""
+    """A name of Go's without GOMAXPROCS, and GOMAXPROCS: ("BenchmarkSort", "8")."""
     bare, _, processors = name.rpartition("-")
     is_go = bare.rpartition(".")[2].startswith("Benchmark") and processors.isdigit()
     return (bare, processors) if is_go else (name, "")
@@ -357,7 +357,7 @@ def _fresh(found: Benchmarks, name: str, unit: str) -> Measurements:
 
 
 def _numbers(values: Any, name: str) -> list[float]:
-    """A list of finite numbers; anything else is damage."""
+    """A list of finite numbers; anything else is an error."""
     if not isinstance(values, list):
         raise BenchmarkFileError(f"the measurements of {name!r} are not a list")
     for value in values:

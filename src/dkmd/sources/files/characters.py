@@ -1,7 +1,7 @@
-"""Which characters a file is written in, told by its bytes; whole files that may not be too long.
+"""Encodings of files, found from their bytes; and whole files up to a largest size.
 
-UTF-8 is the rule. A byte order mark tells UTF-16 and UTF-32, which DuckDB does not read: such files
-are copied. Text without a mark that is no UTF-8 is taken for Latin-1.
+UTF-8 is the default. A byte order mark announces UTF-16 and UTF-32, which DuckDB does not read, so
+such files are copied. Text without a mark that is not UTF-8 is read as Latin-1.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from typing import BinaryIO, cast
 from dkmd.base.errors import TooLongError
 
 PEEKED = 1 << 20
-"""Bytes at the start of a file that its encoding is guessed from."""
+"""Bytes at the start of a file that show its encoding."""
 
-PIECE = 1 << 20
+PIECE_BYTES = 1 << 20
+"""Bytes that are read at once."""
 
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16: its mark begins with that of UTF-16
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
@@ -35,21 +36,21 @@ MARKS = {
 
 
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
-"""Errors that files give which are not whole gzip files."""
+"""Errors of gzip files that are damaged or cut off."""
 
 
 def marked_encoding(start: bytes) -> str | None:
-    """The encoding that a byte order mark tells; None without one."""
+    """The encoding that a byte order mark announces; None without a mark."""
     return next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
 
 
 def decoded(content: bytes) -> str:
-    """Text in the encoding that its mark tells, else in UTF-8; what is neither becomes �."""
+    """Text in the encoding of its mark, else in UTF-8; bytes that do not fit become �."""
     return content.decode(marked_encoding(content) or "utf-8", errors="replace")
 
 
 def is_utf8(path: str) -> bool:
-    """Whether a whole file is UTF-8; one that zstd compressed is not looked at and counts as it."""
+    """Whether a whole file is UTF-8; a file that zstd compressed counts as UTF-8, unread."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for piece in _pieces(path):
@@ -57,13 +58,13 @@ def is_utf8(path: str) -> bool:
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
-    except DAMAGED:  # told by those who read it
+    except DAMAGED:  # raised again when the file is read
         return True
     return True
 
 
 def starts_as_utf8(start: bytes) -> bool:
-    """Whether the start of a file is UTF-8; it may end within a character."""
+    """Whether the start of a file is UTF-8; it may end in the middle of a character."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
@@ -72,12 +73,12 @@ def starts_as_utf8(start: bytes) -> bool:
 
 
 def first_bytes(path: str) -> bytes:
-    """The start of a file, unpacked; nothing of what zstd compressed."""
+    """The start of a file, uncompressed; empty for a file that zstd compressed."""
     return next(_pieces(path, PEEKED), b"")
 
 
-def _pieces(path: str, size: int = PIECE) -> Iterator[bytes]:
-    """The bytes of a file, unpacked."""
+def _pieces(path: str, size: int = PIECE_BYTES) -> Iterator[bytes]:
+    """The bytes of a file, uncompressed, piece by piece."""
     if path.lower().endswith(".zst"):
         return
     with _unpacked(path) as file:
@@ -92,14 +93,14 @@ def _unpacked(path: str) -> BinaryIO:
 
 
 class Utf8Copy:
-    """A file in UTF-8 without a mark, which is gone when this object is.
+    """A temporary copy of a file in UTF-8 without a mark; it is deleted with this object.
 
     Parameters
     ----------
     path : str
-        Of the file that is copied, unpacked.
+        The path of the file to copy.
     encoding : str
-        Of that file.
+        The encoding of that file.
     """
 
     def __init__(self, path: str, encoding: str) -> None:
@@ -109,7 +110,7 @@ class Utf8Copy:
         with _unpacked(path) as packed, open(self.path, "w", encoding="utf-8", newline="") as copy:
             reader = io.TextIOWrapper(packed, encoding=encoding, newline="")
             try:
-                while text := reader.read(PIECE):
+                while text := reader.read(PIECE_BYTES):
                     copy.write(text)
             except UnicodeError:
                 name = encoding.removesuffix("-sig").upper()
@@ -117,13 +118,13 @@ class Utf8Copy:
 
 
 def whole_file(path: str | os.PathLike[str], largest: int, what: str) -> bytes:
-    """All bytes of a file that must not be long; devices and pipes need not end."""
+    """All bytes of a file, which must not be larger than ``largest``. Devices may never end."""
     with open(path, "rb") as file:
         return whole_stream(file, os.fspath(path), largest, what)
 
 
 def whole_stream(file: BinaryIO, name: str, largest: int, what: str) -> bytes:
-    """The same of a file that is open."""
+    """All bytes of an open file, which must not be larger than ``largest``."""
     content = file.read(largest + 1)
     if len(content) > largest:
         raise TooLongError(

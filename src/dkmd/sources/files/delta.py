@@ -1,8 +1,8 @@
-"""Delta tables: the files that a table consists of now, by its log.
+"""Delta tables: the files of the present version, by the log of the table.
 
-https://github.com/delta-io/delta/blob/master/PROTOCOL.md: each commit adds and removes files, and
-a checkpoint stands for all commits up to its own. Files that the log does not name are left over
-from past versions. Tables that need more than their files are refused.
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md: each commit adds and removes files. A
+checkpoint replaces all commits up to its own. Files that the log does not name belong to past
+versions. A table that needs more than its files raises an error.
 """
 
 from __future__ import annotations
@@ -15,41 +15,43 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from dkmd.sources.files.duck import Known, parquet_as_json
+from dkmd.sources.files.parquet_source import parquet_as_json
+from dkmd.sources.files.source import Known
 
 LOG = "_delta_log"
+"""The folder of the log."""
 
 ELSEWHERE = "read it with Spark or deltalake, and compare the table that this gives"
 
 COMMIT = re.compile(r"(\d{20})\.json")
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
-"""A checkpoint of one file, or one of several parts; others hold only the names of more files."""
+"""A checkpoint of one file or of several parts; other checkpoints only name more files."""
 
 HARMLESS = {"deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "variantType"}
 HARMLESS |= {"vacuumProtocolCheck"}
-"""Features that change nothing for a table which does not use them; using the first two is seen."""
+"""Features that a table may declare. If it uses one of the first two, that is an error."""
 
 TYPES = {
     "string": "VARCHAR", "long": "BIGINT", "integer": "INTEGER", "short": "SMALLINT",
     "byte": "TINYINT", "float": "FLOAT", "double": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE",
     "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP",
 }  # fmt: skip
-"""The plain types of a Delta table in DuckDB's words."""
+"""The plain types of a Delta table as types of DuckDB."""
 
 
 def delta_table_of(path: str) -> Path | None:
-    """The Delta table that a file or folder is, or lies in."""
+    """The Delta table that a path is or lies in; None outside of Delta tables."""
     above = Path(os.path.abspath(path)).parents
     return next((each for each in (Path(path), *above) if (each / LOG).is_dir()), None)
 
 
 def may_be_past(path: str) -> bool:
-    """Whether a file within a Delta table is of the kinds that past versions and logs leave."""
+    """Whether a file in a Delta table may belong to its log or to a past version."""
     return path.endswith(".parquet") or Path(path).parent.name == LOG
 
 
 def current_files(table: Path) -> dict[str, Known]:
-    """The files of the latest version, in order, with the columns that they may lack."""
+    """The files of the latest version, in the order of their names, with columns they may lack."""
     there: dict[tuple[str, str], dict[str, Any]] = {}
     protocol: dict[str, Any] = {}
     schema: dict[str, Any] = {}
@@ -70,13 +72,13 @@ def current_files(table: Path) -> dict[str, Known]:
 
 
 def _identity(file: dict[str, Any]) -> tuple[str, str]:
-    """What tells files of a log apart: one path may be there with several deletion vectors."""
+    """The key of a file in a log: a path may occur with several deletion vectors."""
     vector = file.get("deletionVector")
     return file["path"], json.dumps(vector, sort_keys=True) if vector else ""
 
 
 def _actions(table: Path) -> Iterator[dict[str, Any]]:
-    """What the log says, from the latest checkpoint on."""
+    """The actions of the log since the latest checkpoint, and those of the checkpoint."""
     commits, checkpoints = _log(table)
     last = max([*commits, *checkpoints], default=-1)
     for start in sorted([-1, *checkpoints], reverse=True):
@@ -92,7 +94,7 @@ def _actions(table: Path) -> Iterator[dict[str, Any]]:
 
 
 def _log(table: Path) -> tuple[dict[int, Path], dict[int, list[Path]]]:
-    """The commits of a log and its whole checkpoints, by version."""
+    """The commits of a log and its complete checkpoints, by version."""
     commits: dict[int, Path] = {}
     parts: dict[tuple[int, int], list[Path]] = {}
     for path in sorted((table / LOG).iterdir()):
@@ -110,13 +112,15 @@ def _parsed(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             try:
                 yield json.loads(line)
             except ValueError:
-                raise ValueError(f"{path} is no commit of a Delta table: it is not JSON") from None
+                raise ValueError(
+                    f"{path} is not a commit of a Delta table: it is not JSON"
+                ) from None
 
 
 def _require_plain(
     table: Path, protocol: dict[str, Any], schema: dict[str, Any], files: Iterable[dict[str, Any]]
 ) -> None:
-    """A table must consist of nothing but its files, whose columns go by their names."""
+    """Reject a table that needs more than its files, or whose columns have other names there."""
     unknown = sorted(set(protocol.get("readerFeatures") or ()) - HARMLESS)
     if unknown or (protocol.get("minReaderVersion") or 1) > 3:
         raise _refused(table, f"needs a reader that knows {', '.join(unknown) or 'more'}")
@@ -132,7 +136,7 @@ def _refused(table: Path, why: str) -> ValueError:
 
 
 def _by_path(table: Path, files: Iterable[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Files by where they are, which must be on this machine."""
+    """The paths of files, which must be on this machine."""
     for add in files:
         if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+:", add["path"]):
             raise _refused(table, f"names files by their addresses ({add['path']})")
@@ -145,7 +149,7 @@ def _by_path(table: Path, files: Iterable[dict[str, Any]]) -> Iterator[tuple[str
 
 
 def _types(schema: dict[str, Any]) -> dict[str, str]:
-    """The columns of plain types, by name."""
+    """The SQL types of the columns of plain types."""
     fields = json.loads(schema.get("schemaString") or "{}").get("fields", ())
     plain = {f["name"]: f["type"] for f in fields if isinstance(f["type"], str)}
     decimals = re.compile(r"decimal\(\d+,\s*\d+\)")
@@ -154,6 +158,6 @@ def _types(schema: dict[str, Any]) -> dict[str, str]:
 
 
 def _known(types: dict[str, str], add: dict[str, Any]) -> Known:
-    """Columns that a file may lack: those that it is partitioned by, and those added later."""
+    """Columns that a file may lack: partition columns, and columns that were added later."""
     values = add.get("partitionValues") or {}
     return {name: (values.get(name) or None, kind) for name, kind in types.items()}

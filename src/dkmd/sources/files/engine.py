@@ -1,4 +1,4 @@
-"""DuckDB as the engine of files that are too large to hold: a query is about all of them."""
+"""DuckDB as the engine of files that are too large to hold; one query reads all of them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from dkmd.base.errors import EngineError
-from dkmd.sources.engines.aggregate import Columns
-from dkmd.sources.engines.tables import RelationEngine
-from dkmd.sources.files.duck import connection, relation, renew_connection
+from dkmd.sources.engines.backends import RelationEngine
+from dkmd.sources.engines.fetched import Columns
+from dkmd.sources.files.duckdb_connection import connection, relation, renew_connection
 
 
 class FilesEngine(RelationEngine):
-    """Selections of files, one below the other.
+    """Several files as one table.
 
     Parameters
     ----------
     whole : sequence of str
-        SQL of what each file has to give.
+        SQL of the columns and rows of each file.
     part : sequence of str
-        SQL of some rows from all over the files, which are quicker to read than a sample is to
-        draw; empty if there is none.
+        SQL of some rows from all over the files, if reading them is quicker than drawing a sample;
+        else empty.
     name : str
-        What errors call the files.
+        The name that errors show.
     """
 
     def __init__(self, whole: Sequence[str], part: Sequence[str], name: str) -> None:
@@ -38,7 +38,7 @@ class FilesEngine(RelationEngine):
         self._part = relation(part) if part else None
 
     def _fetch(self, sql: str, relation: Any = None) -> Columns:
-        """What a query finds; another file may have ended the database since this was opened."""
+        """The result of a query; reconnects if an error with another file closed the database."""
         if self._home is not connection():
             self._connect()
         try:

@@ -1,37 +1,39 @@
-"""Text that spells numbers, as SQL of DuckDB: which cells do, and which numbers they are.
+"""Columns of text that spell numbers, in DuckDB's SQL.
 
-A column that a sniffer takes for text may hold numbers beside "inf", a word for a missing value,
-decimal commas, or a stray word that is to be named; its first values tell.
+A column that looks like text may hold numbers together with "inf", words for missing values,
+decimal commas, or a stray word that an error should name. Its first values show which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from dkmd.sources.memory.columns import MISSING
+from dkmd.sources.files.duckdb_connection import fetch_rows
+from dkmd.sources.number_words import MISSING
+from dkmd.sources.sql_text import text_literal
 
 LOOKED_AT = 500
-"""Rows of a column of text that are looked at."""
+"""The number of rows of a column of text that are read to see what it holds."""
 
 
 class Spelling(NamedTuple):
-    """How many cells of a column hold something, and how many of these a number."""
+    """The number of cells of a column that are not missing, and how many of these are numbers."""
 
     cells: int
-    numbers: int  # with a point, if they are no whole ones
+    numbers: int  # whole, or with a decimal point
     with_point: int
-    with_comma: int  # no numbers unless the comma is a decimal one
+    with_comma: int  # numbers only if the comma is a decimal comma
 
     @property
     def mostly_numbers(self) -> bool:
-        """Words among numbers are worth an error, numbers among words are not."""
+        """Whether a column is meant to hold numbers: a word among them is then an error."""
         commas = self.with_comma if not self.with_point else 0
         return 2 * (self.numbers + commas) > self.cells
 
 
 def as_double(name: str, decimal_comma: bool = False) -> str:
-    """The SQL of a column of text as a double; NULL for a missing value and for a word."""
+    """SQL of a column of text as a double; NULL for missing values and for words."""
     number = name
     if decimal_comma:
         number = f"CASE WHEN NOT contains({name}, '.') THEN replace({name}, ',', '.') END"
@@ -41,38 +43,37 @@ def as_double(name: str, decimal_comma: bool = False) -> str:
     )
 
 
-def is_missing(name: str) -> str:
-    """The SQL of whether a cell is empty or a word for a missing value."""
-    words = ", ".join(f"'{word}'" for word in MISSING)
+def is_missing_text(name: str) -> str:
+    """SQL of whether a cell is empty or a word for a missing value."""
+    words = ", ".join(map(text_literal, MISSING))
     return f"({name} IS NULL OR lower(trim({name})) IN ({words}))"
 
 
-def spelling_of(
-    source: str, columns: Mapping[str, str], fetch: Callable[[str], Any]
-) -> dict[str, Spelling]:
-    """What columns of text spell in their first rows; where these are empty, in all of them.
+def spelling_of(source: str, columns: Mapping[str, str]) -> dict[str, Spelling]:
+    """What columns of text spell in their first rows, or in all rows if the first are empty.
 
-    ``columns`` are names with what they are in SQL, ``fetch`` runs a query.
+    ``columns`` maps names to their SQL.
     """
-    found = _counted(source, columns, fetch, f" LIMIT {LOOKED_AT}")
+    found = _counted(source, columns, f" LIMIT {LOOKED_AT}")
     empty = {name: quoted for name, quoted in columns.items() if not found[name].cells}
-    return found | _counted(source, empty, fetch)
+    return found | _counted(source, empty)
 
 
-def _counted(
-    source: str, columns: Mapping[str, str], fetch: Callable[[str], Any], limit: str = ""
-) -> dict[str, Spelling]:
-    """Cells of all columns below each other, counted by column: a query as long as many is slow."""
+def _counted(source: str, columns: Mapping[str, str], limit: str = "") -> dict[str, Spelling]:
+    """The cells of all columns, counted by column.
+
+    UNPIVOT puts all cells into one column, because long queries are slow.
+    """
     if not columns:
         return {}
     names = ", ".join(columns.values())
     cells = f"UNPIVOT (SELECT {names} FROM {source}{limit}) ON {names} INTO NAME name VALUE cell"
     number, commas = (f"({as_double('cell', comma)}) IS NOT NULL" for comma in (False, True))
-    rows = fetch(
+    rows = fetch_rows(
         f"SELECT name, count(*), count(*) FILTER ({number}), "
         f"count(*) FILTER ({number} AND contains(cell, '.')), "
         f"count(*) FILTER ({commas} AND contains(cell, ',')) "
-        f"FROM ({cells}) WHERE NOT {is_missing('cell')} GROUP BY name"
+        f"FROM ({cells}) WHERE NOT {is_missing_text('cell')} GROUP BY name"
     )
     counted = {name: Spelling(*counts) for name, *counts in rows}
     return {name: counted.get(name, Spelling(0, 0, 0, 0)) for name in columns}

@@ -1,1 +1,1 @@
-"""Lists, arrays, columns, frames and dask collections."""
+"""Data in memory: lists, arrays, columns and data frames; and collections of dask."""

@@ -1,7 +1,7 @@
-"""dask arrays and dataframes: a Summary per block, made where the block is, merged by a tree.
+"""Arrays and dataframes of dask: a Summary of each block, made by the block's worker and merged.
 
-Values never come here, only a few of each block to fit a grid to, and then sums per bin (and per
-group of repeated measurements). Which scheduler runs the graph is for dask to say.
+Only a few values of each block come back, to fit a grid, and then sums per bin and per group. Dask
+chooses the scheduler.
 """
 
 from __future__ import annotations
@@ -9,54 +9,82 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from functools import partial, reduce
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.memory.columns import Frame, as_numbers, kind_of, level_order, no_such_column
-from dkmd.sources.samples import Data, Streamed
+from dkmd.sources.column_data import Data, Labels, Streamed
+from dkmd.sources.kinds import no_such_column
+from dkmd.sources.memory.columns import as_numbers, kind_of
+from dkmd.sources.memory.frames import Frame
+from dkmd.sources.number_words import level_order
+from dkmd.sources.table import Where
 from dkmd.statistic.witness import Witness
 
 SPLIT_EVERY = 8
-"""Results that are merged at a time, as in dask's own reductions."""
+"""How many results one task merges, as in dask's own reductions."""
 
 SAMPLED = 1 << 22
-"""Values that come here to fit grids to, whatever the number of columns: 32 MB."""
+"""Values of all columns that come back to fit grids: 32 MB."""
 
-Labels = npt.NDArray[Any]
+
+T = TypeVar("T")
 
 
 class Part(NamedTuple):
-    """What a block has of one sample: its values, and the groups they were measured on."""
+    """The values of one sample in a block, with their group labels."""
 
     values: Array
     groups: Labels | None = None
 
 
 class Place(NamedTuple):
-    """Where a block lies: which partition it is, and the number of its first row.
+    """The place of a block: its partition, and the row number of its first row.
 
-    How many rows come before a partition of a dataframe is not known without reading them, so
-    rows are counted within it; blocks of an array know their place.
+    The number of rows before a partition of a dataframe is not known without reading them, so rows
+    are counted within the partition. Blocks of an array know their place.
     """
 
     partition: str = ""
     first_row: int = 1
 
 
-Reader = Callable[..., list[Part]]
-"""From a block and its ``place`` to its part of each sample."""
+class Reader(Protocol):
+    """Turns a block at a place into its part of each sample."""
+
+    def __call__(self, block: Any, *, place: Place) -> list[Part]:
+        """Read the block."""
+
+
+class PlacedReader(Protocol):
+    """A reader that knows the place of its block."""
+
+    def __call__(self, block: Any) -> list[Part]:
+        """Read the block."""
+
+
+class Task(Protocol[T]):
+    """What a worker does with a block: it returns one result per sample."""
+
+    def __call__(self, block: Any, *, read: PlacedReader) -> list[T]:
+        """Work on the block."""
+
+
+class Find(Protocol):
+    """Looks for the first missing value of a block at a place; empty if there is none."""
+
+    def __call__(self, block: Any, *, place: Place) -> str:
+        """Search the block."""
 
 
 def is_dask(source: Any) -> bool:
-    """Whether this is a collection of dask; does not import dask."""
+    """Whether this is a collection of dask; found without importing dask."""
     return type(source).__module__.partition(".")[0] == "dask" and hasattr(source, "to_delayed")
 
 
@@ -66,7 +94,7 @@ def is_dask_frame(source: Any) -> bool:
 
 
 def dask_side(collection: Any, name: str) -> tuple[Data, str]:
-    """A dask array or series as one side, and what it holds."""
+    """A dask array or series as column data, and its kind."""
     if getattr(collection, "ndim", 1) != 1:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
     scan = BlockScan(collection, partial(_read_one, name=name), [name])
@@ -78,8 +106,8 @@ def missing_in_dask(collection: Any, name: str) -> str:
     return _first_found(collection, partial(_missing_in_one, name=name))
 
 
-def _first_found(collection: Any, find: Callable[..., str]) -> str:
-    """What is found in the first block that has it."""
+def _first_found(collection: Any, find: Find) -> str:
+    """The result of the first block that has one."""
     from dask.base import compute
     from dask.delayed import delayed
 
@@ -93,7 +121,7 @@ def _blocks(collection: Any) -> list[Any]:
 
 
 def _places(collection: Any) -> list[Place]:
-    """Where the blocks of a collection lie."""
+    """The places of the blocks of a collection."""
     if type(collection).__module__.startswith("dask.array"):
         sizes = collection.chunks[0]
         if not np.isnan(sizes).any():
@@ -114,23 +142,21 @@ class DaskTable:
         self.name = name
 
     def kinds(self) -> dict[str, str]:
-        """What each column holds; where types do not tell, the first rows do."""
+        """What each column holds, by its type; by its first rows where the type is object."""
         if not any(dtype.kind == "O" for dtype in self._frame.dtypes):
             return Frame(self._frame._meta, self.name).kinds()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a first block that has fewer rows
+            warnings.simplefilter("ignore")  # the first block may have fewer rows
             return Frame(self._frame.head(1000, npartitions=1), self.name).kinds()
 
     def levels(self, by: str) -> list[str]:
-        """The values of a column, as text."""
+        """The distinct values of a column, as text."""
         self._require(by)
         found = self._frame[by].dropna().unique().compute()
         return sorted({str(level) for level in found}, key=level_order)
 
-    def read(
-        self, column: str, groups: str | None = None, where: tuple[str, object] | None = None
-    ) -> Data:
-        """A column, or its part at one level of another one."""
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column, or its values at one level of another column."""
         if where is not None:
             level = str(where[1])
             return self.read_levels(column, where[0], [level], groups)[level]
@@ -139,7 +165,7 @@ class DaskTable:
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, Data]:
-        """A column at each of several levels, in one pass."""
+        """A column at several levels of another column, in one pass."""
         read = partial(
             _read_levels,
             name=self.name, column=column, by=by, levels=tuple(levels), groups=groups,
@@ -151,14 +177,14 @@ class DaskTable:
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
         return self._scan(list(columns), read, columns, groups)
 
-    def missing_at(self, column: str, where: tuple[str, object] | None = None) -> str:
+    def missing_at(self, column: str, where: Where = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
         columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
         find = partial(_missing_in_frame, name=self.name, column=column, where=where)
         return _first_found(self._frame[columns], find)
 
     def require_readable(self) -> None:
-        """Dask tells what it lost by errors of its own."""
+        """Nothing to check: dask raises its own errors for lost data."""
 
     def _scan(
         self, columns: list[str], read: Reader, names: Sequence[str], groups: str | None
@@ -175,18 +201,18 @@ class DaskTable:
 
 
 class BlockScan:
-    """Samples that lie in the same blocks: what one pass finds of all of them is kept.
+    """Samples in the same blocks: one pass serves all of them, and its results are kept.
 
     Parameters
     ----------
     collection : dask collection
-        What to pass over.
+        The collection to read.
     read : callable
-        From a block to its part of each sample.
+        Turns a block into its part of each sample.
     names : sequence of str
-        Of the samples, in that order.
+        The names of the samples, in the order of the parts.
     grouped : bool
-        Whether parts have groups.
+        Whether parts have group labels.
     """
 
     def __init__(
@@ -201,7 +227,7 @@ class BlockScan:
         self._by_group: dict[tuple[Witness, bool], list[LabelledSums]] = {}
 
     def samples(self) -> dict[str, Data]:
-        """Each sample as data to compare; some values of each are looked at now."""
+        """Each sample as column data; a few of its values are read now."""
         share = min(FIT_SIZE, SAMPLED // max(1, len(self._names)))
         share = max(16, share // max(1, len(self._blocks)))
         parts = self._compute(
@@ -220,21 +246,22 @@ class BlockScan:
         }
 
     def plan(self, grids: Mapping[str, Grid]) -> None:
-        """Say beforehand on which grids samples will be asked for: then one pass finds all."""
+        """Announce the grids of all samples, so that one pass serves them."""
         self._planned.update(grids)
 
     def summary(self, name: str, grid: Grid, logs: float | None) -> Summary:
-        """Sums per bin of a sample, or of the logarithms of its values below an edge."""
+        """The sums per bin of a sample, or of the logarithms of its values below an edge."""
         if (name, grid, logs) not in self._found:
             grids: list[Grid | None] = [None] * len(self._names)
             if logs is None and self._planned.get(name) == grid:
                 grids = [self._planned.get(each) for each in self._names]
-            elif not self._planned:  # levels, which share a grid
+            elif not self._planned:  # levels share one grid
                 grids = [grid] * len(self._names)
             grids[self._names.index(name)] = grid
             task = partial(_summaries, grids=tuple(grids), logs=logs)
-            for each, on, summary in zip(self._names, grids, self._reduced(task), strict=True):
-                if on is not None:
+            found = self._reduced(task, _both)
+            for each, on, summary in zip(self._names, grids, found, strict=True):
+                if on is not None and summary is not None:
                     self._found[each, on, logs] = summary
         return self._found[name, grid, logs]
 
@@ -242,31 +269,31 @@ class BlockScan:
         """The sums over a sample's groups."""
         if (witness, logs) not in self._by_group:
             task = partial(_group_sums, witness=witness, logs=logs)
-            self._by_group[witness, logs] = self._reduced(task)
+            self._by_group[witness, logs] = self._reduced(task, LabelledSums.add)
         return self._by_group[witness, logs][self._names.index(name)].over_groups()
 
-    def _compute(self, tasks: Sequence[Callable[..., Any]]) -> tuple[Any, ...]:
-        """One task a block."""
+    def _compute(self, tasks: Sequence[Task[T]]) -> tuple[list[T], ...]:
+        """The results of one task per block."""
         from dask.base import compute
 
         return tuple(compute(*self._delayed(tasks)))
 
-    def _delayed(self, tasks: Sequence[Callable[..., Any]]) -> list[Any]:
-        """Tasks that read a block each."""
+    def _delayed(self, tasks: Sequence[Task[T]]) -> list[Any]:
+        """The tasks, each with its block, not yet run."""
         from dask.delayed import delayed
 
         whole = zip(tasks, self._readers, self._blocks, strict=True)
         return [delayed(partial(task, read=read))(block) for task, read, block in whole]
 
-    def _reduced(self, task: Callable[..., Any]) -> list[Any]:
-        """A task on every block, its results merged eight at a time."""
+    def _reduced(self, task: Task[T], add: Callable[[T, T], T]) -> list[T]:
+        """The merged results of a task that runs on every block."""
         from dask.base import compute
         from dask.delayed import delayed
 
         level = self._delayed([task] * len(self._blocks))
         while len(level) > 1:
             several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
-            level = [delayed(_merged)(few) for few in several]
+            level = [delayed(_merged)(few, add) for few in several]
         (found,) = compute(level[0])
         return list(found)
 
@@ -303,12 +330,12 @@ class LabelledSums:
         return self.count, self.sums, self.squares
 
     def over_groups(self) -> GroupSums:
-        """The same without labels: what a test needs."""
+        """The sums without labels."""
         return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
 
 
 def _read_one(block: Any, *, name: str, place: Place) -> list[Part]:
-    """The values of a block that is one column."""
+    """The values of a block of an array or a series."""
     rows = range(place.first_row, place.first_row + len(block))
     return [Part(as_numbers(block, name + place.partition, rows))]
 
@@ -321,9 +348,7 @@ def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
     return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
 
 
-def _missing_in_frame(
-    block: Any, *, name: str, column: str, where: tuple[str, object] | None, place: Place
-) -> str:
+def _missing_in_frame(block: Any, *, name: str, column: str, where: Where, place: Place) -> str:
     """Where the first missing value of a column of a block is."""
     return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
 
@@ -331,7 +356,7 @@ def _missing_in_frame(
 def _read_columns(
     block: Any, *, name: str, columns: tuple[str, ...], groups: str | None, place: Place
 ) -> list[Part]:
-    """Each of several columns of a block."""
+    """Several columns of a block."""
     frame = Frame(block, name + place.partition, place.first_row)
     labels = None if groups is None else frame.labels(groups)
     return [Part(frame.values(column), labels) for column in columns]
@@ -347,7 +372,7 @@ def _read_levels(
     groups: str | None,
     place: Place,
 ) -> list[Part]:
-    """The values of a block at each of several levels."""
+    """A column of a block at several levels."""
     frame = Frame(block, name + place.partition, place.first_row)
     return [
         Part(
@@ -358,17 +383,17 @@ def _read_levels(
     ]
 
 
-def _some(block: Any, *, read: Reader, share: int, seed: int) -> list[Array]:
-    """Up to ``share`` values of a block for each sample, by chance."""
+def _some(block: Any, *, read: PlacedReader, share: int, seed: int) -> list[Array]:
+    """Up to ``share`` values of each sample in a block, chosen at random."""
     rng = np.random.default_rng(seed)
     found = [part.values for part in read(block)]
     return [v if v.size <= share else v[rng.integers(0, v.size, share)] for v in found]
 
 
 def _summaries(
-    block: Any, *, read: Reader, grids: tuple[Grid | None, ...], logs: float | None
+    block: Any, *, read: PlacedReader, grids: tuple[Grid | None, ...], logs: float | None
 ) -> list[Summary | None]:
-    """A summary of each sample that has a grid."""
+    """A summary of each sample; None for samples without a grid."""
     return [
         None if grid is None else Summary.of(_chosen(part.values, logs), grid)
         for part, grid in zip(read(block), grids, strict=True)
@@ -379,25 +404,18 @@ def _chosen(values: Array, logs: float | None) -> Array:
     return values if logs is None else logs_below(values, logs)
 
 
-def _group_sums(block: Any, *, read: Reader, witness: Witness, logs: bool) -> list[LabelledSums]:
-    """The sums per group of each sample of a block."""
+def _group_sums(
+    block: Any, *, read: PlacedReader, witness: Witness, logs: bool
+) -> list[LabelledSums]:
+    """The sums per group of each sample in a block."""
     return [LabelledSums.of(part, witness, logs) for part in read(block)]
 
 
-def _merged(several: Sequence[Sequence[Any]]) -> list[Any]:
-    """What some blocks gave as one, for each sample."""
-    return [_added(parts) for parts in zip(*several, strict=True)]
+def _merged(several: Sequence[Sequence[T]], add: Callable[[T, T], T]) -> list[T]:
+    """The results of several blocks, merged sample by sample."""
+    return [reduce(add, parts) for parts in zip(*several, strict=True)]
 
 
-def _added(parts: Sequence[Any]) -> Any:
-    first = parts[0]
-    if first is None:
-        return None
-    if isinstance(first, LabelledSums):
-        for part in parts[1:]:
-            first = first.add(part)
-        return first
-    total = Summary(first.grid)
-    for part in parts:
-        total.merge(part)
-    return total
+def _both(one: Summary | None, other: Summary | None) -> Summary | None:
+    """The summary of two blocks; None for a sample without a grid."""
+    return None if one is None or other is None else one + other

@@ -1,0 +1,162 @@
+"""The data of one column of one side: held in memory, streamed from its source, or stored.
+
+Held values can be looked at one by one. Streamed data can be summed up per bin again and again.
+Of stored data only the summary is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.binned.grid import Grid
+from dkmd.binned.logarithms import logs_below
+from dkmd.binned.summary import Summary
+from dkmd.inference.groups import GroupSums
+from dkmd.sources.kinds import DURATION
+from dkmd.statistic.witness import Witness
+
+LARGE = 2_000_000
+"""Above so many values a side is compared by its sums per bin; files hold no more (16 MB)."""
+
+UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
+"""Endings of column names that tell the unit: latency_ms."""
+
+Labels = npt.NDArray[Any]
+"""The group label of each value."""
+
+Summarize = Callable[[Grid, float | None], Summary]
+"""Sums up all values on a grid; given an edge, the logarithms of the values below that edge."""
+
+SumGroups = Callable[[Witness, bool], GroupSums]
+"""Sums over groups at a witness: of the values, or of their logarithms if the flag is set."""
+
+
+class SharedPass(Protocol):
+    """A pass over the data that several columns share."""
+
+    def plan(self, grids: Mapping[str, Grid]) -> None:
+        """Announce the grids of all columns, so that one pass can serve several of them."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Values in memory, with their group labels if they are repeated measurements."""
+
+    values: Array
+    groups: Labels | None = None
+
+    @property
+    def preview(self) -> Array:
+        """The values that a grid is fitted to: all of them."""
+        return self.values
+
+    @property
+    def summed(self) -> bool:
+        """Whether there are so many values that they are compared by their sums per bin."""
+        return self.values.size > LARGE and self.groups is None
+
+    def summary(self, grid: Grid) -> Summary:
+        """The sums per bin on a grid."""
+        return Summary.of(self.values, grid)
+
+    def logs(self, grid: Grid, below: float = math.inf) -> Summary:
+        """The sums per bin of the logarithms of the values below an edge."""
+        total = Summary(grid)
+        total.update(self.values, partial(logs_below, below=below))
+        return total
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Data too large to hold: a random part of it, and a function that sums all of it up."""
+
+    preview: Array
+    summarize: Summarize = field(repr=False)
+    grid: Grid | None = None
+    """The common grid, if more than two sides are read in one pass."""
+    grouped: SumGroups | None = field(default=None, repr=False)
+    """The function that sums over groups; None without groups."""
+    scan: SharedPass | None = field(default=None, repr=False)
+    """The pass that this column shares with others; None if it has a pass of its own."""
+
+    @property
+    def summed(self) -> bool:
+        """Always true."""
+        return True
+
+    def summary(self, grid: Grid) -> Summary:
+        """The sums per bin on a grid, by a pass over the data."""
+        return self.summarize(grid, None)
+
+    def logs(self, grid: Grid, below: float = math.inf) -> Summary:
+        """The sums per bin of the logarithms of the values below an edge."""
+        return self.summarize(grid, below)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A summary that was made earlier: its grid is fixed, and its values cannot be read again."""
+
+    stored: Summary
+
+    @property
+    def summed(self) -> bool:
+        """Always true."""
+        return True
+
+    def summary(self, grid: Grid) -> Summary:
+        """The summary as it is, which must be on this grid."""
+        if grid != self.stored.grid:
+            raise ValueError(
+                "the two summaries were made on different grids: make one on the grid of the "
+                "other (dkmd summarize --like, or Summary(other.grid))"
+            )
+        return self.stored
+
+    def logs(self, grid: Grid, below: float = math.inf) -> Summary:
+        """An error: bins near 0 are too wide to give the logarithms of their values."""
+        raise ValueError(
+            "percentages are worked out on the logarithms of the data, and a stored summary does "
+            "not hold those of values near 0: give the margin in data units or as '0.1sd'"
+        )
+
+
+Data = Held | Streamed | Stored
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A column's data with its name, the label of its side and its unit."""
+
+    data: Data
+    name: str = "value"
+    """The name of the column."""
+    label: str = ""
+    """The name of the side: a file's name or a level."""
+    unit: str = ""
+    kind: str = ""
+    """NUMBER or DURATION; empty if unknown."""
+    missing_at: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """Finds the first missing value (``Table.missing_at``); called only for an error."""
+
+
+def sample_of(
+    data: Data, name: str, label: str, kind: str, missing_at: Callable[[], str] | None = None
+) -> Sample:
+    """A column whose unit follows from its name and its kind."""
+    return Sample(data, name, label, unit_of(name, kind), kind, missing_at)
+
+
+def unit_of(column: str, kind: str = "") -> str:
+    """The unit of a column: seconds for durations, else the ending of its name (latency_ms)."""
+    if kind == DURATION:
+        return "s"
+    ending = column.rpartition("_")[2]
+    return ending if ending in UNITS and ending != column else ""

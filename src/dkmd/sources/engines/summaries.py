@@ -1,0 +1,98 @@
+"""Rows of the aggregate query as Summaries, with the minimum and maximum that bins give."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dkmd.binned.grid import EDGES, PER_E_FOLD, SIDE, Grid
+from dkmd.binned.summary import Summary
+from dkmd.sources.engines.aggregate import BELOW, BIN, FARTHEST_BIN
+from dkmd.sources.engines.fetched import Columns
+
+
+def near_zero_of(rows: Columns, near: float) -> Summary:
+    """The values below the edge ``near`` of one sample, from its rows of ``per_bin``.
+
+    The bins of this Summary are bins of the logarithm, not of a grid. Put it on a grid with
+    ``Summary.on``, or take the logarithms of its bins.
+    """
+    found = np.asarray(rows[BIN], dtype=np.float64)
+    kept = np.flatnonzero((found < 0.0) & (found > -FARTHEST_BIN))
+    kept = kept[np.argsort(found[kept])]
+    summary = Summary(Grid(0.0, near))
+    summary.bins = found[kept].astype(np.int64)
+    summary.counts = np.asarray(rows["count"], dtype=np.int64)[kept]
+    summary.sums, summary.squares = (
+        np.asarray(rows[name], dtype=np.float64)[kept] for name in ("sum", "squares")
+    )
+    if kept.size:
+        offset, variance, _ = summary.moments()
+        ends = near * np.exp((summary.bins[[0, -1]] + [0, 1]) / PER_E_FOLD)
+        ends = np.where(variance[[0, -1]] == 0.0, offset[[0, -1]], ends)
+        summary.minimum, summary.maximum = map(float, ends)
+    return summary
+
+
+def summary_of(rows: Columns, grid: Grid) -> Summary:
+    """The Summary of one sample from its rows of ``per_bin``, without those near 0.
+
+    Minimum and maximum are the ends of the outermost bins, or the value of a bin with one value.
+    """
+    found = np.asarray(rows[BIN], dtype=np.float64)
+    counts = np.asarray(rows["count"], dtype=np.int64)
+    summary = Summary(grid)
+    missing, far = np.isnan(found), np.abs(found) >= FARTHEST_BIN
+    below = np.array([side is not None and bool(side) for side in rows[BELOW]], dtype=bool)
+    summary.nan = int(counts[missing].sum())
+    summary.plus_inf = int(counts[far & ~below].sum())
+    summary.minus_inf = int(counts[far & below].sum())
+    kept = (found >= 0.0) & ~far
+    k = np.minimum(found[kept], SIDE).astype(np.int64)
+    signed = np.where(below[kept], -1 - k, k)
+    summary.bins, which = np.unique(signed, return_inverse=True)
+    size = summary.bins.size
+    summary.counts = np.bincount(which, counts[kept], size).astype(np.int64)
+    for name, column in (("sums", "sum"), ("squares", "squares")):
+        setattr(summary, name, np.bincount(which, np.asarray(rows[column], np.float64)[kept], size))
+    if size:
+        summary.minimum, summary.maximum = _end(summary, 0), _end(summary, -1)
+    return summary
+
+
+def _end(summary: Summary, at: int) -> float:
+    """The outer end of the first (0) or last (−1) bin, or its value if that is the only one."""
+    center, unit = summary.grid.center, summary.grid.unit
+    if not -SIDE <= summary.bins[at] < SIDE:
+        # the overflow bin has no outer end; no value of n lies more than √(n − 1) standard
+        # deviations from their mean
+        n, mean = float(summary.counts[at]), float(summary.sums[at] / summary.counts[at])
+        variance = max(0.0, float(summary.squares[at]) / n - mean * mean)
+        reach = math.sqrt(variance * (n - 1.0))
+        return center + unit * (mean + (reach if at else -reach))
+    moments = summary.moments()
+    if moments.variance[at] == 0.0:
+        return center + float(moments.offset[at])
+    return _edges(summary, at)[at]
+
+
+def hides_sign(summary: Summary) -> bool:
+    """Whether the bins leave open if all values are positive: 0 lies in a first bin of several."""
+    if not summary.bins.size or summary.counts[0] == 1:
+        return False
+    low, high = _edges(summary, 0)
+    return low <= 0.0 < high
+
+
+def _edges(summary: Summary, at: int) -> tuple[float, float]:
+    """The lower and upper end of the first or last bin."""
+    k = int(summary.bins[at])
+    side = k if k >= 0 else -1 - k
+    inner = float(EDGES[min(side, SIDE)])
+    outer = float(EDGES[side + 1]) if side < SIDE else math.inf
+    low, high = (inner, outer) if k >= 0 else (-outer, -inner)
+    return (
+        summary.grid.center + summary.grid.unit * low,
+        summary.grid.center + summary.grid.unit * high,
+    )

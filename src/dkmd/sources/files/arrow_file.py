@@ -1,0 +1,74 @@
+"""Arrow and Feather files, read by record batches."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Labels
+from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.memory.frames import Frame
+from dkmd.sources.table import Where
+
+
+class ArrowFile(BatchFile):
+    """An Arrow or Feather file, in the file or the stream format."""
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return self._frame(self._tables([], 1)).kinds()
+
+    def levels(self, by: str) -> list[str]:
+        """The distinct values of a column, as text."""
+        frames = (Frame(table, self.path) for table in self._tables([by]))
+        return sorted({level for frame in frames for level in frame.levels(by)})
+
+    def batches(
+        self, column: str, groups: str | None, where: Where
+    ) -> Iterator[tuple[Array, Labels | None]]:
+        """The columns that are asked for, one record batch after another."""
+        for frame in self._frames(column, groups, where[0] if where else None):
+            yield frame.values(column, where), frame.labels(groups, where) if groups else None
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        frames = self._frames(column, where[0] if where else None)
+        return next(filter(None, (frame.missing_at(column, where) for frame in frames)), "")
+
+    def _frames(self, *columns: str | None) -> Iterator[Frame]:
+        """These columns of each record batch, with their row numbers."""
+        first_row = 1
+        for table in self._tables(list(dict.fromkeys(n for n in columns if n is not None))):
+            yield Frame(table, self.path, first_row)
+            first_row += table.num_rows
+
+    def _frame(self, tables: Iterable[Any]) -> Frame:
+        return Frame(next(iter(tables)), self.path)
+
+    def _tables(self, names: list[str], limit: int | None = None) -> Iterator[Any]:
+        """These columns of each record batch as a table, then an empty one; all columns if none."""
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise ImportError("Arrow files need pyarrow: pip install pyarrow") from None
+        try:
+            with pa.memory_map(self.path) as file:
+                try:
+                    opened = pa.ipc.open_file(file)
+                    found = (opened.get_batch(i) for i in range(opened.num_record_batches))
+                except pa.ArrowInvalid:
+                    file.seek(0)
+                    opened = pa.ipc.open_stream(file)
+                    found = iter(opened)
+                empty = opened.schema.empty_table()
+                tables = (pa.Table.from_batches([batch]) for batch in found)
+                for table in itertools.islice(itertools.chain(tables, [empty]), limit):
+                    yield table.select(names) if names else table
+        except (pa.ArrowException, OSError) as error:
+            if (
+                isinstance(error, OSError) and error.errno is not None
+            ):  # an error of the file system
+                raise
+            raise ValueError(f"{self.path}: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,324 @@
+"""Files that DuckDB reads: CSV, TSV, JSON, NDJSON and Parquet, one column at a time.
+
+Encodings that DuckDB does not read are converted first (``characters``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Labels
+from dkmd.sources.files.characters import (
+    DAMAGED,
+    Utf8Copy,
+    first_bytes,
+    is_utf8,
+    marked_encoding,
+)
+from dkmd.sources.files.csv_source import csv_source
+from dkmd.sources.files.duckdb_connection import (
+    Row,
+    T,
+    fetch_columns,
+    fetch_row,
+    fetch_rows,
+)
+from dkmd.sources.files.json_source import json_source
+from dkmd.sources.files.parquet_source import parquet_source
+from dkmd.sources.files.source import Known, Source
+from dkmd.sources.files.spelling import as_double, is_missing_text
+from dkmd.sources.kinds import (
+    DURATION,
+    NUMBER,
+    TEXT,
+    TIME,
+    missing_label,
+    no_such_column,
+    not_numbers,
+    points_in_time,
+)
+from dkmd.sources.number_words import not_a_number
+from dkmd.sources.sql_text import quoted_name, text_literal
+from dkmd.sources.table import Where
+
+READ_AHEAD = 4_000_000
+"""Values that are read at once when many columns of a file will be needed: 32 MB."""
+
+MANY_RUNS = 8
+"""Runs of rows are taken only from a file that is at least this many times longer than the runs."""
+
+
+class DuckFile:
+    """One CSV, TSV, JSON, NDJSON or Parquet file, compressed or not.
+
+    Parameters
+    ----------
+    path : str
+        The path of the file.
+    form : {"csv", "json", "parquet"}
+        The format.
+    known : mapping, optional
+        Columns that a file of a Delta table may lack. Folders are then not read as columns.
+    """
+
+    rereadable = True
+
+    def __init__(self, path: str, form: str, known: Known | None = None) -> None:
+        self.path = path
+        self.form = form
+        self._known = known
+        self._latin = False
+        self._settled = form != "csv"
+        self._copy: Utf8Copy | None = None
+        self._coming: list[str] = []
+        self._ahead: dict[str, Array] = {}
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return dict(self._source.kinds)
+
+    def levels(self, by: str) -> list[str]:
+        """The distinct values of a column, as text."""
+        self._settle_encoding()
+        name = self._quoted(by)
+        sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM {self._source.sql}"
+        rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v", fetch_rows)
+        return [str(row[0]) for row in rows]
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """Announce columns that will be read in this order, so that one query reads several."""
+        self._coming = list(columns)
+
+    def part(
+        self, column: str, groups: str | None, where: Where, limit: int | None
+    ) -> tuple[Array, Labels | None]:
+        """Up to ``limit`` values of a column in order, with the group labels of another column."""
+        if column in self._coming and groups is None and where is None and self._together > 1:
+            return self._read_ahead(column)[:limit], None
+        if groups is not None or where is not None:
+            self._settle_encoding()
+        label = "" if groups is None else f", CAST({self._quoted(groups)} AS VARCHAR) AS g"
+        end = "" if limit is None else f" LIMIT {limit:d}"
+        found = self._run(
+            f"SELECT {self._number(column)} AS x{label} FROM {self._source.sql}"
+            f"{self._where(where)}{end}",
+            fetch_columns,
+        )
+        values = found["x"]
+        if np.isnan(values).any():
+            self.refuse_words(column, where)
+        if groups is None:
+            return values, None
+        labels = found["g"]
+        if any(label is None for label in labels):
+            self.refuse_missing_labels(groups, where)
+        return values, labels.astype(str)
+
+    def _read_ahead(self, column: str) -> Array:
+        """A whole column, read together with the next columns."""
+        if column not in self._ahead:
+            start = self._coming.index(column)
+            others = self._coming[start + 1 : start + self._together]
+            self._ahead = self._whole_columns([column, *filter(self._is_readable, others)])
+        values = self._ahead.pop(column)
+        if np.isnan(values).any():
+            self.refuse_words(column, None)
+        return values
+
+    def _whole_columns(self, names: Sequence[str]) -> dict[str, Array]:
+        """All values of several columns by one query; of the first alone if that fails."""
+        columns = ", ".join(f"{self._number(name)} AS x{i}" for i, name in enumerate(names))
+        try:
+            found = self._run(f"SELECT {columns} FROM {self._source.sql}", fetch_columns)
+        except ValueError:
+            if len(names) == 1:
+                raise
+            return self._whole_columns(names[:1])
+        return {name: found[f"x{i}"] for i, name in enumerate(names)}
+
+    def _is_readable(self, column: str) -> bool:
+        """Whether a column exists and may hold numbers."""
+        try:
+            self._number(column)
+        except (ValueError, TypeError):  # raised again when this column is read
+            return False
+        return True
+
+    @cached_property
+    def _together(self) -> int:
+        """How many columns of this file one query reads."""
+        return READ_AHEAD // max(1, self._rows)
+
+    @cached_property
+    def _rows(self) -> int:
+        return int(self._run(f"SELECT count(*) FROM {self._source.sql}", fetch_rows)[0][0])
+
+    def selection(
+        self, column: str, by: str | None, groups: str | None, source: str | None = None
+    ) -> str:
+        """SQL of a column as a double, with the columns of levels and of groups as text."""
+        if by is not None or groups is not None:
+            self._settle_encoding()
+        names = {"sample": by, "measured_on": groups}
+        extra = "".join(
+            f", CAST({self._quoted(name)} AS VARCHAR) AS {alias}"
+            for alias, name in names.items()
+            if name is not None
+        )
+        return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
+
+    def runs(self, count: int, rows: int) -> list[str]:
+        """Sources of ``count`` runs of rows all over a large Parquet file; none for other files.
+
+        DuckDB reads only the row groups of these rows.
+        """
+        if self.form != "parquet" or self._rows < MANY_RUNS * count * rows:
+            return []
+        starts = np.linspace(0, self._rows - rows, count).astype(np.int64)
+        return [
+            f"{self._source.numbered} WHERE file_row_number BETWEEN {start} AND {start + rows - 1}"
+            for start in starts
+        ]
+
+    def refuse_words(self, column: str, where: Where) -> None:
+        """Raise an error that names the first cell that is neither a number nor missing."""
+        if self._is_text(column):
+            self._refuse_words(column, where)
+
+    def _is_text(self, column: str) -> bool:
+        return self._source.is_text or self._source.kinds[column] == TEXT
+
+    def _number(self, column: str) -> str:
+        """SQL of a column as a double."""
+        name = self._quoted(column)
+        kind = self._source.kinds[column]
+        where = f"{self.path}, column {column!r}"
+        if kind == TIME:
+            raise points_in_time(where)
+        if self._is_text(column):
+            return as_double(name, self._source.decimal_comma)
+        if column in self._source.per_second:
+            return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
+        if kind == DURATION:
+            return f"CAST(epoch({name}) AS DOUBLE)"
+        if kind != NUMBER:
+            raise not_numbers(where)
+        return f"CAST({name} AS DOUBLE)"
+
+    def _refuse_words(self, column: str, where: Where) -> None:
+        name = self._quoted(column)
+        word = f"NOT {is_missing_text(name)} AND ({self._number(column)}) IS NULL"
+        found = self._first_row(column, where, word)
+        if found is not None:
+            raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
+
+    def missing_at(self, column: str, where: Where) -> str:
+        """Where the first missing value is."""
+        number = self._number(column)
+        found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
+        return "" if found is None else f"{self.path}, column {column!r}, row {int(found[0]):,}"
+
+    def refuse_missing_labels(self, groups: str, where: Where) -> None:
+        """Raise an error that names the first row without a group label."""
+        found = self._first_row(groups, where, f"{self._quoted(groups)} IS NULL")
+        if found is not None:
+            raise missing_label(f"{self.path}, column {groups!r}", int(found[0]))
+
+    def _first_row(self, column: str, where: Where, condition: str) -> Row | None:
+        """The row number and the cell of the first row for which a condition is true."""
+        name = self._quoted(column)
+        by = "" if where is None else f", {self._quoted(where[0])}"
+        numbered = f"SELECT row_number() OVER () AS row, {name}{by} FROM {self._source.sql}"
+        wanted = self._where(where) or " WHERE true"
+        return self._run(
+            f"SELECT row, {name} FROM ({numbered}){wanted} AND {condition} ORDER BY row LIMIT 1",
+            fetch_row,
+        )
+
+    def _where(self, where: Where) -> str:
+        if where is None:
+            return ""
+        return f" WHERE CAST({self._quoted(where[0])} AS VARCHAR) = {text_literal(str(where[1]))}"
+
+    def _quoted(self, column: str) -> str:
+        if column not in self._source.kinds:
+            raise no_such_column(self.path, column, self._source.kinds)
+        return quoted_name(self._source.in_sql[column])
+
+    def _settle_encoding(self) -> None:
+        """Find the encoding of the whole file before text is used as levels or group labels."""
+        if not self._settled and self._source.is_text:  # _source raises if the file is unreadable
+            self.turn_latin()
+        self._settled = True
+
+    def turn_latin(self) -> bool:
+        """Read a CSV file as Latin-1 from now on, if not all of it is UTF-8.
+
+        Only the start of a file is checked when it is opened; numbers are the same in both
+        encodings.
+        """
+        if self.form != "csv" or self._latin or is_utf8(self._readable):
+            return False
+        self._latin = True
+        self.__dict__.pop("_source", None)
+        return True
+
+    def _run(self, sql: str, fetch: Callable[[str], T]) -> T:
+        """The result of a query of this file; errors name the file."""
+        source = self._source.sql
+        try:
+            return fetch(sql)
+        except ValueError as error:
+            if self.turn_latin():
+                return self._run(sql.replace(source, self._source.sql), fetch)
+            raise type(error)(f"{self.path}: {error}") from None
+
+    @cached_property
+    def _source(self) -> Source:
+        try:
+            path = self.path if self.form == "parquet" else self._readable
+            try:
+                return self._opened(path)
+            except ValueError:
+                if not self.turn_latin():
+                    raise
+                return self._opened(path)
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from None
+
+    def _opened(self, path: str) -> Source:
+        match self.form:
+            case "csv":
+                return csv_source(path, self._latin)
+            case "json":
+                return json_source(path, self._start)
+            case _:
+                return parquet_source(path, self._known)
+
+    @cached_property
+    def _start(self) -> bytes:
+        """The first bytes of a file of text; an error if they are not text."""
+        try:
+            start = first_bytes(self.path)
+        except DAMAGED:
+            raise ValueError("it is not a whole gzip file") from None
+        line = start.partition(b"\n")[0]
+        if b"\0" in line and marked_encoding(start) not in ("utf-16", "utf-32"):
+            raise ValueError(
+                "its first line holds NUL bytes, so it is not text; if it is UTF-16 without a "
+                "byte order mark, convert it: iconv -f UTF-16LE -t UTF-8"
+            )
+        return start
+
+    @cached_property
+    def _readable(self) -> str:
+        """The path of text that DuckDB can read: the file, or a copy in UTF-8."""
+        encoding = marked_encoding(self._start)
+        if encoding is None or (encoding == "utf-8-sig" and self.form == "csv"):
+            return self.path
+        self._copy = Utf8Copy(self.path, encoding)
+        return self._copy.path

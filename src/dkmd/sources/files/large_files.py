@@ -1,0 +1,144 @@
+"""Columns of files that are too large to hold: DuckDB sums them up per bin.
+
+All files are read by one query, as one table of an engine. Errors still name the file and the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dkmd.base.errors import EngineError
+from dkmd.binned.grid import Grid
+from dkmd.binned.summary import Summary
+from dkmd.inference.groups import GroupSums
+from dkmd.sources.column_data import Data, Streamed, SumGroups, Summarize
+from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
+from dkmd.sources.files.duckdb_file import DuckFile
+from dkmd.sources.table import Where
+from dkmd.statistic.witness import Witness
+
+RUNS = 16
+"""The number of places in the files from which a run of rows is taken."""
+
+ALL = ""
+"""The name of the only sample of a column without levels."""
+
+
+class ColumnRoles(NamedTuple):
+    """The columns to read: the values, and optionally the levels and the groups."""
+
+    values: str
+    levels: str | None
+    groups: str | None
+
+    def where(self, level: str) -> Where:
+        """The rows of one sample."""
+        return None if self.levels is None else (self.levels, level)
+
+
+def sums_in_duckdb(
+    files: Sequence[DuckFile], roles: ColumnRoles, levels: Sequence[str]
+) -> dict[str, Streamed]:
+    """Each level as a sample that DuckDB sums up."""
+    try:
+        return _summed(files, roles, levels)
+    except EngineError:
+        # text that is not UTF-8 stops the query and closes its database
+        turned = [file.turn_latin() for file in files]
+        if not any(turned):
+            raise
+        return _summed(files, roles, levels)
+
+
+def _summed(
+    files: Sequence[DuckFile], roles: ColumnRoles, levels: Sequence[str]
+) -> dict[str, Streamed]:
+    """The samples of the table that all files together make."""
+    from dkmd.sources.engines.tables import FIT_ROWS, EngineTable
+    from dkmd.sources.files.engine import FilesEngine
+
+    whole = [file.selection(*roles) for file in files]
+    part = _runs(files, roles, FIT_ROWS // RUNS)
+    name = files[0].path if len(files) == 1 else f"{files[0].path} and {len(files) - 1:,} more"
+    engine = FilesEngine(whole, part, name)
+    # as in small files, a level without rows is empty and not an error
+    table = EngineTable(engine.table, name, engine, absent_levels=True)
+    group = None if roles.groups is None else GROUP
+    read: Mapping[str, Data] = (
+        {ALL: table.read(VALUE, group)}
+        if roles.levels is None
+        else table.read_levels(VALUE, SAMPLE, levels, group)
+    )
+    return {
+        level: _naming_rows(data, files, roles, roles.where(level))
+        for level, data in read.items()
+        if isinstance(data, Streamed)  # an engine's column always is
+    }
+
+
+def _runs(files: Sequence[DuckFile], roles: ColumnRoles, rows: int) -> list[str]:
+    """SQL of some rows from all over the files; none if a file is too small for it."""
+    few = [files[at] for at in np.linspace(0, len(files) - 1, min(RUNS, len(files))).astype(int)]
+    count = max(1, RUNS // len(few))
+    sources = [(file, file.runs(count, rows)) for file in few]
+    if not all(found for _, found in sources):
+        return []
+    return [file.selection(*roles, each) for file, found in sources for each in found]
+
+
+def _naming_rows(
+    data: Streamed, files: Sequence[DuckFile], roles: ColumnRoles, where: Where
+) -> Streamed:
+    """The same data, whose errors name the row of a word or of a missing group label."""
+    summarize = _naming_words(data.summarize, files, roles.values, where)
+    if data.grouped is None or roles.groups is None:
+        return replace(data, summarize=summarize, grouped=None)
+    grouped = _naming_unlabelled(data.grouped, files, roles.groups, where)
+    return replace(data, summarize=summarize, grouped=grouped)
+
+
+def _naming_words(
+    summarize: Summarize, files: Sequence[DuckFile], column: str, where: Where
+) -> Summarize:
+    """Sums whose errors name the first word among the numbers."""
+
+    def checked(grid: Grid, logs: float | None) -> Summary:
+        summary = summarize(grid, logs)
+        if summary.nan:
+            for file in files:
+                file.refuse_words(column, where)
+        return summary
+
+    return checked
+
+
+def _naming_unlabelled(
+    grouped: SumGroups, files: Sequence[DuckFile], groups: str, where: Where
+) -> SumGroups:
+    """Sums over groups whose errors name the first row without a group label."""
+
+    def named(witness: Witness, logs: bool) -> GroupSums:
+        try:
+            return grouped(witness, logs)
+        except ValueError:
+            for file in files:
+                file.refuse_missing_labels(groups, where)
+            raise
+
+    return named
+
+
+def one_after_the_other(parts: Sequence[Streamed]) -> Streamed:
+    """Several parts of one sample as one."""
+
+    def summarize(grid: Grid, logs: float | None) -> Summary:
+        total = Summary(grid)
+        for part in parts:
+            total.merge(part.summarize(grid, logs))
+        return total
+
+    return Streamed(np.concatenate([part.preview for part in parts]), summarize)

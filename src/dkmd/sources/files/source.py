@@ -1,0 +1,95 @@
+"""A file as DuckDB reads it: the SQL, the names of its columns and what they hold.
+
+Text (CSV, JSON) is read as text and turned into numbers later, so that errors can name a cell that
+is not a number. The first values of a column of text show what it holds (``spelling``).
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from dkmd.sources.files.spelling import Spelling, spelling_of
+from dkmd.sources.kinds import (
+    DURATION,
+    NOTHING,
+    NUMBER,
+    OTHER,
+    TEXT,
+    TIME,
+)
+from dkmd.sources.sql_text import quoted_name, text_literal
+
+RENAMED = re.compile(r"_\d+$|^(column|C)\d+$")
+"""Names that DuckDB may have made up."""
+
+
+Known = Mapping[str, tuple[str | None, str]]
+"""Columns that a file may lack: the value of all its rows, as text or None, and its SQL type."""
+
+
+class Source(NamedTuple):
+    """A table expression of SQL, what its columns hold, and their names in SQL."""
+
+    sql: str
+    kinds: dict[str, str]
+    in_sql: dict[str, str]
+    is_text: bool
+    per_second: Mapping[str, float] = MappingProxyType({})
+    """Ticks per second of durations that are whole numbers."""
+    decimal_comma: bool = False
+    """Whether numbers have a decimal comma."""
+    numbered: str = ""
+    """The same SQL with the column ``file_row_number``; Parquet only."""
+
+
+def path_literal(path: str) -> str:
+    """A path as a literal of SQL that names only this file.
+
+    DuckDB would read [1] as a pattern, and would expand names that begin with ~ or file:.
+    """
+    return text_literal(glob.escape(path if os.path.isabs(path) else os.path.join(".", path)))
+
+
+def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[str]:
+    """Names as the file has them; DuckDB's name for an empty name and for a repeated one."""
+    found: list[str] = []
+    for i, (name, cell) in enumerate(zip(names, written, strict=True)):
+        if not cell:
+            found.append(name if f"column{i}" in names else f"column{i}")
+        else:
+            found.append(name if cell in found else cell)
+    return found
+
+
+def spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
+    """What columns spell that the sniffer takes for text, or for dates: it takes inf for a date."""
+    names = [name for name, kind in kinds.items() if kind in (TEXT, TIME)]
+    return spelling_of(source, {name: quoted_name(name) for name in names})
+
+
+def kinds_by_values(kinds: dict[str, str], spelled: dict[str, Spelling]) -> dict[str, str]:
+    """What columns hold, corrected by their first values."""
+    told = {name: NUMBER for name, each in spelled.items() if each.mostly_numbers}
+    empty = {name: NOTHING for name, each in spelled.items() if not each.cells}
+    return kinds | told | empty
+
+
+def kind_of_sql_type(sql_type: str) -> str:
+    """What a column of this SQL type holds."""
+    if sql_type.endswith("]"):  # DECIMAL(2,1)[] is a list
+        return OTHER
+    name = sql_type.upper().partition("(")[0]
+    if name in ("DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN") or (
+        name.endswith("INT") or name in ("INTEGER", "UINTEGER", "BIGNUM")
+    ):
+        return NUMBER
+    if name == "INTERVAL":
+        return DURATION
+    if name.startswith(("TIMESTAMP", "DATE", "TIME")):
+        return TIME
+    return TEXT if name in ("VARCHAR", "JSON") or name.startswith("ENUM") else OTHER

@@ -1,0 +1,135 @@
+"""Files as one table: up to LARGE values of a column are held, more are summed up per bin.
+
+A folder or a pattern stands for its files together, in the order of their names. A pipe or a device
+can be read only once, so all its values are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dkmd.sources.column_data import LARGE, Data, Held
+from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.files.duckdb_file import DuckFile
+from dkmd.sources.files.formats import DataFile
+from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
+from dkmd.sources.files.paths import files_of
+from dkmd.sources.files.text_file import STDIN, TextFile
+from dkmd.sources.kinds import NOTHING
+from dkmd.sources.number_words import level_order
+from dkmd.sources.table import OneByOne, Where
+
+
+class FileTable:
+    """Several files as one Table."""
+
+    def __init__(self, files: list[DataFile], name: str) -> None:
+        self.files = files
+        self.name = name
+
+    def kinds(self) -> dict[str, str]:
+        """What each column of the first file holds.
+
+        If a column is empty there, the next files show what it holds.
+        """
+        kinds = self.files[0].kinds()
+        for file in self.files[1:]:
+            empty = [name for name, kind in kinds.items() if kind == NOTHING]
+            if not empty:
+                break
+            more = file.kinds()
+            kinds |= {name: more[name] for name in empty if name in more}
+        return kinds
+
+    def levels(self, by: str) -> list[str]:
+        """The distinct values of a column in all files."""
+        found = {level for file in self.files for level in file.levels(by)}
+        return sorted(found, key=level_order)
+
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column: held if it has up to LARGE values or can be read only once, else summed up."""
+        if where is not None:
+            return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
+        return (
+            self._held(column, groups, None)
+            or self._streamed(ColumnRoles(column, None, groups), [ALL])[ALL]
+        )
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels; if one level is too large to hold, all are summed up."""
+        held: dict[str, Data] = {}
+        for level in levels:
+            data = self._held(column, groups, (by, level))
+            if data is None:
+                return self._streamed(ColumnRoles(column, by, groups), levels)
+            held[level] = data
+        return held
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns, each read when it is asked for."""
+        for file in self.files:
+            file.expect(columns)
+        return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """The file and the row of the first missing value."""
+        places = (file.missing_at(column, where) for file in self.files if file.rereadable)
+        return next(filter(None, places), "")
+
+    def require_readable(self) -> None:
+        """Raise an OSError if one of the files is gone."""
+        for file in self.files:
+            if file.rereadable:
+                with open(file.path, "rb"):
+                    pass
+
+    def _held(self, column: str, groups: str | None, where: Where) -> Held | None:
+        """The values; None if there are more than LARGE and they can be read again."""
+        again = all(file.rereadable for file in self.files)
+        again = again and (groups is None or self._all_duck)
+        parts, labels, left = [], [], LARGE
+        for file in self.files:
+            values, marks = file.part(column, groups, where, left + 1 if again else None)
+            left -= values.size
+            if again and left < 0:
+                return None
+            parts.append(values)
+            labels.append(marks)
+        if groups is None:
+            return Held(np.concatenate(parts))
+        return Held(np.concatenate(parts), np.concatenate([m for m in labels if m is not None]))
+
+    @property
+    def _all_duck(self) -> bool:
+        return all(isinstance(file, DuckFile) for file in self.files)
+
+    def _streamed(self, roles: ColumnRoles, levels: Sequence[str]) -> Mapping[str, Data]:
+        """Each level as a sample that is summed up; DuckDB reads all its files in one pass."""
+        duck = [file for file in self.files if isinstance(file, DuckFile)]
+        rest = [file for file in self.files if isinstance(file, BatchFile)]
+        in_duck = sums_in_duckdb(duck, roles, levels) if duck else {}
+        if not rest:
+            return in_duck
+        found: dict[str, Data] = {}
+        for level in levels:
+            parts = [file.streamed(roles.values, roles.where(level)) for file in rest]
+            parts += [in_duck[level]] if duck else []
+            found[level] = one_after_the_other(parts)
+        return found
+
+
+def open_files(path: str) -> FileTable:
+    """The files that a path, a folder, a pattern or "-" names, as one table."""
+    if path == STDIN:
+        return FileTable([TextFile(STDIN)], "standard input")
+    return FileTable(files_of(path), Path(path).name or path)
+
+
+def text_table(text: str, name: str) -> FileTable:
+    """Text that was read already, with one number per line, as a table."""
+    return FileTable([TextFile(name, text)], name)

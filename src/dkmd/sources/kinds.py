@@ -1,0 +1,63 @@
+"""What a column can hold: numbers, durations, text and so on.
+
+Also the errors about columns that every kind of table raises, and the choice of the column to
+compare when the user names no column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dkmd.base.errors import ColumnError, ColumnTypeError, TooLittleError
+
+NUMBER, DURATION, NOTHING = "numbers", "durations", "no values"
+"""Kinds of columns that are compared as they are."""
+
+TEXT, TIME, OTHER = "text", "points in time", "other"
+"""Kinds of columns that are not; text is compared where it spells numbers."""
+
+NUMERIC = (NUMBER, DURATION, NOTHING)
+
+
+def no_such_column(name: str, column: str, there: Iterable[str]) -> ColumnError:
+    """The error for a column that the table does not have."""
+    shown = ", ".join(repr(c) for c in there)
+    return ColumnError(f"{name} has no column {column!r}: it has {shown}")
+
+
+def the_numeric_column(
+    kinds: Mapping[str, str], name: str, besides: Sequence[str | None] = ()
+) -> str:
+    """The only numeric column of a table; an error lists the columns if there is not exactly one.
+
+    A table whose only column is text gives that column, so that the error about its first word
+    names the row.
+    """
+    there = {c: kind for c, kind in kinds.items() if c not in besides}
+    found = [c for c, kind in there.items() if kind in (NUMBER, DURATION)]
+    empty = [c for c, kind in there.items() if kind == NOTHING]
+    found = found or empty or (list(there) if [*there.values()] == [TEXT] else [])
+    if len(found) == 1:
+        return found[0]
+    shown = ", ".join(map(repr, found or there))
+    if not found:
+        raise ValueError(f"{name} has no numeric column: it has {shown}")
+    if found is empty:
+        nothing = "rows with values, only" if len(empty) == len(kinds) else "values in"
+        raise TooLittleError(f"{name} has no {nothing} columns {shown}")
+    raise ValueError(f"{name} has several numeric columns, say which: {shown}")
+
+
+def points_in_time(where: str) -> ColumnTypeError:
+    """The error for dates and times of day."""
+    return ColumnTypeError(f"{where} holds points in time: subtract a start to compare durations")
+
+
+def not_numbers(where: str) -> ColumnTypeError:
+    """The error for lists, structures and other values that are not numbers."""
+    return ColumnTypeError(f"{where} holds values that are not numbers")
+
+
+def missing_label(where: str, row: int) -> ValueError:
+    """The error for a row without a group label."""
+    return ValueError(f"{where}, row {row:,}: the group label is missing")

@@ -1,0 +1,139 @@
+"""Data frames of pandas, polars and pyarrow as tables, through narwhals.
+
+A frame may be part of a larger table; errors then count rows within that table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.sources.column_data import Data, Held, Labels
+from dkmd.sources.kinds import no_such_column
+from dkmd.sources.memory.columns import (
+    Rows,
+    as_labels,
+    as_numbers,
+    kind_of,
+    kind_of_dtype,
+    series_of,
+)
+from dkmd.sources.number_words import level_order
+from dkmd.sources.table import OneByOne, Where
+
+
+def is_frame(source: Any) -> bool:
+    """Whether this is a data frame: its class has ``columns``."""
+    return hasattr(type(source), "columns")  # asking the object would make a lazy frame warn
+
+
+class Frame:
+    """Columns of a data frame of pandas, polars (also lazy) or pyarrow.
+
+    Parameters
+    ----------
+    native
+        The frame.
+    name : str
+        The name that errors show.
+    first_row : int
+        The row number of its first row, if it is a part of a larger table.
+    """
+
+    def __init__(self, native: Any, name: str, first_row: int = 1) -> None:
+        import narwhals as nw
+
+        try:
+            self._frame = nw.from_native(native)
+        except TypeError:
+            raise TypeError(
+                f"{name}: {type(native).__name__} is not a data frame that dkmd knows"
+            ) from None
+        self._lazy = isinstance(self._frame, nw.LazyFrame)
+        # columns of pandas may have numbers for names; they are known by their text here
+        self._names = {str(name): name for name in self._frame.collect_schema().names()}
+        self.name = name
+        self._first_row = first_row
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        if self._lazy:
+            schema = self._frame.collect_schema()
+            return {str(column): kind_of_dtype(dtype) for column, dtype in schema.items()}
+        return {name: kind_of(self._native(name)) for name in self._names}
+
+    def values(self, column: str, where: Where = None) -> Array:
+        """One column as numbers."""
+        native, rows = self._chosen(column, where)
+        return as_numbers(native, f"{self.name}, column {column!r}", rows)
+
+    def labels(self, column: str, where: Where = None) -> Labels:
+        """One column as group labels."""
+        native, rows = self._chosen(column, where)
+        return as_labels(native, f"{self.name}, column {column!r}", rows)
+
+    def missing_row(self, column: str, where: Where = None) -> int | None:
+        """The row number of the first missing value; None if no value is missing."""
+        native, rows = self._chosen(column, where)
+        missing = np.isnan(as_numbers(native, f"{self.name}, column {column!r}", rows))
+        return rows[int(np.argmax(missing))] if missing.any() else None
+
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """Where the first missing value is: table, column and row."""
+        row = self.missing_row(column, where)
+        return "" if row is None else f"{self.name}, column {column!r}, row {row:,}"
+
+    def levels(self, by: str) -> list[str]:
+        """The distinct values of a column, as text."""
+        found = series_of(self._native(by)).drop_nulls().unique().to_list()
+        return sorted({str(level) for level in found}, key=level_order)
+
+    def _chosen(self, column: str, where: Where) -> tuple[Any, Rows]:
+        """A column of the chosen rows, and their row numbers."""
+        native = self._native(column)
+        if where is None:
+            return native, range(self._first_row, self._first_row + len(native))
+        at = self._at_level(*where)
+        return series_of(native)[at].to_native(), (at + self._first_row).tolist()
+
+    def _at_level(self, by: str, level: object) -> npt.NDArray[np.intp]:
+        """The positions of the rows at this level."""
+        series = series_of(self._native(by))
+        alike = [v for v in series.drop_nulls().unique().to_list() if str(v) == str(level)]
+        if not alike:
+            return np.empty(0, dtype=np.intp)
+        chosen = series.is_in(alike).fill_null(value=False)
+        return np.flatnonzero(chosen.to_list())
+
+    def _native(self, column: str) -> Any:
+        if column not in self._names:
+            raise no_such_column(self.name, column, self._names)
+        name = self._names[column]
+        frame = self._frame.select(name).collect() if self._lazy else self._frame
+        return frame.get_column(name).to_native()
+
+
+class FrameTable(Frame):
+    """A data frame as a Table."""
+
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column of numbers, with its group labels."""
+        labels = None if groups is None else self.labels(groups, where)
+        return Held(self.values(column, where), labels)
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels of another column."""
+        return OneByOne(levels, lambda level: self.read(column, groups, (by, level)))
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns."""
+        return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def require_readable(self) -> None:
+        """Nothing to check: data in memory stay readable."""

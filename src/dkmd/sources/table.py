@@ -1,0 +1,63 @@
+"""The protocol ``Table``: named columns, wherever they are kept.
+
+Files, data frames, dask collections and tables of an engine all implement it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from dkmd.sources.column_data import Data
+
+Where = tuple[str, object] | None
+"""The rows to read: those at one level of a column (column, level), or all rows."""
+
+
+class Table(Protocol):
+    """Named columns, wherever they are kept."""
+
+    name: str
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds: one of ``kinds``."""
+
+    def levels(self, by: str) -> list[str]:
+        """The distinct values of a column, as text."""
+
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+        """A column of numbers; ``groups`` names the column with the group labels."""
+
+    def read_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, Data]:
+        """A column at several levels of another column."""
+
+    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+        """Several columns: all at once, or each when it is asked for."""
+
+    def missing_at(self, column: str, where: Where = None) -> str:
+        """Where the first missing value of a column is: table, column and row.
+
+        Empty if rows have no order or cannot be read again.
+        """
+
+    def require_readable(self) -> None:
+        """Raise an error if nothing can be read any more: a lost connection, a removed file."""
+
+
+class OneByOne(Mapping[str, Data]):
+    """Columns or levels by name, each read when it is asked for."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Data]) -> None:
+        self._names = names
+        self._read = read
+
+    def __getitem__(self, name: str) -> Data:
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
