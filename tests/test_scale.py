@@ -17,7 +17,7 @@ from dkmd.answers.facts import RUNS, _stretches, neighbour_correlation
 from dkmd.base.arrays import PIECE
 from dkmd.binned.logarithms import log_grid, log_summaries
 from dkmd.sources import column_data as samples
-from dkmd.sources.column_data import Held
+from dkmd.sources.column_data import HeldColumn
 from dkmd.statistic.witness import Witness
 
 Array = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ def test_logarithms_from_bins_are_those_of_the_values(family: str) -> None:
     read_again = []
 
     def again(side: int, log_grid: Grid, below: float) -> Summary:
-        found = Held(values[side]).logs(log_grid, below)
+        found = HeldColumn(values[side]).logs(log_grid, below)
         read_again.append(found.size / values[side].size)
         return found
 

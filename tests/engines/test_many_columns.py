@@ -13,7 +13,7 @@ from ibis.expr import operations
 from dkmd import drift
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
-from dkmd.sources.column_data import Sample, Streamed
+from dkmd.sources.column_data import LabelledColumn, StreamedColumn
 from dkmd.sources.engines import backends
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.pairs import common_grid
@@ -52,7 +52,7 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
     old, new, *frames = _tables(engine, kind)
     expected = drift(*frames, scale=1.0)
     read = [open_engine_table(table, "t").read_columns(list(expected)) for table in (old, new)]
-    sides = [side for table in read for side in table.values() if isinstance(side, Streamed)]
+    sides = [side for table in read for side in table.values() if isinstance(side, StreamedColumn)]
     scans = list({id(side.scan): side.scan for side in sides}.values())
     assert len(scans) == 2
     grids = {name: common_grid(read[0][name], read[1][name]) for name in expected}
@@ -60,7 +60,10 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
         assert scan is not None
         scan.plan(grids)
     for name, there in expected.items():
-        pair = [Sample(table[name], name, label) for table, label in zip(read, "ab", strict=True)]
+        pair = [
+            LabelledColumn(table[name], name, label)
+            for table, label in zip(read, "ab", strict=True)
+        ]
         found = compare_samples(
             pair[0],
             pair[1],

@@ -15,7 +15,7 @@ from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
-from dkmd.sources.column_data import Data, Sample, sample_of
+from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
 from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, NUMERIC, OTHER, TEXT, no_such_column
 from dkmd.sources.loading import labelled
 from dkmd.sources.pairs import plan_together
@@ -75,13 +75,17 @@ class TwoTables:
             return apart
         return ALL_MISSING if set(pair) == {NOTHING} else ""
 
-    def read(self, columns: Sequence[str]) -> tuple[Mapping[str, Data], Mapping[str, Data]]:
+    def read(
+        self, columns: Sequence[str]
+    ) -> tuple[Mapping[str, ColumnData], Mapping[str, ColumnData]]:
         """Some columns of both tables; engines are told of all of them before the first is read."""
         old, new = (t.read_columns(columns, self.groups) for t in (self.before, self.after))
         plan_together(old, new)
         return old, new
 
-    def pair(self, name: str, old: Data, new: Data) -> tuple[Sample, Sample]:
+    def pair(
+        self, name: str, old: ColumnData, new: ColumnData
+    ) -> tuple[LabelledColumn, LabelledColumn]:
         """The two samples of a column, with their names and units."""
         return labelled(
             _sample(self.before, name, old, self.kinds[name]),
@@ -94,9 +98,9 @@ class TwoTables:
         self.after.require_readable()
 
 
-def _sample(table: Table, name: str, data: Data, kind: str) -> Sample:
+def _sample(table: Table, name: str, data: ColumnData, kind: str) -> LabelledColumn:
     """One column of a table as a side of a comparison."""
-    return sample_of(data, name, table.name, kind, partial(table.missing_at, name))
+    return labelled_column(data, name, table.name, kind, partial(table.missing_at, name))
 
 
 def compare_columns(

@@ -8,7 +8,7 @@ from functools import partial
 from dkmd.answers.comparison import Comparison, Comparisons
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions, Level
-from dkmd.sources.column_data import Sample, Stored, unit_of
+from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.kinds import NUMBER, no_such_column, the_numeric_column
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
@@ -36,8 +36,8 @@ def compare_bins(
         raise ValueError(f"{path} has no sample but {reference!r}")
     name = column or "value"
 
-    def sample(level: str) -> Sample:
-        return Sample(Stored(found[level]), name, level, unit_of(name))
+    def sample(level: str) -> LabelledColumn:
+        return LabelledColumn(StoredColumn(found[level]), name, level, unit_of(name))
 
     answers = {}
     for level in wanted:
@@ -69,9 +69,9 @@ def compare_levels(
     unit = unit_of(column, kinds.get(column, ""))
     read = table.read_levels(column, by, [base, *wanted], groups)
 
-    def sample(level: str) -> Sample:
+    def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, column, (by, level))
-        return Sample(read[level], column, level, unit, missing_at=missing_at)
+        return LabelledColumn(read[level], column, level, unit, missing_at=missing_at)
 
     first = sample(base)
     found = {level: compare_samples(first, sample(level), options) for level in wanted}

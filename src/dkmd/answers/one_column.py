@@ -28,13 +28,15 @@ from dkmd.inference.result import (
     Outcome,
 )
 from dkmd.inference.shapes import crossing
-from dkmd.sources.column_data import Data, Held, Sample
+from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.kinds import DURATION, NUMBER
 from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
 from dkmd.statistic.witness import Witness
 
 
-def compare_samples(reference: Sample, current: Sample, options: CompareOptions) -> Comparison:
+def compare_samples(
+    reference: LabelledColumn, current: LabelledColumn, options: CompareOptions
+) -> Comparison:
     """Compare two samples of one column."""
     _require_one_kind(reference, current)
     test = _tested(reference, current, options.test)
@@ -85,7 +87,7 @@ class _Tested(NamedTuple):
     summaries: tuple[Summary | None, Summary | None]
 
 
-def _tested(of_reference: Sample, of_current: Sample, options: Options) -> _Tested:
+def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: Options) -> _Tested:
     """The test of current against reference: of values where both sides hold few, else of bins."""
     reference, current = of_reference.data, of_current.data
     if _is_small(reference) and _is_small(current):
@@ -111,13 +113,13 @@ def _tested(of_reference: Sample, of_current: Sample, options: Options) -> _Test
     return _Tested(result.with_logs(on_logs), (before, after))
 
 
-def _require_no_nan(side: Sample, count: int, rows: int) -> None:
+def _require_no_nan(side: LabelledColumn, count: int, rows: int) -> None:
     """Raise an error that names the first missing value, as nan_policy="raise" asks."""
     if not count:
         return
     place = "" if side.missing_at is None else side.missing_at()
     column = f", column {side.name!r}" if side.name != "value" else ""
-    if not place and isinstance(side.data, Held):
+    if not place and isinstance(side.data, HeldColumn):
         at = int(np.argmax(np.isnan(side.data.values))) + 1
         word = "row" if side.missing_at is None else "value"  # of a pipe, whose lines are gone
         place = f"{side.label}{column}, {word} {at:,}"
@@ -129,12 +131,14 @@ def _require_no_nan(side: Sample, count: int, rows: int) -> None:
     raise NanError(f'{place}: {what}, and nan_policy is "raise"')
 
 
-def _is_small(side: Data) -> TypeGuard[Held]:
+def _is_small(side: ColumnData) -> TypeGuard[HeldColumn]:
     """Whether the values of a side are in memory, and few enough to compare them without bins."""
-    return isinstance(side, Held) and not side.summed
+    return isinstance(side, HeldColumn) and not side.summed
 
 
-def _groups(reference: Held, current: Held) -> tuple[npt.ArrayLike, npt.ArrayLike] | None:
+def _groups(
+    reference: HeldColumn, current: HeldColumn
+) -> tuple[npt.ArrayLike, npt.ArrayLike] | None:
     """The labels of reference and current; None without groups."""
     before, after = reference.groups, current.groups
     if before is None and after is None:
@@ -187,13 +191,13 @@ def _infinite(outcome: Outcome) -> Infinite | None:
     return Infinite(outcome.where, *shares_of(outcome))
 
 
-def _psi(outcome: Outcome, reference: Data) -> Witness | None:
+def _psi(outcome: Outcome, reference: ColumnData) -> Witness | None:
     """The ψ by which neighbours are correlated; None where values belong to groups."""
-    grouped = isinstance(reference, Held) and reference.groups is not None
+    grouped = isinstance(reference, HeldColumn) and reference.groups is not None
     return outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
 
 
-def _require_one_kind(reference: Sample, current: Sample) -> None:
+def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:
     """Reject durations beside plain numbers: durations are seconds, the unit of numbers is open."""
     kinds = {side.kind: side.label for side in (reference, current)}
     if kinds.keys() == {NUMBER, DURATION}:
@@ -203,8 +207,8 @@ def _require_one_kind(reference: Sample, current: Sample) -> None:
         )
 
 
-def _values(reference: Data, current: Data) -> tuple[Array, Array] | None:
+def _values(reference: ColumnData, current: ColumnData) -> tuple[Array, Array] | None:
     """The values of reference and current, where both are in memory."""
-    if isinstance(reference, Held) and isinstance(current, Held):
+    if isinstance(reference, HeldColumn) and isinstance(current, HeldColumn):
         return reference.values, current.values
     return None

@@ -34,7 +34,7 @@ from dkmd.render.report.model import (
     PageRow,
     Reproduce,
 )
-from dkmd.sources.column_data import Held
+from dkmd.sources.column_data import HeldColumn
 
 Answer = Comparison | Comparisons | Gate
 
@@ -306,7 +306,7 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
         np.array(side.values, dtype=np.float64) for side in (evidence.reference, evidence.current)
     ]
     reference, current = (
-        facts_of(Held(values), None, label, center, None)
+        facts_of(HeldColumn(values), None, label, center, None)
         for values, label, center in zip(given, ("reference", "current"), row.centers, strict=True)
     )
     shift = NOT_MEASURED

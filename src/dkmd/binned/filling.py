@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, Sample, piece, piece_bounds
+from dkmd.base.arrays import Array, RealArray, piece, piece_bounds
 from dkmd.base.compiled import compiled
 from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid
 
@@ -100,7 +100,7 @@ def occupied(
     return bins, counts, sums, squares
 
 
-def filled(sample: Sample, grid: Grid, through: Map | None) -> tuple[Array, Array]:
+def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, Array]:
     """The dense table of one chunk, filled piece by piece, and what is in no bin."""
     table = np.zeros((_ROWS, 3))
     special = np.zeros(_SPECIAL)

@@ -25,7 +25,7 @@ SAME_PLACE = 0.05
 """Spreads within which two atoms count as one place of a lattice."""
 
 
-FARTHEST = 8.0
+FARTHEST_MEDIANS = 8.0
 """Spreads that medians lie apart at the most: beyond, the scale grows with their distance."""
 
 
@@ -87,7 +87,7 @@ def shape_of(
         excess = 0.0
         median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
     # far apart, bins are too coarse for the spread within the samples, and it matters no more
-    spread = max(spread, abs(separation) / FARTHEST) if spread > 0.0 else spread
+    spread = max(spread, abs(separation) / FARTHEST_MEDIANS) if spread > 0.0 else spread
     return median, spread, tilt, excess, separation, allowance, lattice
 
 

@@ -37,7 +37,7 @@ OPPOSED = (
 NO_SCALE = "nothing varied: there is no scale to count a margin in sd in"
 
 Two = tuple[float, float]
-NOTHING: Two = (math.nan, math.nan)
+NO_INTERVAL: Two = (math.nan, math.nan)
 
 
 class Limit(NamedTuple):
@@ -99,9 +99,9 @@ class Pair(NamedTuple):
         self,
         verdict: str,
         reason: str,
-        centers: Two = NOTHING,
+        centers: Two = NO_INTERVAL,
         shift: float = math.nan,
-        interval: Two = NOTHING,
+        interval: Two = NO_INTERVAL,
         relative: bool = False,
     ) -> GateRow:
         """The row of this benchmark; the p-value follows with the correction."""
@@ -154,7 +154,7 @@ def _judge_samples(pair: Pair, limit: Limit) -> Judged:
         interval=(as_change(low), as_change(high)) if relative else (low, high),
         relative=relative,
     )
-    worse, fine = NOTHING if too_few else _pvalues(judged, region, limit.worse)
+    worse, fine = NO_INTERVAL if too_few else _pvalues(judged, region, limit.worse)
     evidence = pair.evidence._replace(result=result, pvalue=worse)
     log_change = judged.shift if relative else _log_change(pair, result)
     return Judged(row, evidence, worse, fine, log_change)

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from dkmd.base.errors import BenchmarkFileError, NotANumberError, UnknownFormatError
-from dkmd.sources.column_data import Data, Held, unit_of
+from dkmd.sources.column_data import ColumnData, HeldColumn, unit_of
 from dkmd.sources.files.benchmarks import (
     LARGEST_FILE,
     WHAT,
@@ -97,9 +97,9 @@ class _Asked(NamedTuple):
     by: str | None
     groups: str | None
 
-    def measured(self, column: str, data: Data) -> Measurements:
+    def measured(self, column: str, data: ColumnData) -> Measurements:
         """One column, or one level of it, as measurements."""
-        if not isinstance(data, Held):
+        if not isinstance(data, HeldColumn):
             raise BenchmarkFileError(f"{self.table.name} is too large for a gate: use dkmd compare")
         labels = np.arange(data.values.size)
         if data.groups is not None:
@@ -173,14 +173,14 @@ def _spells_number(text: str) -> bool:
     return True
 
 
-def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[str, Data]:
+def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[str, ColumnData]:
     """A column at every level of another column, read in one pass if both fit into memory."""
     try:
         whole = table.read(column, by)
         processes = table.read(column, groups) if groups else None
     except ValueError:  # some row has no level: read the levels one by one
         return table.read_levels(column, by, table.levels(by), groups)
-    if not (isinstance(whole, Held) and isinstance(processes, Held | None)):
+    if not (isinstance(whole, HeldColumn) and isinstance(processes, HeldColumn | None)):
         return table.read_levels(column, by, table.levels(by), groups)
     assert whole.groups is not None
     names, codes = np.unique(np.asarray(whole.groups).astype(str), return_inverse=True)
@@ -189,6 +189,8 @@ def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[s
     labels = None if processes is None else processes.groups
     rows = dict(zip(names.tolist(), np.split(order, ends), strict=True))
     return {
-        level: Held(whole.values[rows[level]], None if labels is None else labels[rows[level]])
+        level: HeldColumn(
+            whole.values[rows[level]], None if labels is None else labels[rows[level]]
+        )
         for level in sorted(rows, key=level_order)
     }
