@@ -16,7 +16,7 @@ import pytest
 from shell import here
 
 from dkmd import compare, drift
-from dkmd.sources.column_data import Held, Streamed
+from dkmd.sources.column_data import HeldColumn, StreamedColumn
 from dkmd.sources.files import table as files
 from dkmd.sources.files.duckdb_connection import relation
 from dkmd.sources.files.duckdb_file import DuckFile
@@ -116,7 +116,7 @@ def _file(table: Path, name: str, values: list[float], **columns: list[Any]) -> 
 
 def _values(path: Any, column: str = "ms") -> list[float]:
     data = open_files(str(path)).read(column)
-    assert isinstance(data, Held)
+    assert isinstance(data, HeldColumn)
     return [float(value) for value in data.values]
 
 
@@ -163,7 +163,7 @@ def test_partitions_have_the_values_and_types_of_the_log(
     assert table.levels("b") == ["41", "042"]
     if large:
         monkeypatch.setattr(files, "LARGE", 1)
-        assert isinstance(table.read("ms"), Streamed)
+        assert isinstance(table.read("ms"), StreamedColumn)
     answer = compare(tmp_path, column="ms", by="b", reference="41", current="042")
     assert (answer.reference.size, answer.current.size) == (2, 2)
     assert answer.shift == pytest.approx(10.0)

@@ -21,7 +21,7 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 from dkmd import Grid, Summary, compare, drift
-from dkmd.sources.column_data import Held
+from dkmd.sources.column_data import HeldColumn
 from dkmd.sources.files import duckdb_file
 from dkmd.sources.files import table as files
 from dkmd.sources.files.duckdb_connection import limit_memory
@@ -201,7 +201,7 @@ def test_words_for_missing_values_are_missing(text: str, tmp_path: Path) -> None
     path = tmp_path / "x.csv"
     path.write_text(f"a,b\n{text},1\n2,1\n3.5,1\n")
     data = open_files(str(path)).read("a")
-    assert isinstance(data, Held)
+    assert isinstance(data, HeldColumn)
     np.testing.assert_array_equal(data.values, [math.nan, 2.0, 3.5])
     assert open_files(str(path)).kinds()["a"] == "numbers"
 
@@ -286,7 +286,7 @@ def test_decimal_commas_are_read_where_commas_separate_nothing(
     for column, expected in EUROPEAN[content].items():
         assert table.kinds()[column] == "numbers"
         data = table.read(column)
-        assert isinstance(data, Held)
+        assert isinstance(data, HeldColumn)
         assert data.values.tolist() == expected
 
 
@@ -315,7 +315,7 @@ def test_text_in_other_encodings_is_read(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes("größe,ort\n1.5,Zürich\n2.5,Köln\n3,Ulm\n".encode(encoding))
     data = open_files(str(path)).read("größe")
-    assert isinstance(data, Held)
+    assert isinstance(data, HeldColumn)
     assert data.values.tolist() == [1.5, 2.5, 3.0]
     assert open_files(str(path)).levels("ort") == ["Köln", "Ulm", "Zürich"]
 
@@ -335,7 +335,7 @@ def test_parquet_types_become_numbers(tmp_path: Path) -> None:
     expected = (("decimal", 1.25, 3.5), ("duration", 1, 3), ("small", 1, 3), ("flag", 1, 0))
     for name, first, last in expected:
         data = table.read(name)
-        assert isinstance(data, Held)
+        assert isinstance(data, HeldColumn)
         np.testing.assert_array_equal(data.values, [first, math.nan, last])
     with pytest.raises(TypeError, match="column 'when' holds points in time"):
         table.read("when")
@@ -369,7 +369,7 @@ def test_folders_and_patterns_stand_for_their_files(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("not data")
     for path in (str(tmp_path), str(tmp_path / "*.csv"), str(tmp_path / "[12].csv")):
         data = open_files(path).read(ODD)
-        assert isinstance(data, Held)
+        assert isinstance(data, HeldColumn)
         np.testing.assert_array_equal(data.values, np.concatenate([first, second]))
     (tmp_path / "2.csv").write_text("other\n1\n2\n")
     with pytest.raises(ValueError, match=r"2.csv has no column"):

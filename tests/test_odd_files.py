@@ -30,7 +30,7 @@ from shell import here
 
 from dkmd import compare, drift
 from dkmd.answers.gate import load_benchmarks
-from dkmd.sources.column_data import Held
+from dkmd.sources.column_data import HeldColumn
 from dkmd.sources.files import benchmarks, characters, duckdb_file, pasted_bins, text_file
 from dkmd.sources.files import table as files
 from dkmd.sources.files.table import open_files
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would on
 
 def _values(path: Path | str, column: str) -> list[float]:
     data = open_files(str(path)).read(column)
-    assert isinstance(data, Held)
+    assert isinstance(data, HeldColumn)
     found: list[float] = data.values.tolist()
     return found
 
@@ -163,7 +163,7 @@ def test_a_column_that_cannot_be_read_does_not_take_those_read_ahead_with_it(
     read = table.read_columns(["a", "when", "list", "b"])
     for name, expected in (("a", [1.0, 2.0, 4.0]), ("b", [3.0, 2.0, 1.0])):
         data = read[name]
-        assert isinstance(data, Held)
+        assert isinstance(data, HeldColumn)
         assert data.values.tolist() == expected
     with pytest.raises(TypeError, match="'when' holds points in time"):
         read["when"]
@@ -462,9 +462,9 @@ def test_rows_are_counted_within_the_file(
         compare(path, column="word", by="arm", reference="a", current="b")
     table = open_files(str(path))
     data = table.read("word", where=("arm", "a"))
-    assert not isinstance(data, Held) or data.values.tolist() == [1.5, 3.0, 5.0, 7.0]
+    assert not isinstance(data, HeldColumn) or data.values.tolist() == [1.5, 3.0, 5.0, 7.0]
     labelled = table.read("lag", "host", ("arm", "b"))
-    if isinstance(labelled, Held):
+    if isinstance(labelled, HeldColumn):
         assert labelled.groups is not None
         assert labelled.groups.tolist() == ["i", "j", "j", "k"]
 

@@ -15,7 +15,7 @@ from dkmd import Grid, Summary, compare, dkmd_2samp
 from dkmd.answers.facts import neighbour_correlation
 from dkmd.binned.logarithms import log_grid, log_summaries
 from dkmd.sources import samples
-from dkmd.sources.column_data import Held
+from dkmd.sources.column_data import HeldColumn
 from dkmd.statistic.witness import Witness
 
 Array = npt.NDArray[np.float64]
@@ -52,7 +52,7 @@ def test_logarithms_from_bins_are_those_of_the_values(family: str) -> None:
     read_again = []
 
     def again(side: int, log_grid: Grid, below: float) -> Summary:
-        found = Held(values[side]).logs(log_grid, below)
+        found = HeldColumn(values[side]).logs(log_grid, below)
         read_again.append(found.size / values[side].size)
         return found
 

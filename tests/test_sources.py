@@ -17,7 +17,13 @@ from dkmd import Grid, Summary, compare
 from dkmd.base.errors import TooLittleError, TooLongError
 from dkmd.base.secrets import gist, without_password
 from dkmd.render.report.rows import contents_of
-from dkmd.sources.column_data import Held, Stored, Streamed, sample_of, unit_of
+from dkmd.sources.column_data import (
+    HeldColumn,
+    StoredColumn,
+    StreamedColumn,
+    labelled_column,
+    unit_of,
+)
 from dkmd.sources.engines.aggregate import FARTHEST_BIN
 from dkmd.sources.engines.summaries import hides_sign, summary_of
 from dkmd.sources.files import characters, text_file
@@ -122,19 +128,19 @@ def test_the_ends_of_summed_values_are_those_of_their_outermost_bins() -> None:
 )
 def test_the_unit_of_a_column_is_the_end_of_its_name(column: str, kind: str, unit: str) -> None:
     assert unit_of(column, kind) == unit
-    assert sample_of(Held(np.ones(2)), column, "x", kind).unit == unit
+    assert labelled_column(HeldColumn(np.ones(2)), column, "x", kind).unit == unit
 
 
 def test_only_many_values_without_groups_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dkmd.sources.column_data.LARGE", 3)
     values = np.arange(4.0)
-    assert Held(values).summed
-    assert not Held(values[:3]).summed
-    assert not Held(values, np.array(list("abcd"))).summed
+    assert HeldColumn(values).summed
+    assert not HeldColumn(values[:3]).summed
+    assert not HeldColumn(values, np.array(list("abcd"))).summed
 
 
 def test_logarithms_of_held_values_stop_below_their_edge() -> None:
-    held, grid = Held(np.array([1.0, 2.0, 4.0, math.nan])), Grid(0.0, 1.0)
+    held, grid = HeldColumn(np.array([1.0, 2.0, 4.0, math.nan])), Grid(0.0, 1.0)
     assert held.logs(grid).size == 3
     below = held.logs(grid, 4.0)
     assert below.size == 2
@@ -145,11 +151,11 @@ def test_logarithms_of_held_values_stop_below_their_edge() -> None:
 
 
 def test_two_sides_share_the_grid_that_one_of_them_fixes() -> None:
-    stored = Stored(Summary.of([1.0, 2.0, 3.0], Grid(2.0, 0.25)))
-    other = Held(np.arange(10.0))
+    stored = StoredColumn(Summary.of([1.0, 2.0, 3.0], Grid(2.0, 0.25)))
+    other = HeldColumn(np.arange(10.0))
     assert common_grid(stored, other) == common_grid(other, stored) == Grid(2.0, 0.25)
     shared = Grid(5.0, 1.0)
-    streams = [Streamed(np.arange(9.0), lambda grid, _: Summary(grid), each) for each in
+    streams = [StreamedColumn(np.arange(9.0), lambda grid, _: Summary(grid), each) for each in
                (shared, shared, Grid(6.0, 1.0), None)]  # fmt: skip
     assert common_grid(streams[0], streams[1]) is shared
     for unlike in (streams[2], streams[3]):
@@ -191,8 +197,8 @@ def test_a_grid_is_off_centre_from_four_units_on(units: float, suits: bool) -> N
 )
 def test_a_stored_grid_is_kept_where_it_suits_both_sides(grid: Grid, kept: bool) -> None:
     rng = np.random.default_rng(1)
-    stored = Stored(Summary.of(rng.normal(0.0, 1.0, 500), grid))
-    held = Held(rng.normal(0.0, 1.0, 500))
+    stored = StoredColumn(Summary.of(rng.normal(0.0, 1.0, 500), grid))
+    held = HeldColumn(rng.normal(0.0, 1.0, 500))
     for sides in ((stored, held), (held, stored)):
         grids = {summary.grid for summary in summaries_of_pair(*sides)}
         assert len(grids) == 1
@@ -201,8 +207,8 @@ def test_a_stored_grid_is_kept_where_it_suits_both_sides(grid: Grid, kept: bool)
 
 def test_both_sides_weigh_the_same_in_a_grid_that_suits_both() -> None:
     """For any number of values on either side. Missing values do not count."""
-    stored = Stored(Summary.of(np.arange(1000.0), Grid(500.0, 1.0)))
-    for side in (stored, Held(np.array([1.0, 2.0, math.nan, 4.0]))):
+    stored = StoredColumn(Summary.of(np.arange(1000.0), Grid(500.0, 1.0)))
+    for side in (stored, HeldColumn(np.array([1.0, 2.0, math.nan, 4.0]))):
         values, weights = _weighted(side)
         assert values.size == weights.size
         assert weights.sum() == pytest.approx(1.0)
@@ -370,13 +376,13 @@ def test_groups_of_batches_are_held_however_many_there_are(
     monkeypatch.setattr(files, "LARGE", 10)
     path = _arrow(tmp_path / "x.arrow", {"x": np.arange(50.0), "g": ["a", "b"] * 25}, 7)
     data = files.open_files(str(path)).read("x", "g")
-    assert isinstance(data, Held)
+    assert isinstance(data, HeldColumn)
     assert data.groups is not None
     assert (data.values.tolist(), data.groups.tolist()) == ([*range(50)], ["a", "b"] * 25)
-    assert isinstance(files.open_files(str(path)).read("x"), Streamed)
+    assert isinstance(files.open_files(str(path)).read("x"), StreamedColumn)
 
 
-@pytest.mark.parametrize(("rows", "kind"), [(10, Held), (11, Streamed)])
+@pytest.mark.parametrize(("rows", "kind"), [(10, HeldColumn), (11, StreamedColumn)])
 def test_a_file_is_held_up_to_so_many_values(
     rows: int, kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,7 +394,7 @@ def test_a_file_is_held_up_to_so_many_values(
         assert isinstance(files.open_files(str(tmp_path / name)).read("value"), kind)
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     piped = files.open_files("-").read("value")  # a pipe cannot be read again
-    assert isinstance(piped, Held)
+    assert isinstance(piped, HeldColumn)
     assert piped.values.tolist() == [*range(rows)]
 
 
@@ -398,7 +404,7 @@ def test_files_that_stay_may_have_any_number_of_lines(
     monkeypatch.setattr(text_file, "PIPED", 10)
     (tmp_path / "x.txt").write_text("1\n" * 100)
     data = files.open_files(str(tmp_path / "x.txt")).read("value")
-    assert isinstance(data, Held)
+    assert isinstance(data, HeldColumn)
     assert data.values.size == 100
 
 
@@ -409,7 +415,7 @@ def test_a_stream_of_batches_shows_values_from_all_over_and_sums_up_all(
     values = np.arange(1.0, 1001.0)
     path = _arrow(tmp_path / "x.arrow", {"x": values}, 200)
     data = files.open_files(str(path)).read("x")
-    assert isinstance(data, Streamed)
+    assert isinstance(data, StreamedColumn)
     assert data.preview.tolist() == [v for v in values if (v - 1) % 200 % 61 == 0]
     grid = Grid(0.0, 1.0)
     assert data.summary(grid).counts.sum() == 1000
@@ -454,8 +460,8 @@ def test_the_sample_of_a_large_file_is_the_same_every_time(
     path = tmp_path / "x.csv"
     pd.DataFrame({"x": np.random.default_rng(0).normal(size=5_000)}).to_csv(path, index=False)
     first, second = (files.open_files(str(path)).read("x") for _ in range(2))
-    assert isinstance(first, Streamed)
-    assert isinstance(second, Streamed)
+    assert isinstance(first, StreamedColumn)
+    assert isinstance(second, StreamedColumn)
     assert 0 < first.preview.size < 5_000
     assert sorted(first.preview) == sorted(second.preview)
 
@@ -490,7 +496,7 @@ def test_a_line_is_refused_as_soon_as_it_is_too_long(
     path = tmp_path / "x.txt"
     path.write_text(f"1\n{'2'.zfill(length)}\n")
     if fits:
-        assert isinstance(files.open_files(str(path)).read("value"), Held)
+        assert isinstance(files.open_files(str(path)).read("value"), HeldColumn)
     else:
         with pytest.raises(ValueError, match=r"x.txt, row 2: the line is longer than 12 char"):
             files.open_files(str(path)).read("value")

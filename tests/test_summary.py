@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from dkmd import Grid, Summary, SummaryFileError, Witness, fit_witness
 from dkmd.binned.grid import SIDE
 from dkmd.inference.sides import Side, side_sums
-from dkmd.sources.column_data import Streamed
+from dkmd.sources.column_data import StreamedColumn
 from dkmd.sources.engines.connections import open_engine_table
 
 VALUES = st.lists(st.floats(), max_size=40)
@@ -475,7 +475,7 @@ def test_a_summary_by_an_engine_is_not_called_damaged(tmp_path: Path) -> None:
     connection.register("frame", frame)
     table = open_engine_table(connection.sql("SELECT v FROM frame"), "t", None)
     data = table.read("v")
-    assert isinstance(data, Streamed)
+    assert isinstance(data, StreamedColumn)
     summary = data.summary(grid)
     summary.save(tmp_path / "a.dkmd")
     assert Summary.load(tmp_path / "a.dkmd") == summary

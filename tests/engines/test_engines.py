@@ -12,7 +12,7 @@ import pytest
 
 from dkmd import Grid, Summary, compare, drift
 from dkmd.answers.comparison import Comparison, Comparisons
-from dkmd.sources.column_data import Streamed
+from dkmd.sources.column_data import StreamedColumn
 from dkmd.sources.engines.connections import open_engine_table
 
 SCALE = 5.0
@@ -57,7 +57,7 @@ def table(engine: Any) -> tuple[pd.DataFrame, Any]:
 def test_bins_are_those_of_a_summary(table: tuple[pd.DataFrame, Any]) -> None:
     frame, remote = table
     data = open_engine_table(remote, "t").read("ms")
-    assert isinstance(data, Streamed)
+    assert isinstance(data, StreamedColumn)
     assert 0 < data.preview.size <= 1 << 15
     grid = Grid.fit(frame["ms"]).rounded()
     found, expected = data.summary(grid), Summary.of(frame["ms"], grid)

@@ -12,7 +12,7 @@ from ibis.expr import operations
 
 from dkmd import drift
 from dkmd.answers.compare import How, compare_samples
-from dkmd.sources.column_data import Sample, Streamed
+from dkmd.sources.column_data import LabelledColumn, StreamedColumn
 from dkmd.sources.engines import backends
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.pairs import common_grid
@@ -51,7 +51,7 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
     old, new, *frames = _tables(engine, kind)
     expected = drift(*frames, scale=1.0)
     read = [open_engine_table(table, "t").read_columns(list(expected)) for table in (old, new)]
-    sides = [side for table in read for side in table.values() if isinstance(side, Streamed)]
+    sides = [side for table in read for side in table.values() if isinstance(side, StreamedColumn)]
     scans = list({id(side.scan): side.scan for side in sides}.values())
     assert len(scans) == 2
     grids = {name: common_grid(read[0][name], read[1][name]) for name in expected}
@@ -59,7 +59,10 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
         assert scan is not None
         scan.plan(grids)
     for name, there in expected.items():
-        pair = [Sample(table[name], name, label) for table, label in zip(read, "ab", strict=True)]
+        pair = [
+            LabelledColumn(table[name], name, label)
+            for table, label in zip(read, "ab", strict=True)
+        ]
         found = compare_samples(pair[0], pair[1], How(scale=1.0))
         assert found.shift == pytest.approx(there.shift, abs=1e-9)
         assert found.relative_shift == pytest.approx(there.relative_shift, rel=1e-6)

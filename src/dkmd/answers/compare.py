@@ -29,7 +29,14 @@ from dkmd.inference.opinions import direction_of
 from dkmd.inference.result import ConfidenceInterval, DkmdResult, ExactOutcome, LimitOutcome
 from dkmd.inference.shapes import crossing
 from dkmd.inference.two_sample import check_options, run
-from dkmd.sources.column_data import Data, Held, Sample, Stored, sample_of, unit_of
+from dkmd.sources.column_data import (
+    ColumnData,
+    HeldColumn,
+    LabelledColumn,
+    StoredColumn,
+    labelled_column,
+    unit_of,
+)
 from dkmd.sources.engines.urls import is_url
 from dkmd.sources.kinds import (
     DURATION,
@@ -254,8 +261,8 @@ def compare_bins(
         raise ValueError(f"{path} has no sample but {reference!r}")
     name = column or "value"
 
-    def sample(level: str) -> Sample:
-        return Sample(Stored(found[level]), name, level, unit_of(name))
+    def sample(level: str) -> LabelledColumn:
+        return LabelledColumn(StoredColumn(found[level]), name, level, unit_of(name))
 
     answers = {}
     for level in wanted:
@@ -287,9 +294,9 @@ def compare_levels(
     unit = unit_of(column, kinds.get(column, ""))
     read = table.read_levels(column, by, [base, *wanted], groups)
 
-    def sample(level: str) -> Sample:
+    def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, column, (by, level))
-        return Sample(read[level], column, level, unit, missing_at=missing_at)
+        return LabelledColumn(read[level], column, level, unit, missing_at=missing_at)
 
     first = sample(base)
     found = {level: compare_samples(first, sample(level), how) for level in wanted}
@@ -401,7 +408,7 @@ def drift(
             advance(name, done, len(compared))
         try:
             pair = [
-                sample_of(
+                labelled_column(
                     read[name], name, table.name, there[name], partial(table.missing_at, name)
                 )
                 for read, table, there in ((old, before, kinds), (new, after, later))
@@ -473,7 +480,7 @@ def _why_empty(answer: Comparison) -> str:
     return f"all its values are missing in {where} (missing: {shares})"
 
 
-def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
+def compare_samples(reference: LabelledColumn, current: LabelledColumn, how: How) -> Comparison:
     """The comparison of two sides."""
     _require_one_kind(reference, current)
     level = 1.0 - how.alpha
@@ -482,7 +489,7 @@ def compare_samples(reference: Sample, current: Sample, how: How) -> Comparison:
     interval = result.shift_interval(level)
     relative, relative_interval, disagree = _relative(result, level)
     outcome = result.outcome()
-    grouped = isinstance(reference.data, Held) and reference.data.groups is not None
+    grouped = isinstance(reference.data, HeldColumn) and reference.data.groups is not None
     psi = outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
     facts = [
         facts_of(side.data, summary, side.label, center, psi)
@@ -532,7 +539,7 @@ def _infinite(outcome: Any) -> Infinite | None:
     return Infinite(outcome.where, outcome.shares[1], outcome.shares[0])
 
 
-def _require_one_kind(reference: Sample, current: Sample) -> None:
+def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:
     """Durations are seconds: plain numbers beside them may be anything."""
     kinds = {side.kind: side.label for side in (reference, current)}
     if kinds.keys() == {NUMBER, DURATION}:
@@ -553,7 +560,7 @@ def _emptiness(side: SampleFacts, name: str) -> str:
 
 
 def _test(
-    of_reference: Sample, of_current: Sample, how: How
+    of_reference: LabelledColumn, of_current: LabelledColumn, how: How
 ) -> tuple[DkmdResult, tuple[Summary | None, Summary | None]]:
     """The test of current against reference: on values where both are held and few, else on bins.
 
@@ -587,13 +594,13 @@ def _test(
     return result.with_logs(on_logs), (before, after)
 
 
-def _require_no_nan(side: Sample, count: int, rows: int) -> None:
+def _require_no_nan(side: LabelledColumn, count: int, rows: int) -> None:
     """No missing value may be there under nan_policy="raise"; the first one is named."""
     if not count:
         return
     place = "" if side.missing_at is None else side.missing_at()
     column = f", column {side.name!r}" if side.name != "value" else ""
-    if not place and isinstance(side.data, Held):
+    if not place and isinstance(side.data, HeldColumn):
         at = int(np.argmax(np.isnan(side.data.values))) + 1
         word = "row" if side.missing_at is None else "value"  # of a pipe, whose lines are gone
         place = f"{side.label}{column}, {word} {at:,}"
@@ -634,8 +641,8 @@ def _as_percent(log_shift: float) -> float:
     return 100.0 * as_change(log_shift)
 
 
-def _held(reference: Data, current: Data) -> tuple[Array, Array] | None:
-    if isinstance(reference, Held) and isinstance(current, Held):
+def _held(reference: ColumnData, current: ColumnData) -> tuple[Array, Array] | None:
+    if isinstance(reference, HeldColumn) and isinstance(current, HeldColumn):
         return reference.values, current.values
     return None
 

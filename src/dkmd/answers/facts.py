@@ -19,7 +19,7 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.shapes import in_a_valley
 from dkmd.inference.sides import Side
-from dkmd.sources.column_data import LARGE, Data, Held
+from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn
 from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
@@ -32,14 +32,14 @@ RUNS = 16
 
 
 def facts_of(
-    data: Data, summary: Summary | None, label: str, center: float, psi: Witness | None
+    data: ColumnData, summary: Summary | None, label: str, center: float, psi: Witness | None
 ) -> SampleFacts:
     """Counts and quantiles of one side; ``psi`` is what neighbours are correlated by, if at all."""
     correlation = math.nan
-    if isinstance(data, Held) and psi is not None:
+    if isinstance(data, HeldColumn) and psi is not None:
         correlation = neighbour_correlation(data.values, psi)
     if summary is None:
-        assert isinstance(data, Held)
+        assert isinstance(data, HeldColumn)
         counts, shares = _exactly(data.values)
     else:
         counts = (summary.size, summary.nan, summary.minus_inf, summary.plus_inf)

@@ -23,7 +23,7 @@ from dkmd.binned.logarithms import as_change, as_factor
 from dkmd.inference.margins import Margin, Region, opposed, parse_margin, region_of
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
 from dkmd.inference.two_sample import check_options, run
-from dkmd.sources.column_data import Data, Held, unit_of
+from dkmd.sources.column_data import ColumnData, HeldColumn, unit_of
 from dkmd.sources.files.benchmarks import (
     LARGEST_FILE,
     WHAT,
@@ -443,14 +443,14 @@ def _spells_number(text: str) -> bool:
     return True
 
 
-def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[str, Data]:
+def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[str, ColumnData]:
     """A column at every level of another, in one pass where both can be held."""
     try:
         whole = table.read(column, by)
         processes = table.read(column, groups) if groups else None
     except ValueError:  # a row without a level belongs to none
         return table.read_levels(column, by, table.levels(by), groups)
-    if not (isinstance(whole, Held) and isinstance(processes, Held | None)):
+    if not (isinstance(whole, HeldColumn) and isinstance(processes, HeldColumn | None)):
         return table.read_levels(column, by, table.levels(by), groups)
     assert whole.groups is not None
     names, codes = np.unique(np.asarray(whole.groups).astype(str), return_inverse=True)
@@ -459,14 +459,18 @@ def _levels(table: Table, column: str, by: str, groups: str | None) -> Mapping[s
     labels = None if processes is None else processes.groups
     rows = dict(zip(names.tolist(), np.split(order, ends), strict=True))
     return {
-        level: Held(whole.values[rows[level]], None if labels is None else labels[rows[level]])
+        level: HeldColumn(
+            whole.values[rows[level]], None if labels is None else labels[rows[level]]
+        )
         for level in sorted(rows, key=level_order)
     }
 
 
-def _measured(table: Table, column: str, data: Data, kinds: Mapping[str, str]) -> Measurements:
+def _measured(
+    table: Table, column: str, data: ColumnData, kinds: Mapping[str, str]
+) -> Measurements:
     """One column, or one level of it, as measurements."""
-    if not isinstance(data, Held):
+    if not isinstance(data, HeldColumn):
         raise BenchmarkFileError(f"{table.name} is too large for a gate: use dkmd compare")
     labels = np.arange(data.values.size)
     if data.groups is not None:

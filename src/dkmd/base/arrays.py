@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Sample = npt.NDArray[Any]
+RealArray = npt.NDArray[Any]
 """A checked sample: one-dimensional, real numbers of any NumPy type, at least one value."""
 
 PIECE = 1 << 16
 """Values handled at a time: half a MiB of float64, which stays in a core's cache."""
 
 
-def as_sample(values: npt.ArrayLike, name: str) -> Sample:
+def as_sample(values: npt.ArrayLike, name: str) -> RealArray:
     """Check that ``values`` is a non-empty one-dimensional array of real numbers; no copy."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array: pass {name}.compressed() to drop masked values")
@@ -53,7 +53,7 @@ def present(values: npt.NDArray[Any]) -> Array:
     return numbers[~missing] if missing.any() else numbers
 
 
-def piece(sample: Sample, start: int, stop: int) -> Array:
+def piece(sample: RealArray, start: int, stop: int) -> Array:
     """``sample[start:stop]`` as contiguous float64: a view where it is that already."""
     return np.ascontiguousarray(sample[start:stop], dtype=np.float64)
 
@@ -64,7 +64,7 @@ def piece_bounds(size: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + PIECE, size)
 
 
-def nan_error(name: str, sample: Sample) -> ValueError:
+def nan_error(name: str, sample: RealArray) -> ValueError:
     """The error for a sample with NaN where no policy says what to do with it."""
     count = sum(int(np.isnan(piece(sample, *b)).sum()) for b in piece_bounds(sample.size))
     return missing_values(name, count)

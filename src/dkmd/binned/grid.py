@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, Sample
+from dkmd.base.arrays import Array, RealArray
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
 
 PER_E_FOLD = 128
@@ -154,7 +154,7 @@ def weighted_median(values: Array, weights: Array) -> float:
     return 0.5 * float(values[order[low]]) + 0.5 * float(values[order[high]])
 
 
-def _some(sample: Sample, sharing: int) -> npt.NDArray[Any]:
+def _some(sample: RealArray, sharing: int) -> npt.NDArray[Any]:
     """Up to a fair share of ``FIT_SIZE`` values, as float64."""
     share = FIT_SIZE // sharing
     if sample.size > share:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, Sample, piece, piece_bounds
+from dkmd.base.arrays import Array, RealArray, piece, piece_bounds
 from dkmd.base.compiled import compiled, spread
 from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid, weighted_median
 
@@ -361,7 +361,7 @@ class Points(NamedTuple):
         return Points(self.values[order], self.weights[order])
 
 
-def _filled(sample: Sample, grid: Grid, through: Map | None) -> tuple[Array, Array]:
+def _filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, Array]:
     """The dense table of one chunk, filled piece by piece, and what is in no bin."""
     table = np.zeros((_ROWS, 3))
     special = np.zeros(_SPECIAL)

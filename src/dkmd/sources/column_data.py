@@ -46,7 +46,7 @@ class SharedPass(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldColumn:
     """Values in memory, with their group labels if they are repeated measurements."""
 
     values: Array
@@ -74,7 +74,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Streamed:
+class StreamedColumn:
     """Data too large to hold: a random part of it, and a function that sums all of it up."""
 
     preview: Array
@@ -101,7 +101,7 @@ class Streamed:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredColumn:
     """A summary that was made earlier: its grid is fixed, and its values cannot be read again."""
 
     stored: Summary
@@ -128,14 +128,14 @@ class Stored:
         )
 
 
-Data = Held | Streamed | Stored
+ColumnData = HeldColumn | StreamedColumn | StoredColumn
 
 
 @dataclass(frozen=True)
-class Sample:
+class LabelledColumn:
     """A column's data with its name, the label of its side and its unit."""
 
-    data: Data
+    data: ColumnData
     name: str = "value"
     """The name of the column."""
     label: str = ""
@@ -147,11 +147,11 @@ class Sample:
     """Finds the first missing value (``Table.missing_at``); called only for an error."""
 
 
-def sample_of(
-    data: Data, name: str, label: str, kind: str, missing_at: Callable[[], str] | None = None
-) -> Sample:
+def labelled_column(
+    data: ColumnData, name: str, label: str, kind: str, missing_at: Callable[[], str] | None = None
+) -> LabelledColumn:
     """A column whose unit follows from its name and its kind."""
-    return Sample(data, name, label, unit_of(name, kind), kind, missing_at)
+    return LabelledColumn(data, name, label, unit_of(name, kind), kind, missing_at)
 
 
 def unit_of(column: str, kind: str = "") -> str:

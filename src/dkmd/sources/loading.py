@@ -16,7 +16,7 @@ from typing import Any
 from dkmd.base.errors import TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import Held, Sample, Stored, sample_of
+from dkmd.sources.column_data import HeldColumn, LabelledColumn, StoredColumn, labelled_column
 from dkmd.sources.kinds import the_numeric_column
 from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
 from dkmd.sources.memory.dask_blocks import (
@@ -54,7 +54,7 @@ def open_table(source: Any, name: str, where: Any = None) -> Table:
 
 def load_pair(
     reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
-) -> tuple[Sample, Sample]:
+) -> tuple[LabelledColumn, LabelledColumn]:
     """Both sides, loaded and labelled differently."""
     tables = [_is_table(source) for source in (reference, current)]
     if isinstance(groups, str):
@@ -131,12 +131,12 @@ def _is_generic(name: str) -> bool:
 
 def load(
     source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
-) -> Sample:
+) -> LabelledColumn:
     """One side, from any source."""
     return _loaded(Opened(source, label, where), column, groups)
 
 
-def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
+def _loaded(side: Opened, column: str | None, groups: Any) -> LabelledColumn:
     """The column data of one side, with name, label and unit."""
     source, label = side.source, side.label
     if side.summary is not None:
@@ -145,11 +145,11 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
         if column and column != known and not _is_generic(known):
             raise ValueError(f"{label} is a summary of column {known!r}, not of {column!r}")
         name = column or known or "value"
-        return Sample(Stored(side.summary), name, label, side.summary.column_unit)
+        return LabelledColumn(StoredColumn(side.summary), name, label, side.summary.column_unit)
     if side.table is not None:
         name = column or side.numeric_column(groups)
         data, missing_at = side.table.read(name, groups), partial(side.table.missing_at, name)
-        return sample_of(data, name, label, side.kinds.get(name, ""), missing_at)
+        return labelled_column(data, name, label, side.kinds.get(name, ""), missing_at)
     name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)
@@ -157,21 +157,25 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> Sample:
         name = (
             name if hasattr(source, "index") else "value"
         )  # the name of a dask array is that of its graph
-        return sample_of(data, name, label, kind, partial(missing_in_dask, source, label))
+        return labelled_column(data, name, label, kind, partial(missing_in_dask, source, label))
     values = as_numbers(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    return sample_of(Held(values, labels), name, label, kind_of(source) if values.size else "")
+    return labelled_column(
+        HeldColumn(values, labels), name, label, kind_of(source) if values.size else ""
+    )
 
 
-def summarized(sample: Sample, grid: Grid | None = None) -> Summary:
+def summarized(sample: LabelledColumn, grid: Grid | None = None) -> Summary:
     """A column as a summary, on this grid or on one that fits it."""
     data = sample.data
-    if isinstance(data, Stored):
+    if isinstance(data, StoredColumn):
         return data.summary(grid or data.stored.grid)
     return data.summary(grid or Grid.fit(data.preview))
 
 
-def labelled(reference: Sample, current: Sample) -> tuple[Sample, Sample]:
+def labelled(
+    reference: LabelledColumn, current: LabelledColumn
+) -> tuple[LabelledColumn, LabelledColumn]:
     """The two sides, renamed reference and current if they have the same label."""
     if reference.label != current.label:
         return reference, current

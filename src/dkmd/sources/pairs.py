@@ -16,7 +16,13 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.scale import median_and_spread
-from dkmd.sources.column_data import Data, Held, SharedPass, Stored, Streamed
+from dkmd.sources.column_data import (
+    ColumnData,
+    HeldColumn,
+    SharedPass,
+    StoredColumn,
+    StreamedColumn,
+)
 from dkmd.sources.table import OneByOne
 from dkmd.statistic.witness import Witness
 
@@ -24,23 +30,23 @@ Grouped = Callable[[Witness], GroupSums]
 """The sums over one side's groups at a witness and its centre."""
 
 
-def common_grid(reference: Data, current: Data) -> Grid:
+def common_grid(reference: ColumnData, current: ColumnData) -> Grid:
     """The grid of a stored summary, the common grid of one pass, or a grid that fits both sides."""
-    if isinstance(reference, Stored):
+    if isinstance(reference, StoredColumn):
         return reference.stored.grid
-    if isinstance(current, Stored):
+    if isinstance(current, StoredColumn):
         return current.stored.grid
-    shared = [side.grid for side in (reference, current) if isinstance(side, Streamed)]
+    shared = [side.grid for side in (reference, current) if isinstance(side, StreamedColumn)]
     if len(shared) == 2 and shared[0] is not None and shared[0] == shared[1]:
         return shared[0]
     grid = Grid.fit(reference.preview, current.preview)
     return grid.rounded() if shared else grid
 
 
-def summaries_of_pair(reference: Data, current: Data) -> tuple[Summary, Summary]:
+def summaries_of_pair(reference: ColumnData, current: ColumnData) -> tuple[Summary, Summary]:
     """Both sides on one grid; on a better grid if the preview was not representative."""
     grid = common_grid(reference, current)
-    if isinstance(reference, Stored) or isinstance(current, Stored):
+    if isinstance(reference, StoredColumn) or isinstance(current, StoredColumn):
         return _beside_stored(reference, current, grid)
     before, after = reference.summary(grid), current.summary(grid)
     for _ in range(3):
@@ -51,13 +57,15 @@ def summaries_of_pair(reference: Data, current: Data) -> tuple[Summary, Summary]
     return before, after
 
 
-def _beside_stored(reference: Data, current: Data, grid: Grid) -> tuple[Summary, Summary]:
+def _beside_stored(
+    reference: ColumnData, current: ColumnData, grid: Grid
+) -> tuple[Summary, Summary]:
     """Both sides on the grid of a stored summary, or on another grid if that does not suit both.
 
     The stored values may all be equal, or far from the new data.
     """
     sides = (reference, current)
-    if all(isinstance(side, Stored) for side in sides):
+    if all(isinstance(side, StoredColumn) for side in sides):
         return reference.summary(grid), current.summary(grid)
     values, weights = (np.concatenate(part) for part in zip(*map(_weighted, sides), strict=True))
     fit = Grid.fit_weighted(values, weights)
@@ -65,13 +73,15 @@ def _beside_stored(reference: Data, current: Data, grid: Grid) -> tuple[Summary,
     if grid.unit <= 2.0 * fit.unit <= MUCH_FINER * grid.unit and off <= FAR_OFF:
         return reference.summary(grid), current.summary(grid)
     grid = fit.rounded()
-    before, after = (s.stored.on(grid) if isinstance(s, Stored) else s.summary(grid) for s in sides)
+    before, after = (
+        s.stored.on(grid) if isinstance(s, StoredColumn) else s.summary(grid) for s in sides
+    )
     return before, after
 
 
-def _weighted(side: Data) -> tuple[Array, Array]:
+def _weighted(side: ColumnData) -> tuple[Array, Array]:
     """Points that stand for a side, with weights that add up to 1."""
-    if isinstance(side, Stored):
+    if isinstance(side, StoredColumn):
         values, weights = side.stored.all_points()
     else:
         values = np.asarray(side.preview, dtype=np.float64)
@@ -107,7 +117,7 @@ def better_grid(pooled: Summary) -> Grid | None:
     return None if better == pooled.grid else better
 
 
-def groups_of_pair(x: Data, y: Data, logs: bool) -> tuple[Grouped, Grouped] | None:
+def groups_of_pair(x: ColumnData, y: ColumnData, logs: bool) -> tuple[Grouped, Grouped] | None:
     """The sums over the groups of both sides, computed where the data are; None without groups."""
     of_x, of_y = _grouped(x, logs), _grouped(y, logs)
     if (of_x is None) != (of_y is None):
@@ -115,12 +125,12 @@ def groups_of_pair(x: Data, y: Data, logs: bool) -> tuple[Grouped, Grouped] | No
     return None if of_x is None or of_y is None else (of_x, of_y)
 
 
-def _grouped(side: Data, logs: bool) -> Grouped | None:
+def _grouped(side: ColumnData, logs: bool) -> Grouped | None:
     """The sums over one side's groups, as a function of the witness."""
-    if isinstance(side, Streamed) and side.grouped is not None:
+    if isinstance(side, StreamedColumn) and side.grouped is not None:
         asked = side.grouped
         return lambda witness: asked(witness, logs)
-    if not isinstance(side, Held) or side.groups is None:
+    if not isinstance(side, HeldColumn) or side.groups is None:
         return None
     present = ~np.isnan(side.values)
     values = np.log(side.values[present]) if logs else side.values[present]
@@ -128,7 +138,7 @@ def _grouped(side: Data, logs: bool) -> Grouped | None:
     return lambda witness: GroupSums.of_values(witness(values) / witness.length, codes)
 
 
-def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) -> None:
+def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, ColumnData]) -> None:
     """Announce the grids of all columns, so that columns of an engine share queries."""
     if isinstance(reference, OneByOne) or isinstance(current, OneByOne):
         return
@@ -139,7 +149,7 @@ def plan_together(reference: Mapping[str, Data], current: Mapping[str, Data]) ->
     scans: dict[int, SharedPass] = {}
     for read in (reference, current):
         for data in read.values():
-            if isinstance(data, Streamed) and data.scan is not None:
+            if isinstance(data, StreamedColumn) and data.scan is not None:
                 scans[id(data.scan)] = data.scan
     for scan in scans.values():
         scan.plan(grids)

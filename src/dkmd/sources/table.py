@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from dkmd.sources.column_data import Data
+from dkmd.sources.column_data import ColumnData
 
 Where = tuple[str, object] | None
 """The rows to read: those at one level of a column (column, level), or all rows."""
@@ -25,15 +25,17 @@ class Table(Protocol):
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
         """A column of numbers; ``groups`` names the column with the group labels."""
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
-    ) -> Mapping[str, Data]:
+    ) -> Mapping[str, ColumnData]:
         """A column at several levels of another column."""
 
-    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+    def read_columns(
+        self, columns: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
         """Several columns: all at once, or each when it is asked for."""
 
     def missing_at(self, column: str, where: Where = None) -> str:
@@ -46,14 +48,14 @@ class Table(Protocol):
         """Raise an error if nothing can be read any more: a lost connection, a removed file."""
 
 
-class OneByOne(Mapping[str, Data]):
+class OneByOne(Mapping[str, ColumnData]):
     """Columns or levels by name, each read when it is asked for."""
 
-    def __init__(self, names: Sequence[str], read: Callable[[str], Data]) -> None:
+    def __init__(self, names: Sequence[str], read: Callable[[str], ColumnData]) -> None:
         self._names = names
         self._read = read
 
-    def __getitem__(self, name: str) -> Data:
+    def __getitem__(self, name: str) -> ColumnData:
         return self._read(name)
 
     def __iter__(self) -> Iterator[str]:

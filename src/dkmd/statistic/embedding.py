@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, Sample, as_sample, nan_error
+from dkmd.base.arrays import Array, RealArray, as_sample, nan_error
 from dkmd.base.compiled import compiled
 from dkmd.statistic.witness import positive_width
 
@@ -57,7 +57,7 @@ def embedding_difference(
 
 def sorted_sample(values: npt.ArrayLike, name: str) -> Array:
     """A checked sample, sorted, as float64."""
-    sample: Sample = np.sort(as_sample(values, name))
+    sample: RealArray = np.sort(as_sample(values, name))
     if np.isnan(sample[-1]):
         raise nan_error(name, sample)
     return np.ascontiguousarray(sample, dtype=np.float64)

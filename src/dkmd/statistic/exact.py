@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import PIECE, Array, Sample, as_sample, nan_error, piece, piece_bounds
+from dkmd.base.arrays import PIECE, Array, RealArray, as_sample, nan_error, piece, piece_bounds
 from dkmd.base.compiled import spread
 from dkmd.statistic.table import sum_odd
 from dkmd.statistic.witness import Witness
@@ -57,7 +57,7 @@ def exact(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
     return _mean(sums[:of_x], sample_x, "x") - _mean(sums[of_x:], sample_y, "y")
 
 
-def _mean(sums: list[float], sample: Sample, name: str) -> float:
+def _mean(sums: list[float], sample: RealArray, name: str) -> float:
     """mean ψ(sample) from the sums of its pieces, added without rounding error."""
     total = math.fsum(sums)
     if math.isnan(total):

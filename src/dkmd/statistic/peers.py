@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, Sample, as_sample, nan_error
+from dkmd.base.arrays import Array, RealArray, as_sample, nan_error
 from dkmd.base.compiled import compiled
 from dkmd.statistic.embedding import mean_embedding, sorted_sample
 from dkmd.statistic.witness import positive_width
@@ -222,7 +222,7 @@ def mean_embedding_test(
 
 
 def _features(
-    sample: Sample, name: str, locations: Array, sigma: float
+    sample: RealArray, name: str, locations: Array, sigma: float
 ) -> tuple[int, Array, Array]:
     """Size, mean and scatter matrix of the features k(location, value), each (locations,) wide."""
     values = sample.astype(np.float64, copy=False)
@@ -234,13 +234,13 @@ def _features(
     return sample.size, mean, features.T @ features
 
 
-def _finite_sample(values: npt.ArrayLike, name: str) -> Sample:
+def _finite_sample(values: npt.ArrayLike, name: str) -> RealArray:
     sample = as_sample(values, name)
     _require_finite(name, sample)
     return sample
 
 
-def _require_finite(name: str, sample: Sample) -> None:
+def _require_finite(name: str, sample: RealArray) -> None:
     if not np.isfinite(sample).all():
         if np.isnan(sample).any():
             raise nan_error(name, sample)

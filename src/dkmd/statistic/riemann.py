@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, Sample, as_sample, nan_error, piece
+from dkmd.base.arrays import Array, RealArray, as_sample, nan_error, piece
 from dkmd.base.compiled import compiled, spread
 from dkmd.statistic.table import PolynomialTable, evaluate_sorted
 from dkmd.statistic.witness import Witness
@@ -319,7 +319,7 @@ def _decays(z: Array, before: float, sigma: float, decay: Array) -> None:
             decay[k] = math.exp((z[k - 1] - z[k]) * per_sigma)
 
 
-def _merge_cut(x: Sample, y: Sample, count: int) -> tuple[int, int]:
+def _merge_cut(x: RealArray, y: RealArray, count: int) -> tuple[int, int]:
     """How many of the first ``count`` merged points come from x and from y (x first on ties)."""
     low, high = max(0, count - y.size), min(count, x.size)
     while low < high:
@@ -340,7 +340,7 @@ def require_laplace(witness: Witness) -> None:
         )
 
 
-def require_finite_range(*sorted_samples: Sample) -> None:
+def require_finite_range(*sorted_samples: RealArray) -> None:
     """Refuse NaN, ±inf and ranges that overflow: sorted, they all show at the ends."""
     for name, sample in zip(("x", "y"), sorted_samples, strict=False):
         if np.isnan(sample[-1]):

@@ -27,7 +27,7 @@ from dkmd.inference.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.inference.result import ExactOutcome
 from dkmd.render.figures.curves import Curves, curves_of
 from dkmd.render.figures.drawings import common_extent, kind_of
-from dkmd.sources.column_data import LARGE, Held
+from dkmd.sources.column_data import LARGE, HeldColumn
 
 Interval = tuple[float, float]
 NOTHING: Interval = (math.nan, math.nan)
@@ -312,7 +312,7 @@ def _benchmark(gate: Gate, row: GateRow) -> Row:
         np.array(side.values, dtype=np.float64) for side in (evidence.reference, evidence.current)
     ]
     facts = [
-        facts_of(Held(values), None, label, center, None)
+        facts_of(HeldColumn(values), None, label, center, None)
         for values, label, center in zip(given, ("reference", "current"), row.centers, strict=True)
     ]
     shift = relative = NOT_MEASURED

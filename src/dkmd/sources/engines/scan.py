@@ -20,7 +20,7 @@ from dkmd.binned.logarithms import logs_near_zero, near_edge
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.sides import Side, side_sums
-from dkmd.sources.column_data import Data, Streamed
+from dkmd.sources.column_data import ColumnData, StreamedColumn
 from dkmd.sources.engines.aggregate import (
     BELOW,
     BIN,
@@ -102,20 +102,20 @@ class Scan:
         self._by_group: dict[tuple[str, Witness, bool], GroupSums] = {}
         self._absent = absent
 
-    def samples(self) -> dict[str, Data]:
+    def samples(self) -> dict[str, ColumnData]:
         """Each sample as column data; nothing is summed up yet."""
         together = len(self._tables) == 1 and len(self._previews) > 2
         grid = Grid.fit(*self._previews.values()).rounded() if together else None
         return {name: self._sample(name, grid) for name in self._previews}
 
-    def _sample(self, name: str, grid: Grid | None) -> Streamed:
+    def _sample(self, name: str, grid: Grid | None) -> StreamedColumn:
         def summarize(grid: Grid, logs: float | None) -> Summary:
             return self.summary(name, grid, logs)
 
         def grouped(witness: Witness, logs: bool) -> GroupSums:
             return self.grouped(name, witness, logs)
 
-        return Streamed(
+        return StreamedColumn(
             self._previews[name],
             summarize,
             grid,

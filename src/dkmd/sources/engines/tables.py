@@ -22,7 +22,7 @@ from dkmd.base.errors import (
 )
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import Data, Streamed
+from dkmd.sources.column_data import ColumnData, StreamedColumn
 from dkmd.sources.engines.aggregate import (
     GROUP,
     SAMPLE,
@@ -133,7 +133,7 @@ class EngineTable:
         levels = {str(value) for value in found[SAMPLE] if not is_null(value)}
         return sorted(levels, key=level_order)
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
         """A column, which the engine sums up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
@@ -141,7 +141,7 @@ class EngineTable:
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
-    ) -> Mapping[str, Data]:
+    ) -> Mapping[str, ColumnData]:
         """A column at several levels: one random sample and one aggregate serve all of them."""
         source = self._of(column, by, groups)
         kind = self._level(source, by).type()
@@ -204,7 +204,9 @@ class EngineTable:
             found += list(self._engine.run(above.order_by(SAMPLE).limit(SHOWN + 1))[SAMPLE])
         return no_such_level(by, level, [str(each) for each in found if not is_null(each)])
 
-    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+    def read_columns(
+        self, columns: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
         """Several columns: one random sample of all, and their aggregates in batches.
 
         If one column cannot be read, the others still are. Its error is raised when it is used.
@@ -216,7 +218,7 @@ class EngineTable:
             (self._long(source, name, groups, f"c{i}"), {f"c{i}": name})
             for i, name in enumerate(previews)
         ]
-        read: dict[str, Data] = {}
+        read: dict[str, ColumnData] = {}
         if previews:
             wide = self._wide(source, [*previews])
             read = Scan(self._engine, tables, previews, groups, wide).samples()
@@ -306,13 +308,13 @@ class EngineTable:
         return column if is_plain(column.type()) else column.cast("string")
 
 
-def _unreadable(error: Exception) -> Streamed:
+def _unreadable(error: Exception) -> StreamedColumn:
     """Column data that raise an error when they are used."""
 
     def refuse(grid: Grid, logs: float | None) -> Summary:
         raise error
 
-    return Streamed(np.empty(0), refuse)
+    return StreamedColumn(np.empty(0), refuse)
 
 
 def _no_grid(values: Array) -> ColumnError | None:

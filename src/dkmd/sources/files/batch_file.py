@@ -11,7 +11,7 @@ from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import Labels, Streamed
+from dkmd.sources.column_data import Labels, StreamedColumn
 from dkmd.sources.kinds import NUMBER, no_such_column
 from dkmd.sources.table import Where
 
@@ -61,7 +61,7 @@ class BatchFile:
         together = np.concatenate([m for m in labels if m is not None]) if groups else None
         return np.concatenate(values), together
 
-    def streamed(self, column: str, where: Where) -> Streamed:
+    def streamed(self, column: str, where: Where) -> StreamedColumn:
         """Every 61st value, and a function that sums all values up, batch by batch."""
         batches = self._checked(column, None, where)
         preview = np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
@@ -72,7 +72,7 @@ class BatchFile:
                 total.update(batch if logs is None else logs_below(batch, logs))
             return total
 
-        return Streamed(preview, summarize)
+        return StreamedColumn(preview, summarize)
 
     def missing_at(self, column: str, where: Where) -> str:
         """Where the first missing value is, by counting."""

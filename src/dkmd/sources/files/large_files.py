@@ -15,7 +15,7 @@ from dkmd.base.errors import EngineError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.column_data import Data, Streamed, SumGroups, Summarize
+from dkmd.sources.column_data import ColumnData, StreamedColumn, SumGroups, Summarize
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.table import Where
@@ -42,7 +42,7 @@ class ColumnRoles(NamedTuple):
 
 def sums_in_duckdb(
     files: Sequence[DuckFile], roles: ColumnRoles, levels: Sequence[str]
-) -> dict[str, Streamed]:
+) -> dict[str, StreamedColumn]:
     """Each level as a sample that DuckDB sums up."""
     try:
         return _summed(files, roles, levels)
@@ -56,7 +56,7 @@ def sums_in_duckdb(
 
 def _summed(
     files: Sequence[DuckFile], roles: ColumnRoles, levels: Sequence[str]
-) -> dict[str, Streamed]:
+) -> dict[str, StreamedColumn]:
     """The samples of the table that all files together make."""
     from dkmd.sources.engines.tables import FIT_ROWS, EngineTable
     from dkmd.sources.files.engine import FilesEngine
@@ -68,7 +68,7 @@ def _summed(
     # as in small files, a level without rows is empty and not an error
     table = EngineTable(engine.table, name, engine, absent_levels=True)
     group = None if roles.groups is None else GROUP
-    read: Mapping[str, Data] = (
+    read: Mapping[str, ColumnData] = (
         {ALL: table.read(VALUE, group)}
         if roles.levels is None
         else table.read_levels(VALUE, SAMPLE, levels, group)
@@ -76,7 +76,7 @@ def _summed(
     return {
         level: _naming_rows(data, files, roles, roles.where(level))
         for level, data in read.items()
-        if isinstance(data, Streamed)  # an engine's column always is
+        if isinstance(data, StreamedColumn)  # an engine's column always is
     }
 
 
@@ -91,8 +91,8 @@ def _runs(files: Sequence[DuckFile], roles: ColumnRoles, rows: int) -> list[str]
 
 
 def _naming_rows(
-    data: Streamed, files: Sequence[DuckFile], roles: ColumnRoles, where: Where
-) -> Streamed:
+    data: StreamedColumn, files: Sequence[DuckFile], roles: ColumnRoles, where: Where
+) -> StreamedColumn:
     """The same data, whose errors name the row of a word or of a missing group label."""
     summarize = _naming_words(data.summarize, files, roles.values, where)
     if data.grouped is None or roles.groups is None:
@@ -132,7 +132,7 @@ def _naming_unlabelled(
     return named
 
 
-def one_after_the_other(parts: Sequence[Streamed]) -> Streamed:
+def one_after_the_other(parts: Sequence[StreamedColumn]) -> StreamedColumn:
     """Several parts of one sample as one."""
 
     def summarize(grid: Grid, logs: float | None) -> Summary:
@@ -141,4 +141,4 @@ def one_after_the_other(parts: Sequence[Streamed]) -> Streamed:
             total.merge(part.summarize(grid, logs))
         return total
 
-    return Streamed(np.concatenate([part.preview for part in parts]), summarize)
+    return StreamedColumn(np.concatenate([part.preview for part in parts]), summarize)

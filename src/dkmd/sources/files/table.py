@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dkmd.sources.column_data import LARGE, Data, Held
+from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
@@ -49,7 +49,7 @@ class FileTable:
         found = {level for file in self.files for level in file.levels(by)}
         return sorted(found, key=level_order)
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
         """A column: held if it has up to LARGE values or can be read only once, else summed up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
@@ -60,9 +60,9 @@ class FileTable:
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
-    ) -> Mapping[str, Data]:
+    ) -> Mapping[str, ColumnData]:
         """A column at several levels; if one level is too large to hold, all are summed up."""
-        held: dict[str, Data] = {}
+        held: dict[str, ColumnData] = {}
         for level in levels:
             data = self._held(column, groups, (by, level))
             if data is None:
@@ -70,7 +70,9 @@ class FileTable:
             held[level] = data
         return held
 
-    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+    def read_columns(
+        self, columns: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
         """Several columns, each read when it is asked for."""
         for file in self.files:
             file.expect(columns)
@@ -88,7 +90,7 @@ class FileTable:
                 with open(file.path, "rb"):
                     pass
 
-    def _held(self, column: str, groups: str | None, where: Where) -> Held | None:
+    def _held(self, column: str, groups: str | None, where: Where) -> HeldColumn | None:
         """The values; None if there are more than LARGE and they can be read again."""
         again = all(file.rereadable for file in self.files)
         again = again and (groups is None or self._all_duck)
@@ -101,21 +103,23 @@ class FileTable:
             parts.append(values)
             labels.append(marks)
         if groups is None:
-            return Held(np.concatenate(parts))
-        return Held(np.concatenate(parts), np.concatenate([m for m in labels if m is not None]))
+            return HeldColumn(np.concatenate(parts))
+        return HeldColumn(
+            np.concatenate(parts), np.concatenate([m for m in labels if m is not None])
+        )
 
     @property
     def _all_duck(self) -> bool:
         return all(isinstance(file, DuckFile) for file in self.files)
 
-    def _streamed(self, roles: ColumnRoles, levels: Sequence[str]) -> Mapping[str, Data]:
+    def _streamed(self, roles: ColumnRoles, levels: Sequence[str]) -> Mapping[str, ColumnData]:
         """Each level as a sample that is summed up; DuckDB reads all its files in one pass."""
         duck = [file for file in self.files if isinstance(file, DuckFile)]
         rest = [file for file in self.files if isinstance(file, BatchFile)]
         in_duck = sums_in_duckdb(duck, roles, levels) if duck else {}
         if not rest:
             return in_duck
-        found: dict[str, Data] = {}
+        found: dict[str, ColumnData] = {}
         for level in levels:
             parts = [file.streamed(roles.values, roles.where(level)) for file in rest]
             parts += [in_duck[level]] if duck else []

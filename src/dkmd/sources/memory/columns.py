@@ -29,11 +29,11 @@ from dkmd.sources.kinds import (
 )
 from dkmd.sources.number_words import not_a_number, parse_number
 
-Rows = Sequence[int]
+RowNumbers = Sequence[int]
 """Row numbers within a table, counted from 1."""
 
 
-def as_numbers(values: Any, name: str, rows: Rows | None = None) -> Array:
+def as_numbers(values: Any, name: str, rows: RowNumbers | None = None) -> Array:
     """The values of a column as float64; a value that is not a number raises an error.
 
     ``rows`` are the row numbers that errors show; 1, 2, 3 and so on by default.
@@ -70,7 +70,7 @@ def kind_of(values: Any) -> str:
     return _kind_of_objects(array.tolist())
 
 
-def as_labels(values: Any, name: str, rows: Rows | None = None) -> Labels:
+def as_labels(values: Any, name: str, rows: RowNumbers | None = None) -> Labels:
     """Group labels of any type as text; a missing label raises an error with its row."""
     series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
     items = _items(values) if series is None else series.to_list()
@@ -151,7 +151,7 @@ def _is_number(item: Any) -> bool:
     )
 
 
-def _from_objects(items: Sequence[Any], name: str, rows: Rows) -> Array:
+def _from_objects(items: Sequence[Any], name: str, rows: RowNumbers) -> Array:
     """Python objects as float64: numbers, durations and text that spells a number."""
     array = np.empty(len(items))
     for i, item in enumerate(items):

@@ -19,7 +19,7 @@ from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.column_data import Data, Labels, Streamed
+from dkmd.sources.column_data import ColumnData, Labels, StreamedColumn
 from dkmd.sources.kinds import no_such_column
 from dkmd.sources.memory.columns import as_numbers, kind_of
 from dkmd.sources.memory.frames import Frame
@@ -93,7 +93,7 @@ def is_dask_frame(source: Any) -> bool:
     return is_dask(source) and hasattr(type(source), "columns") and source.ndim == 2
 
 
-def dask_side(collection: Any, name: str) -> tuple[Data, str]:
+def dask_side(collection: Any, name: str) -> tuple[ColumnData, str]:
     """A dask array or series as column data, and its kind."""
     if getattr(collection, "ndim", 1) != 1:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
@@ -155,7 +155,7 @@ class DaskTable:
         found = self._frame[by].dropna().unique().compute()
         return sorted({str(level) for level in found}, key=level_order)
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
         """A column, or its values at one level of another column."""
         if where is not None:
             level = str(where[1])
@@ -164,7 +164,7 @@ class DaskTable:
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
-    ) -> Mapping[str, Data]:
+    ) -> Mapping[str, ColumnData]:
         """A column at several levels of another column, in one pass."""
         read = partial(
             _read_levels,
@@ -172,7 +172,9 @@ class DaskTable:
         )  # fmt: skip
         return self._scan([column, by], read, levels, groups)
 
-    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+    def read_columns(
+        self, columns: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
         """Several columns, in one pass if their grids are planned together."""
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
         return self._scan(list(columns), read, columns, groups)
@@ -188,7 +190,7 @@ class DaskTable:
 
     def _scan(
         self, columns: list[str], read: Reader, names: Sequence[str], groups: str | None
-    ) -> Mapping[str, Data]:
+    ) -> Mapping[str, ColumnData]:
         wanted = columns if groups is None else [*columns, groups]
         self._require(*wanted)
         blocks = self._frame[list(dict.fromkeys(wanted))]
@@ -226,7 +228,7 @@ class BlockScan:
         self._found: dict[tuple[str, Grid, float | None], Summary] = {}
         self._by_group: dict[tuple[Witness, bool], list[LabelledSums]] = {}
 
-    def samples(self) -> dict[str, Data]:
+    def samples(self) -> dict[str, ColumnData]:
         """Each sample as column data; a few of its values are read now."""
         share = min(FIT_SIZE, SAMPLED // max(1, len(self._names)))
         share = max(16, share // max(1, len(self._blocks)))
@@ -235,7 +237,7 @@ class BlockScan:
         )
         previews = [np.concatenate(several) for several in zip(*parts, strict=True)]
         return {
-            name: Streamed(
+            name: StreamedColumn(
                 preview,
                 partial(self.summary, name),
                 None,

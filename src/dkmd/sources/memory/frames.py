@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.sources.column_data import Data, Held, Labels
+from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
 from dkmd.sources.kinds import no_such_column
 from dkmd.sources.memory.columns import (
-    Rows,
+    RowNumbers,
     as_labels,
     as_numbers,
     kind_of,
@@ -92,7 +92,7 @@ class Frame:
         found = series_of(self._native(by)).drop_nulls().unique().to_list()
         return sorted({str(level) for level in found}, key=level_order)
 
-    def _chosen(self, column: str, where: Where) -> tuple[Any, Rows]:
+    def _chosen(self, column: str, where: Where) -> tuple[Any, RowNumbers]:
         """A column of the chosen rows, and their row numbers."""
         native = self._native(column)
         if where is None:
@@ -120,18 +120,20 @@ class Frame:
 class FrameTable(Frame):
     """A data frame as a Table."""
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> Data:
+    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
         """A column of numbers, with its group labels."""
         labels = None if groups is None else self.labels(groups, where)
-        return Held(self.values(column, where), labels)
+        return HeldColumn(self.values(column, where), labels)
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
-    ) -> Mapping[str, Data]:
+    ) -> Mapping[str, ColumnData]:
         """A column at several levels of another column."""
         return OneByOne(levels, lambda level: self.read(column, groups, (by, level)))
 
-    def read_columns(self, columns: Sequence[str], groups: str | None = None) -> Mapping[str, Data]:
+    def read_columns(
+        self, columns: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
         """Several columns."""
         return OneByOne(columns, lambda column: self.read(column, groups))
 
