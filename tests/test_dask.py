@@ -217,6 +217,13 @@ def test_missing_group_labels_are_named_by_partition_and_row() -> None:
         compare(frame, frame, column="v", groups="g")
 
 
+def test_the_first_word_is_named_whichever_block_runs_first() -> None:
+    frame = dd.from_pandas(pd.DataFrame({"word": list("abcdefgh")}), npartitions=4)
+    for _ in range(6):
+        with pytest.raises(ValueError, match="partition 1 of 4, column 'word', row 1: 'a' is not"):
+            compare(frame, frame, column="word")
+
+
 def test_what_cannot_be_compared_is_named() -> None:
     frame = dd.from_pandas(_frames()[0], npartitions=2)
     with pytest.raises(ValueError, match="has no column 'nothing'"):

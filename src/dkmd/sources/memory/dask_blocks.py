@@ -278,9 +278,13 @@ class BlockScan:
         """The results of one task per block."""
         from dask.base import compute
 
-        return tuple(compute(*self._delayed(tasks)))
+        found = compute(*self._delayed([partial(_or_error, task=task) for task in tasks]))
+        for each in found:  # in the order of the blocks, whichever ran first
+            if isinstance(each, ValueError):
+                raise each
+        return tuple(found)
 
-    def _delayed(self, tasks: Sequence[Task[T]]) -> list[Any]:
+    def _delayed(self, tasks: Sequence[Callable[..., object]]) -> list[Any]:
         """The tasks, each with its block, not yet run."""
         from dask.delayed import delayed
 
@@ -383,6 +387,14 @@ def _read_levels(
         )
         for level in levels
     ]
+
+
+def _or_error(block: Any, *, read: PlacedReader, task: Task[T]) -> list[T] | ValueError:
+    """The results of a task, or the error about a value of the block."""
+    try:
+        return task(block, read=read)
+    except ValueError as error:
+        return error
 
 
 def _some(block: Any, *, read: PlacedReader, share: int, seed: int) -> list[Array]:
