@@ -22,6 +22,7 @@ from dkmd.base.errors import ColumnError
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import amount, level_of, percent, short_p
 from dkmd.binned.logarithms import as_change
+from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.result import ExactOutcome
 from dkmd.render.figures.drawings import kind_of
@@ -40,8 +41,6 @@ Answer = Comparison | Comparisons | Gate
 
 HOLLOW = ("△", "▽")
 """Marks of a direction that is clear while the verdict is not."""
-
-GATE_CONFIDENCE = 0.95
 
 
 def write_page(answer: Answer, path: str | os.PathLike[str], command: str | None = None) -> None:
@@ -249,7 +248,7 @@ def _gate_page(gate: Gate, command: str | None) -> Page:
         headline=gate.headline(),
         row_is="benchmark",
         p_is="p (worse)",
-        level=level_of(1.0 - GATE_CONFIDENCE),
+        level=level_of(1.0 - CONFIDENCE),
         in_percent=in_percent,
         rows=rows,
         legend=(
@@ -311,13 +310,13 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
     )
     shift = NOT_MEASURED
     if exact is not None:
-        shift = Measured(exact.shift, exact.shift_interval(GATE_CONFIDENCE))
+        shift = Measured(exact.shift, exact.shift_interval(CONFIDENCE))
     return Compared(
         unit=row.unit,
         shift=shift,
         scale=math.nan if exact is None else exact.robust_scale,
         margin=gate.margin,
-        confidence=GATE_CONFIDENCE,
+        confidence=CONFIDENCE,
         raw_pvalue=evidence.pvalue,
         two_sided=math.nan if outcome is None else outcome.pvalue,
         reference=reference,
@@ -337,7 +336,7 @@ def _relative(gate: Gate, row: GateRow) -> Measured:
         on_logs = result.on_logs()
     except ColumnError:  # not all values are positive
         return NOT_MEASURED
-    low, high = on_logs.shift_interval(GATE_CONFIDENCE)
+    low, high = on_logs.shift_interval(CONFIDENCE)
     low, middle, high = (100.0 * as_change(v) for v in (low, on_logs.shift, high))
     return Measured(middle, (low, high))
 
@@ -355,7 +354,7 @@ def _benchmark_sentence(row: GateRow, gate: Gate, change: Measured) -> str:
     if math.isnan(change.interval[0]):
         return f"{row.name} {verdict}: {amount(change.middle, unit)}."
     shown, high = (amount(v, unit) for v in (change.middle, change.interval[1]))
-    interval = f"{level_of(1.0 - GATE_CONFIDENCE)} interval {amount(change.interval[0])} to {high}"
+    interval = f"{level_of(1.0 - CONFIDENCE)} interval {amount(change.interval[0])} to {high}"
     p = "" if math.isnan(row.pvalue) else f", p (worse) = {short_p(row.pvalue)}"
     return f"{row.name} {verdict}: {shown} ({interval}){p}."
 

@@ -27,6 +27,9 @@ SIDE = math.ceil(PER_E_FOLD * math.log1p(2.0**40))
 EDGES = np.expm1(np.arange(SIDE + 1) / PER_E_FOLD)
 """|u| at the inner edge of each bin of a side, and at the outer edge of the last."""
 
+PER_MAD = 1.4826
+"""The standard deviation of a normal law over its median distance from the median."""
+
 FARTHEST = 1e150
 """Values beyond are added as so many units, so that their squares are finite."""
 
@@ -80,7 +83,7 @@ class Grid:
         with np.errstate(over="ignore"):  # told by ``of_scale``
             center = _median(values)
             distances = np.abs(values - center)
-            scale = 1.4826 * _median(distances)
+            scale = PER_MAD * _median(distances)
         if scale == 0.0:
             scale = robust_scale(distances, np.ones(values.size))
         return cls.of_scale(center, scale)
@@ -141,7 +144,7 @@ def robust_scale(distances: Array, weights: Array) -> float:
     if scale == 0.0:
         away = distances > 0.0
         scale = weighted_median(distances[away], weights[away]) if away.any() else 0.0
-    return 1.4826 * scale
+    return PER_MAD * scale
 
 
 def weighted_median(values: Array, weights: Array) -> float:

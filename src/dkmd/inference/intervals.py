@@ -166,7 +166,11 @@ def _root(
     b: tuple[float, float],
     tolerance: float,
 ) -> float:
-    """A root between two (point, value) pairs of opposite sign, by the Illinois method."""
+    """A root between two (point, value) pairs of opposite sign, by the Illinois method.
+
+    By hand, because SciPy's ``brentq`` would evaluate both ends again, which are known: each
+    evaluation is a whole test, and an end needs about three of them.
+    """
     (left, at_left), (right, at_right) = a, b
     if at_right == 0.0 or at_left * at_right > 0.0:
         return right

@@ -13,13 +13,9 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.binned.grid import PER_E_FOLD
+from dkmd.binned.grid import PER_E_FOLD, PER_MAD
 from dkmd.binned.summary import Atoms, Summary
 from dkmd.inference.pair import beyond_allowance
-
-PER_MAD = 1.4826
-"""The standard deviation of a normal law over its median distance from the median."""
-
 
 SAME_PLACE = 0.05
 """Spreads within which two atoms count as one place of a lattice."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.direct import FINE, Numbers
 from dkmd.inference.intervals import shift_interval, statistic_interval
 from dkmd.inference.pair import Pair, Studentized
@@ -347,11 +348,11 @@ class DkmdResult:
         """What to watch out for: what ``dkmd_2samp`` warns of."""
         return self._rows.notes()
 
-    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+    def confidence_interval(self, confidence_level: float = CONFIDENCE) -> ConfidenceInterval:
         """An interval of the statistic: D ± t·se, or the bootstrap's; one-sided like the test."""
         return self._interval(lambda o: o.statistic_interval(confidence_level))
 
-    def shift_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+    def shift_interval(self, confidence_level: float = CONFIDENCE) -> ConfidenceInterval:
         """An interval of the shift: every δ for which the test does not reject (x − δ, y).
 
         Without a ``method``, 0 is inside exactly when pvalue ≥ 1 − confidence_level.

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dkmd.binned.grid import FARTHEST, SMALLEST_SHARE, SMALLEST_UNIT, UNITS_PER_SCALE, Grid
-from dkmd.inference.pooled_shape import PER_MAD
+from dkmd.binned.grid import FARTHEST, PER_MAD, SMALLEST_SHARE, SMALLEST_UNIT, UNITS_PER_SCALE, Grid
 from dkmd.sources.engines.aggregate import (
     BELOW,
     BIN,
