@@ -48,6 +48,10 @@ TESTS = {
     "inference/margins": "margins inference",
     "inference/planning": "plans planning",
     "inference/two_sample": "core two_sample margins resampling",
+    "inference/one_test": "core two_sample margins resampling",
+    "inference/options": "core two_sample",
+    "inference/intervals": "core",
+    "inference/pooled_shape": "choice_of_width",
     "inference/proportions": "shares",
     "inference/percentiles": "shares",
     "inference/categories": "shares",
@@ -56,6 +60,7 @@ TESTS = {
     "inference/shapes": "shapes compare",
     "binned/summary": "summary logarithms",
     "binned/summary_file": "summary",
+    "binned/filling": "summary",
     "binned/grid": "summary choice_of_width",
     "binned/logarithms": "logarithms",
     "statistic/exact": "exact",
@@ -86,7 +91,7 @@ A module in a folder is ``folder/module``.
 FROZEN = {"binned/grid"}
 """Modules that have no loops, but whose constants are part of compiled code."""
 
-COMPILED = {"answers/facts"}
+COMPILED = {"answers/facts", "inference/proportions", "inference/spread"}
 """Modules whose loops no other file calls: Numba compiles them anew with every fault."""
 
 SENSELESS = re.compile(
