@@ -681,8 +681,13 @@ def test_among_several_equivalent_stays_equivalent_and_a_doubtful_change_does_no
     doubtful = alone["same0"]
     for p, verdict in ((0.049, "increase"), (0.05, "inconclusive"), (0.2, "inconclusive")):
         changed = dataclasses.replace(doubtful, verdict="increase", margin=None)
-        assert changed.among_several(p, p).verdict == verdict
-        assert changed.among_several(p, p).adjusted_pvalue == p
+        assert changed.among_several(_all(changed, p), p).verdict == verdict
+        assert changed.among_several(_all(changed, p), p).adjusted_pvalue == p
+
+
+def _all(answer: Comparison, p: float) -> dict[str, float]:
+    """One adjusted p-value for the shift and for every finding."""
+    return dict.fromkeys(["shift", *(finding.what for finding in answer.findings)], p)
 
 
 def test_only_neighbours_that_are_alike_are_a_reason_to_watch_out() -> None:

@@ -8,9 +8,16 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.answers.comparison import Comparison, Infinite
+from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.facts import facts_of, notes_of
+from dkmd.answers.findings import (
+    Finding,
+    mean_change,
+    missing_finding,
+    percentile_changes,
+    spread_finding,
+)
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.base.arrays import Array
@@ -54,6 +61,10 @@ def compare_samples(
     notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
     notes += notes_of((before, after), outcome, values)
     exact = outcome if isinstance(outcome, ExactOutcome) else None
+    held = tuple(
+        (summary, side.data.values if isinstance(side.data, HeldColumn) else None)
+        for summary, side in zip(test.summaries, (reference, current), strict=True)
+    )
     return Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -75,9 +86,24 @@ def compare_samples(
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         crossing=None if exact is None else crossing(exact.pair),
         infinite=_infinite(outcome),
+        findings=_findings(before, after, outcome, options.confidence),
+        mean=mean_change(held[0], held[1], options.confidence),
+        percentiles=percentile_changes(held[0], held[1], options.confidence),
         result=result,
         values=values,
     )
+
+
+def _findings(
+    before: SampleFacts, after: SampleFacts, outcome: Outcome, confidence: float
+) -> tuple[Finding, ...]:
+    """What else may have changed: the spread and the share of missing values."""
+    rows = before.size + before.nan, after.size + after.nan
+    found = (
+        spread_finding(outcome, confidence),
+        missing_finding((before.nan, after.nan), rows, confidence),
+    )
+    return tuple(each for each in found if each is not None)
 
 
 class _Tested(NamedTuple):

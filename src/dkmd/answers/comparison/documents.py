@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The version of ``to_dict`` and of the command line's JSON; schema/answers.json describes it."""
 
 

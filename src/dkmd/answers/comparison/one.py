@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import LEFT_OUT
-from dkmd.answers.comparison.words import answer_of, evidence_of
+from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
+from dkmd.answers.findings import SHIFT, SPREAD, Finding, MeanChange
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
@@ -25,6 +26,7 @@ from dkmd.base.wording import (
     text_page,
 )
 from dkmd.inference.opinions import Opinion, Opinions, opinions
+from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
 from dkmd.inference.shapes import Crossing
 
@@ -106,6 +108,12 @@ class Comparison:
         The differences of the 25 and 75 % quantiles, if they clearly have opposite signs.
     infinite : Infinite or None
         The shares at infinity, if at least half of all values are there.
+    findings : tuple of Finding
+        What else may have changed, each with a p-value: the spread and the share of missing values.
+    mean : MeanChange or None
+        Both means and their difference with Welch's interval; None where a value is infinite.
+    percentiles : tuple of PercentileChange
+        5 to 99.9%, with intervals of both sides and of the difference (x is current).
     reference, current : SampleFacts
         Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str
@@ -137,6 +145,9 @@ class Comparison:
     adjusted_pvalue_beyond: float | None = None
     crossing: Crossing | None = None
     infinite: Infinite | None = None
+    findings: tuple[Finding, ...] = ()
+    mean: MeanChange | None = None
+    percentiles: tuple[PercentileChange, ...] = ()
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """The values of reference and current, if they are in memory."""
     call: Call | None = field(default=None, repr=False, compare=False)
@@ -184,6 +195,10 @@ class Comparison:
             "alpha": self.alpha,
             "crossing": None if self.crossing is None else self.crossing._asdict(),
             "infinite": None if self.infinite is None else self.infinite._asdict(),
+            "changed": self.changed,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "mean": None if self.mean is None else self.mean._asdict(),
+            "percentiles": [_percentile(change) for change in self.percentiles],
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
@@ -206,15 +221,17 @@ class Comparison:
         """The same answer with a record of how it was asked for."""
         return replace(self, call=call)
 
-    def among_several(self, adjusted: float, adjusted_beyond: float) -> Self:
+    def among_several(self, adjusted: Mapping[str, float], adjusted_beyond: float) -> Self:
         """The same answer as one of several, with p-values adjusted for their number.
 
-        A change counts only if its adjusted p-value of "beyond the margin" is below alpha.
+        ``adjusted`` has one for the shift and one for every finding. A change counts only if its
+        adjusted p-value of "beyond the margin" is below alpha.
         """
         clear = adjusted_beyond < self.alpha or self.verdict == "equivalent"
         return replace(
             self,
-            adjusted_pvalue=adjusted,
+            adjusted_pvalue=adjusted[SHIFT],
+            findings=tuple(each.adjusted(adjusted[each.what]) for each in self.findings),
             adjusted_pvalue_beyond=adjusted_beyond,
             verdict=self.verdict if clear else "inconclusive",
         )
@@ -224,6 +241,16 @@ class Comparison:
         """Whether there is a change of any size: p, or the adjusted p, is below alpha."""
         decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
         return decides < self.alpha
+
+    @property
+    def changed(self) -> list[str]:
+        """What clearly changed: "shift", "spread", "missing"; empty if nothing did."""
+        shifted = [SHIFT] if self.is_clear else []
+        return shifted + [each.what for each in self.findings if each.is_clear(self.alpha)]
+
+    def finding(self, what: str) -> Finding | None:
+        """The finding on the spread or on missing values, if there is one."""
+        return next((each for each in self.findings if each.what == what), None)
 
     def plot(self, ax: Any = None, kind: str = "density") -> Any:
         """Both distributions, their centres and the shift; needs matplotlib (dkmd[plot]).
@@ -240,7 +267,7 @@ class Comparison:
 
     def headline(self) -> str:
         """The answer in one sentence, and its evidence in another."""
-        return f"{answer_of(self)} {evidence_of(self)}"
+        return " ".join([answer_of(self), evidence_of(self), *more_of(self)])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """A small table: a fact, its value for reference and current, and the difference."""
@@ -253,9 +280,15 @@ class Comparison:
                 amount(self.shift, self.unit),
             ),
         ]
-        for q in QUANTILES:
-            old, new = before.quantiles[q], after.quantiles[q]
-            rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
+        if self.mean is not None:
+            old, new = self.mean.reference, self.mean.current
+            rows.append(("mean", *plain_pair(old, new), _with_interval(self.mean)))
+        spread = self.finding(SPREAD)
+        if spread is not None:
+            pair = plain_pair(spread.reference, spread.current)
+            low, high = (f"{end:.3g}" for end in spread.interval)
+            rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
+        rows += [_percentile_row(change) for change in self.percentiles]
         for what, name in ((LEFT_OUT, "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
             old, new = getattr(before, name), getattr(after, name)
             if old or new:
@@ -276,3 +309,35 @@ class Comparison:
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading."""
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
+
+
+def _with_interval(change: MeanChange | PercentileChange) -> str:
+    """A difference and its interval."""
+    numbers = change.difference, change.low, change.high
+    shown, low, high = (signed(number, change.low, change.high) for number in numbers)
+    return f"{shown} ({low} to {high})"
+
+
+def _percentile_row(change: PercentileChange) -> tuple[str, str, str, str]:
+    """A percentile of both sides; its difference, or how many values it needs."""
+    old, new = change.y.value, change.x.value
+    told = f"needs {count(change.needed)} values"
+    if change.in_reach:
+        told = _with_interval(change)
+    elif not math.isnan(change.difference) and not math.isfinite(change.difference):
+        told = ""
+    return (f"{100.0 * change.x.level:g}%", *plain_pair(old, new), told)
+
+
+def _percentile(change: PercentileChange) -> dict[str, Any]:
+    """A percentile under the names of the JSON schema."""
+    return {
+        "level": change.x.level,
+        "reference": change.y.value,
+        "reference_interval": [change.y.low, change.y.high],
+        "current": change.x.value,
+        "current_interval": [change.x.low, change.x.high],
+        "difference": change.difference,
+        "difference_interval": [change.low, change.high],
+        "needed": change.needed,
+    }

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
-from dkmd.answers.comparison.words import plain_margin
+from dkmd.answers.comparison.words import also_of, plain_margin
+from dkmd.answers.findings import MISSING as MORE_MISSING
+from dkmd.answers.findings import SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
@@ -27,8 +29,8 @@ from dkmd.base.wording import (
 class Comparisons(Mapping[str, Comparison]):
     """Several comparisons by name: one per level of a column, or one per column.
 
-    Verdicts rest on p-values that are adjusted for the number of comparisons. A change counts only
-    if its adjusted p-value is below alpha.
+    Shifts, spreads and missing values of all comparisons share one false-discovery rate. A change
+    counts only if its adjusted p-value is below alpha.
 
     Attributes
     ----------
@@ -40,10 +42,11 @@ class Comparisons(Mapping[str, Comparison]):
     ROWS = ""
 
     def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
-        adjusted = _adjusted({name: c.pvalue for name, c in comparisons.items()})
+        adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
         self._comparisons = {
-            n: c.among_several(adjusted[n], beyond[n]) for n, c in comparisons.items()
+            n: c.among_several({what: adjusted[n, what] for what in _asked(c)}, beyond[n])
+            for n, c in comparisons.items()
         }
         self.alpha = alpha
         self.call: Call | None = None
@@ -65,7 +68,12 @@ class Comparisons(Mapping[str, Comparison]):
 
     @property
     def changed(self) -> list[str]:
-        """Names whose adjusted p-value is below alpha."""
+        """Names with any clear change: of the shift, the spread or the missing values."""
+        return [name for name in self if self[name].changed]
+
+    @property
+    def shifted(self) -> list[str]:
+        """Names whose shift is clear: its adjusted p-value is below alpha."""
         return [name for name in self if self[name].is_clear]
 
     @property
@@ -93,7 +101,9 @@ class Comparisons(Mapping[str, Comparison]):
         """A line for each: name, shift, interval, shift in scales, p, adjusted p, verdict."""
         return [self._row(name, comparison) for name, comparison in self.items()]
 
-    HEAD: tuple[str, ...] = ("", "shift", "interval", "in scales", "p", "adjusted p", "verdict")
+    HEAD: tuple[str, ...] = (
+        "", "shift", "interval", "in scales", "p", "adjusted p", "verdict", "also",
+    )  # fmt: skip
 
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading."""
@@ -102,16 +112,25 @@ class Comparisons(Mapping[str, Comparison]):
     def headline(self) -> str:
         """How many changed, and their names."""
         named = ", ".join(self.beyond)
-        return f"{self.tally()}{named and f': {named}'}."
+        others = self._others()
+        return f"{self.tally()}{named and f': {named}'}.{others and ' ' + others}"
 
     def tally(self) -> str:
-        """How many changed; with a margin, also how many changed by more than that."""
-        what = f"{len(self.changed)} of {len(self)} {self.ROWS}".strip()
-        told = f"{what} changed (false-discovery rate {self.alpha:g})"
+        """How many shifted; with a margin, also how many shifted by more than that."""
+        what = f"{len(self.shifted)} of {len(self)} {self.ROWS}".strip()
+        told = f"{what} shifted (false-discovery rate {self.alpha:g})"
         some = next(iter(self.values()))
-        if not some.margin or not self.changed:
+        if not some.margin or not self.shifted:
             return told
         return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
+
+    def _others(self) -> str:
+        """The names whose spread or missing values changed, in one sentence each."""
+        told = []
+        for what, words in ((SPREAD, "The spread"), (MORE_MISSING, "The share of missing values")):
+            names = [name for name in self if what in self[name].changed]
+            told += [f"{words} changed: {', '.join(names)}."] if names else []
+        return " ".join(told)
 
     def to_dict(self) -> dict[str, Any]:
         """Every comparison with its adjusted p-value, in order."""
@@ -164,6 +183,7 @@ class Comparisons(Mapping[str, Comparison]):
             short_p(c.pvalue),
             short_p(self.adjusted_pvalues[name]),
             c.verdict,
+            also_of(c),
         )
 
 
@@ -208,7 +228,26 @@ class Drift(Comparisons):
         return *super()._row(name, c), missing_shares(c.reference, c.current) if some else ""
 
 
-def _adjusted(pvalues: Mapping[str, float]) -> dict[str, float]:
+Key = TypeVar("Key", bound=Hashable)
+
+
+def _asked(c: Comparison) -> list[str]:
+    """What was tested: the shift, and every finding."""
+    return [SHIFT, *(finding.what for finding in c.findings)]
+
+
+def _family(comparisons: Mapping[str, Comparison]) -> dict[tuple[str, str], float]:
+    """The p-values of all findings of all comparisons: one false-discovery rate holds for them."""
+    shifts = {(name, SHIFT): c.pvalue for name, c in comparisons.items()}
+    others = {
+        (name, finding.what): finding.pvalue
+        for name, c in comparisons.items()
+        for finding in c.findings
+    }
+    return shifts | others
+
+
+def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:
     """Benjamini–Hochberg's adjusted p-values. NaN stays NaN and does not count as a test."""
     from scipy.stats import false_discovery_control
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from dkmd.answers.findings import MISSING, SPREAD
 from dkmd.base.wording import amount, count, level_of, percent, plain_pair, probability, short_p
 from dkmd.inference.margins import Margin
 from dkmd.inference.shapes import Crossing
@@ -22,6 +23,9 @@ def answer_of(c: Comparison) -> str:
         return _answer_at_infinity(c, c.infinite)
     if c.crossing is not None:
         return f"{_across(c, c.crossing)} {_centre_answer(c)}"
+    apart = _mean_first(c)
+    if apart:
+        return f"{apart} {_centre_answer(c)}"
     return _centre_answer(c)
 
 
@@ -32,6 +36,60 @@ def evidence_of(c: Comparison) -> str:
     if c.adjusted_pvalue is not None:
         p += f" (adjusted {short_p(c.adjusted_pvalue) or 'unknown'})"
     return f"{p}, {sizes}."
+
+
+def more_of(c: Comparison) -> list[str]:
+    """What else changed, a sentence each: the spread, missing values, a mean that disagrees."""
+    told = []
+    spread, missing = c.finding(SPREAD), c.finding(MISSING)
+    if spread is not None and spread.is_clear(c.alpha):
+        low, high = (f"{end:.3g}" for end in spread.interval)
+        told.append(
+            f"The spread changed: × {spread.estimate:.3g} ({level_of(c.alpha)} interval {low} to "
+            f"{high})."
+        )
+    if missing is not None and missing.is_clear(c.alpha):
+        word = "More" if missing.estimate > 0.0 else "Fewer"
+        told.append(
+            f"{word} values are missing: {missing.current:.1%}, before {missing.reference:.1%}."
+        )
+    if c.mean is not None and c.is_clear and not c.mean.direction and not c.crossing:
+        told.append(f"The mean does not show this: {_mean_numbers(c)}.")
+    return told
+
+
+def also_of(c: Comparison) -> str:
+    """What changed beside the shift, in a few words: spread × 2.0, missing 19% → 59%."""
+    told = []
+    spread, missing = c.finding(SPREAD), c.finding(MISSING)
+    if spread is not None and spread.is_clear(c.alpha):
+        told.append(f"spread × {spread.estimate:.2g}")
+    if missing is not None and missing.is_clear(c.alpha):
+        told.append(f"missing {missing.reference:.0%} → {missing.current:.0%}")
+    return ", ".join(told)
+
+
+def _mean_first(c: Comparison) -> str:
+    """A first sentence if mean and centre disagree: other signs, or only the mean moved clearly."""
+    if c.mean is None or not c.mean.direction or math.isnan(c.shift):
+        return ""
+    if c.is_clear and c.mean.direction * c.shift > 0.0:
+        return ""
+    if not c.is_clear and c.pvalue < 4.0 * c.alpha:  # nearly the same answer
+        return ""
+    word = "rose" if c.mean.direction > 0 else "fell"
+    typical = "moved the other way" if c.is_clear else "did not clearly move"
+    return (
+        f"{c.name}: the mean {word}, {_mean_numbers(c)}, because of a few extreme values; the "
+        f"typical value {typical}."
+    )
+
+
+def _mean_numbers(c: Comparison) -> str:
+    """The change of the mean with its interval."""
+    assert c.mean is not None
+    low, high = (amount(end) for end in (c.mean.low, c.mean.high))
+    return f"{amount(c.mean.difference, c.unit)} ({level_of(c.alpha)} interval {low} to {high})"
 
 
 def plain_margin(margin: Margin | None, unit: str) -> str:

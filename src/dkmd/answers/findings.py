@@ -1,0 +1,211 @@
+"""What else changed beside the centre: the spread, the missing values, the mean, percentiles.
+
+Spread and missing values are findings: each has a p-value, and in a drift all findings of all
+columns share one false-discovery rate. The mean and the percentiles are descriptive: they have
+intervals and no p-value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dkmd.answers.orientation import turned
+from dkmd.base.arrays import Array, present
+from dkmd.binned.summary import Summary
+from dkmd.inference.pair import satterthwaite
+from dkmd.inference.percentiles import (
+    LEVELS,
+    PercentileChange,
+    Quantiles,
+    compare_percentiles,
+)
+from dkmd.inference.proportions import Counts, share_interval, share_tails
+from dkmd.inference.result import ConfidenceInterval, ExactOutcome, Outcome
+from dkmd.inference.spread import compare_spreads
+from dkmd.inference.tails import critical
+
+SHIFT, SPREAD, MISSING = "shift", "spread", "missing"
+"""What can have changed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that may have changed, with its own p-value.
+
+    ``reference`` and ``current`` are what is compared: spreads, or shares of missing values.
+    ``estimate`` and ``interval`` are the ratio of spreads or the difference of shares.
+    """
+
+    what: str
+    reference: float
+    current: float
+    estimate: float
+    interval: ConfidenceInterval
+    pvalue: float
+    adjusted_pvalue: float | None = None
+
+    def is_clear(self, alpha: float) -> bool:
+        """Whether the p-value, or the adjusted one, is below alpha."""
+        decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
+        return decides < alpha
+
+    def adjusted(self, pvalue: float) -> Finding:
+        """The same finding as one of several."""
+        return replace(self, adjusted_pvalue=pvalue)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers, under the names of the JSON schema."""
+        return {
+            "what": self.what,
+            "reference": self.reference,
+            "current": self.current,
+            "estimate": self.estimate,
+            "interval": list(self.interval),
+            "pvalue": self.pvalue,
+            "adjusted_pvalue": self.adjusted_pvalue,
+        }
+
+
+class MeanChange(NamedTuple):
+    """The means of reference and current, and their difference with Welch's interval."""
+
+    reference: float
+    current: float
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def direction(self) -> int:
+        """1 or −1 if the interval lies on one side of 0, else 0."""
+        return (self.low > 0.0) - (self.high < 0.0)
+
+
+def missing_finding(
+    missing: tuple[int, int], rows: tuple[int, int], confidence: float
+) -> Finding | None:
+    """The shares of missing values, if any; each pair is (reference, current)."""
+    if not any(missing) or not all(rows):
+        return None
+    (yes_x, yes_y), (n, m) = turned(missing), turned(rows)
+    counts = Counts(yes_x, n, yes_y, m)
+    current, reference = counts.shares
+    return Finding(
+        MISSING,
+        reference,
+        current,
+        counts.difference,
+        ConfidenceInterval(*share_interval(counts, confidence)),
+        float(share_tails(counts).pvalue("two-sided")),
+    )
+
+
+def spread_finding(outcome: Outcome, confidence: float) -> Finding | None:
+    """The ratio of spreads, current over reference; None where there is none.
+
+    Repeated measurements have none either: their groups would have to be resampled.
+    """
+    if not isinstance(outcome, ExactOutcome) or outcome.pair.clusters is not None:
+        return None
+    found = compare_spreads(outcome.pair.x, outcome.pair.y, outcome.test.center, confidence)
+    if math.isnan(found.ratio):
+        return None
+    current, reference = found.spreads
+    return Finding(
+        SPREAD,
+        reference,
+        current,
+        found.ratio,
+        ConfidenceInterval(found.low, found.high),
+        float(found.tails.pvalue("two-sided")),
+    )
+
+
+Held = tuple[Summary | None, Array | None]
+"""One side as its bins or as its values."""
+
+
+def mean_change(reference: Held, current: Held, confidence: float) -> MeanChange | None:
+    """The change of the mean, with Welch's interval; None where a value is infinite."""
+    (size_y, mean_y, variance_y), (size_x, mean_x, variance_x) = map(_moments, (reference, current))
+    if min(size_x, size_y) < 2 or not math.isfinite(mean_x + mean_y + variance_x + variance_y):
+        return None
+    part_x, part_y = variance_x / size_x, variance_y / size_y
+    df = satterthwaite(part_x, part_y, size_x - 1.0, size_y - 1.0)
+    reach = 0.0
+    if not math.isnan(df):
+        reach = critical(0.5 + 0.5 * confidence, df) * math.sqrt(part_x + part_y)
+    difference = mean_x - mean_y
+    return MeanChange(mean_y, mean_x, difference, difference - reach, difference + reach)
+
+
+def _moments(side: Held) -> tuple[int, float, float]:
+    """Size, mean and variance of one side."""
+    summary, values = side
+    if summary is not None:
+        return summary.size, summary.mean, summary.variance
+    assert values is not None
+    known = present(values)
+    if known.size < 2:
+        return known.size, math.nan, math.nan
+    with np.errstate(invalid="ignore", over="ignore"):
+        return known.size, float(known.mean()), float(known.var(ddof=1))
+
+
+def percentile_changes(
+    reference: Held, current: Held, confidence: float, levels: Sequence[float] = LEVELS
+) -> tuple[PercentileChange, ...]:
+    """Percentiles of both sides and their differences, current − reference, with intervals."""
+    sides = [(_quantiles(each), float(_size(each))) for each in turned((reference, current))]
+    if min(size for _, size in sides) < 2:
+        return ()
+    return tuple(compare_percentiles(sides[0], sides[1], level, confidence) for level in levels)
+
+
+def _size(side: Held) -> int:
+    summary, values = side
+    if summary is not None:
+        return summary.size
+    assert values is not None
+    return int(present(values).size)
+
+
+def _quantiles(side: Held) -> Quantiles:
+    """The quantile function of one side: of its sorted values, or of its bins."""
+    summary, values = side
+    if summary is not None:
+        return _of_bins(summary)
+    assert values is not None
+    ordered = np.sort(present(values))
+
+    def quantile(level: float) -> float:
+        return _between(ordered, level * (ordered.size - 1))
+
+    return quantile
+
+
+def _between(ordered: Array, position: float) -> float:
+    """The value at a position between two sorted values; infinite ones are not averaged."""
+    below = min(max(int(position), 0), ordered.size - 1)
+    above = min(below + 1, ordered.size - 1)
+    low, high = float(ordered[below]), float(ordered[above])
+    if low == high or not math.isfinite(high - low):
+        return low if position - below < 0.5 else high
+    return low + (position - below) * (high - low)
+
+
+def _of_bins(summary: Summary) -> Callable[[float], float]:
+    """The quantile function of a summary; its points are ordered once."""
+    values, weights = summary.all_points().ordered()
+    passed = np.cumsum(weights)
+
+    def quantile(level: float) -> float:
+        at = np.searchsorted(passed, level * summary.size * (1.0 - 1e-15))
+        return float(values[min(int(at), values.size - 1)])
+
+    return quantile
