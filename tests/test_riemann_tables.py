@@ -183,7 +183,7 @@ def test_tables_that_do_not_fit_are_named(connection: Any) -> None:
     ]:
         with pytest.raises(error, match=message):
             riemann(x, y, PSI, column=column)
-    with pytest.raises(ValueError, match="kernel='laplace' only"):
+    with pytest.raises(ValueError, match="needs kernel='laplace'"):
         riemann(x, x, Witness(kernel="gaussian"), column="a")
     with pytest.raises(ValueError, match="column= is for tables"):
         riemann([1.0], [2.0], PSI, column="a")

@@ -421,8 +421,8 @@ def _document(**changes: Any) -> bytes:
         (gzip.compress(b"[" * 100_000), "not a dkmd summary"),
         (_document()[:-12], "truncated"),
         (_document(format="other"), "not a dkmd summary"),
-        (_document(version=3), "has version 3 .* a newer dkmd is needed"),
-        (_document(version=2), "its checksum does not fit"),
+        (_document(version=3), "has version 3 .* install a newer dkmd"),
+        (_document(version=2), "its checksum does not match"),
         (_document(counts=[2**62], nan=2**62), "more values than there can be"),
         (_document(unit=1e300), "the sum of a bin|minimum and maximum"),
         (_document(counts=[0]), "count below 1"),
@@ -436,12 +436,12 @@ def _document(**changes: Any) -> bytes:
         ),
         (_document(nan=-1), "negative"),
         (_document(unit=0.0), "unit must be"),
-        (_document(sums=["1"]), "finite number belongs"),
-        (_document(sums=[True]), "finite number belongs"),
-        (_document(minimum=None), "finite number belongs"),
+        (_document(sums=["1"]), "is not a finite number"),
+        (_document(sums=[True]), "is not a finite number"),
+        (_document(minimum=None), "is not a finite number"),
         (_document(minimum=3.0), "above its maximum"),
-        (_document(column=7), "name belongs"),
-        (_document(column_unit=None), "name belongs"),
+        (_document(column=7), "is not a name"),
+        (_document(column_unit=None), "is not a name"),
         (gzip.compress(b" " * 17 * 2**20), "too large"),
     ],
 )
@@ -577,7 +577,7 @@ def test_a_checksum_finds_what_would_fit(change: tuple[str, Any], tmp_path: Path
     assert Summary.load(_written(reordered, path)) == Summary.of(np.arange(50.0), Grid(25.0, 3.0))
     key, value = change
     document[key] = [1.0000001 * s for s in document["squares"]] if key == "squares" else value
-    with pytest.raises(SummaryFileError, match="its checksum does not fit"):
+    with pytest.raises(SummaryFileError, match="its checksum does not match"):
         Summary.load(_written(document, path))
 
 
@@ -585,5 +585,5 @@ def test_units_whose_square_no_double_holds_are_told() -> None:
     summary = Summary.of([1e200, 2e200, 4e200], Grid(2e200, 1e199))
     with pytest.raises(ValueError, match=r"units of 1e\+199, whose square a double cannot hold"):
         summary.moments()
-    with pytest.raises(ValueError, match="divide them by a constant"):
+    with pytest.raises(ValueError, match="divide the values by a constant"):
         _ = summary.variance

@@ -54,7 +54,7 @@ def present(values: npt.NDArray[Any]) -> Array:
 
 
 def piece(sample: RealArray, start: int, stop: int) -> Array:
-    """``sample[start:stop]`` as contiguous float64; a copy only if it is something else."""
+    """``sample[start:stop]`` as contiguous float64, copied only if it is not that already."""
     return np.ascontiguousarray(sample[start:stop], dtype=np.float64)
 
 

@@ -70,7 +70,7 @@ class Call:
         return shlex.join(words)
 
     def in_memory(self) -> list[str]:
-        """The names that stand for data and options which cannot be written out."""
+        """The names that stand for data and options that cannot be written out."""
         sources = zip(self.sources, self._names(), strict=True)
         options = (key for key, value in self.options.items() if not _is_plain(value))
         return [*(name for path, name in sources if path is None), *options]
@@ -164,7 +164,7 @@ def _call(name: str, given: Mapping[str, Any], signature: inspect.Signature) -> 
 
 
 def _place(option: str) -> int:
-    """A key that sorts the options which say what is compared first."""
+    """The sort key of an option. Options that say what is compared come first."""
     return FLAGS.index(option) if option in FLAGS else len(FLAGS)
 
 

@@ -47,7 +47,7 @@ def spread(task: Callable[[Item], Outcome], items: Iterable[Item], work: int) ->
     """``[task(item) for item in items]``, in threads if ``work`` (values read) is large enough.
 
     The calling thread takes the first item itself if there are no more items than threads, so one
-    thread less has to wake up. A task must not call ``spread`` itself: the threads would wait for
+    thread fewer has to wake up. A task must not call ``spread`` itself: the threads would wait for
     each other.
     """
     threads = thread_count() if work >= WORTH_THREADS else 1

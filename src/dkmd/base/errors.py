@@ -26,11 +26,11 @@ class ColumnTypeError(ColumnError, TypeError):
 
 
 class NanError(ColumnError):
-    """A column has missing values, and nan_policy="raise" allows none."""
+    """A column has missing values, and nan_policy="raise" rejects them."""
 
 
 class NotANumberError(ColumnError):
-    """A column of numbers holds a word."""
+    """A column of numbers holds text that is not a number."""
 
 
 class EngineError(DkmdError):

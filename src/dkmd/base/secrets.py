@@ -6,8 +6,8 @@ import re
 
 
 def gist(error: BaseException) -> str:
-    """The first line of an engine's message, without the kind of error and without passwords."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # some parsers underline
+    """The first line of an engine's message, without the error's class and without passwords."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # some parsers underline text
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
     words = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0]) if lines else type(error).__name__
@@ -16,7 +16,7 @@ def gist(error: BaseException) -> str:
 
 
 def without_password(text: str) -> str:
-    """Hide the secrets of URLs and settings in a text. When in doubt, more is hidden.
+    """Hide the secrets of URLs and settings in a text. When in doubt, hide more.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Filling the bins: the compiled loops that turn values into counts and sums.
 
-The row of a value is read off the sign and the leading bits of u ± 1, then corrected by one edge.
+The sign and the leading bits of u ± 1 give the row of a value, or the row before it. A comparison
+with one edge then decides.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Map = Callable[[Array], Array]
 
 
 CHUNKS = 8
-"""A large array is filled in so many parts, whatever the number of threads: same bits always."""
+"""Parts of a large array. They do not depend on the number of threads, so results are identical."""
 
 
 _CELL_BITS = 8
@@ -39,26 +40,26 @@ _ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either e
 
 _SIGN, _ONE = np.uint64(1 << 63), np.uint64(1023 << 52)  # of a double's bits
 _CELL_SHIFT, _FIRST_CELL = np.uint64(52 - _CELL_BITS), np.uint64(1023 << _CELL_BITS)
-_BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit in the number of a cell
+_BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit of a cell's number
 
 
 def _first_rows() -> npt.NDArray[np.int32]:
     """The row of the lowest u in each cell of u ± 1 (sign, exponent and 8 bits).
 
-    The row of any u in the cell is that one or the next. Cells below 0 come after a gap, which no
-    value looks into: a cell's number is read off the bits of u ± 1 as they are.
+    Any u in the cell is in that row or the next. The number of a cell is simply the leading bits
+    of u ± 1. So there is a gap before the cells below 0, which is never read.
     """
     rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.int32)
     rows[: _CELLS.size] = SIDE + np.searchsorted(EDGES, _CELLS - 1.0, side="right")
-    ends = np.append(_CELLS[1:], 2.0 * _LARGEST) - 1.0  # the farthest |u| of a cell lies below
+    ends = np.append(_CELLS[1:], 2.0 * _LARGEST) - 1.0  # every |u| of a cell is below
     rows[_BELOW_ZERO:] = SIDE - np.minimum(np.searchsorted(EDGES, ends) - 1, SIDE - 1)
     return rows
 
 
 def _upper_edges() -> Array:
-    """The smallest u beyond each row, for the rows of regular bins."""
+    """The smallest u above each row of a regular bin."""
     edges = np.full(_ROWS, math.inf)
-    edges[: SIDE + 1] = np.nextafter(-EDGES[::-1], math.inf)  # bins below 0 hold their upper edge
+    edges[: SIDE + 1] = np.nextafter(-EDGES[::-1], math.inf)  # bins below 0 own their upper edge
     edges[SIDE] = 0.0
     edges[SIDE + 1 : 2 * SIDE] = EDGES[1:SIDE]
     return edges
@@ -67,12 +68,12 @@ def _upper_edges() -> Array:
 FIRST_ROW, UPPER_EDGE = _first_rows(), _upper_edges()
 
 
-_SPECIAL = 5  # NaN, −inf, +inf counts, then minimum and maximum
+_SPECIAL = 5  # counts of NaN, −inf and +inf, then minimum and maximum
 
 
 @compiled
 def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> int:
-    """The row of a table for any u, ±inf included: beyond ±2^40 that of an overflow bin."""
+    """The row of a table for any u, ±inf included. Beyond ±2^40 it is that of an overflow bin."""
     if u >= _LARGEST:
         return _ROWS - 1
     if u <= -_LARGEST:
@@ -84,7 +85,7 @@ def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> i
 def occupied(
     table: Array, low: float, high: float, first_row: npt.NDArray[np.int32], upper_edge: Array
 ) -> tuple[Index, Index, Array, Array]:
-    """The rows of a table that hold values from low to high, in units: bins, counts, Σu and Σu²."""
+    """Bins, counts, Σu and Σu² of the occupied rows between low and high (in units)."""
     first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
     size = 0
     for row in range(first, beyond):
@@ -101,7 +102,7 @@ def occupied(
 
 
 def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, Array]:
-    """The dense table of one chunk, filled piece by piece, and what is in no bin."""
+    """The dense table of one chunk, filled piece by piece, and the ``_SPECIAL`` numbers."""
     table = np.zeros((_ROWS, 3))
     special = np.zeros(_SPECIAL)
     special[3], special[4] = math.inf, -math.inf
@@ -122,7 +123,7 @@ def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, A
 def _row_of(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> np.uint64:
     """The row of a table for |u| < 2^40: SIDE + 1 + its bin."""
     one = np.uint64((np.float64(u).view(np.uint64) & _SIGN) | _ONE).view(np.float64)
-    # the cell of u ± 1 gives the row, or the one before it
+    # the cell of u ± 1 gives the row, or the row before it
     cell = (np.float64(u + one).view(np.uint64) >> _CELL_SHIFT) - _FIRST_CELL
     row = np.uint64(first_row[cell])
     return row + np.uint64(u >= upper_edge[row])
@@ -139,8 +140,8 @@ def _fill(
 ) -> tuple[int, float, float]:
     """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu².
 
-    Returns how many values it left, and the range of the others. What has no regular bin is rare
-    and left to ``_add_rare``: this loop stays tight.
+    Returns how many values were skipped, and the range of the others. Values without a regular
+    bin are rare. ``_add_rare`` adds them, so that this loop stays tight.
     """
     left, low, high = 0, math.inf, -math.inf
     flat = table.reshape(-1)
@@ -160,7 +161,7 @@ def _fill(
 
 
 def _add_rare(values: Array, center: float, per_unit: float, table: Array, special: Array) -> Array:
-    """Count NaN and ±inf, add what overflows the grid, and give back the finite values."""
+    """Count NaN and ±inf, add values that overflow the grid, and return the finite values."""
     special[0] += np.count_nonzero(np.isnan(values))
     special[1] += np.count_nonzero(values == -math.inf)
     special[2] += np.count_nonzero(values == math.inf)

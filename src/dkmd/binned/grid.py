@@ -1,8 +1,8 @@
 """The coordinate system of a comparison: a centre, a unit, and bins that widen with distance.
 
-u = (x − center)/unit falls into bin ±floor(128·ln(1 + |u|)) on its side of 0. So a bin is about
-1/128 of the distance from the centre wide (and never narrower than 1/128 of a unit): a few
-hundred to a few thousand bins hold any sample. Knows nothing of what is kept per bin.
+u = (x − center)/unit falls into bin ±floor(128·ln(1 + |u|)) on its side of 0. So the width of a bin
+is about 1/128 of its distance from the centre, and at least 1/128 of a unit. A few hundred to a few
+thousand bins hold any sample. This module does not know what is kept per bin.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ PER_E_FOLD = 128
 """Bins per factor e of 1 + |u|."""
 
 SIDE = math.ceil(PER_E_FOLD * math.log1p(2.0**40))
-"""Regular bins on each side; beyond u = ±2^40 everything finite shares one overflow bin."""
+"""Regular bins on each side. All finite values beyond u = ±2^40 share one overflow bin per side."""
 
 EDGES = np.expm1(np.arange(SIDE + 1) / PER_E_FOLD)
-"""|u| at the inner edge of each bin of a side, and at the outer edge of the last."""
+"""|u| at the inner edge of each bin of a side, then at the outer edge of the last bin."""
 
 PER_MAD = 1.4826
 """The standard deviation of a normal law over its median distance from the median."""
 
 FARTHEST = 1e150
-"""Values beyond are added as so many units, so that their squares are finite."""
+"""Values beyond this many units are added as this many, so that their squares are finite."""
 
 UNITS_PER_SCALE = 8
-"""The unit is an eighth of the robust scale: witnesses an eighth of it wide still see fine bins."""
+"""The unit is 1/8 of the robust scale. So bins are fine even for witnesses 1/8 of it wide."""
 
 SMALLEST_SHARE, SMALLEST_UNIT = 2.0**-40, 1e-280
-"""Least units, as a share of the centre and absolutely, for values that are all equal."""
+"""The smallest unit, as a share of the centre and absolutely, for values that are all equal."""
 
 FIT_SIZE = 1 << 12
-"""Values looked at when a grid is fitted."""
+"""Values used to fit a grid."""
 
 
 @dataclass(frozen=True)
 class Grid:
     """A centre and a unit, in the data's units.
 
-    Any grid gives the same answers to about 1e-9 as long as its centre lies within the data and
-    its unit is not much larger than an eighth of their spread; a smaller unit only costs bins.
+    All grids give the same answers to about 1e-9 if the centre lies within the data and the unit
+    is not much larger than an eighth of their spread. A smaller unit only needs more bins.
 
     Examples
     --------
@@ -69,10 +69,10 @@ class Grid:
 
     @classmethod
     def fit(cls, *samples: npt.ArrayLike) -> Grid:
-        """A grid for these samples, of any shape, together.
+        """One grid for all these samples, which may have any shape.
 
-        Their median, and an eighth of 1.4826 times their MAD. Looks at 4,096 values at most,
-        chosen with a fixed seed. NaN and ±inf are passed over.
+        The centre is their median, and the unit an eighth of 1.4826 times their MAD. At most 4,096
+        values are used, chosen with a fixed seed. NaN and ±inf are skipped.
         """
         values = np.concatenate([_some(np.asarray(s).reshape(-1), len(samples)) for s in samples])
         finite = np.isfinite(values)
@@ -80,7 +80,7 @@ class Grid:
             values = values[finite]
         if values.size == 0:
             return cls(0.0, 1.0)
-        with np.errstate(over="ignore"):  # told by ``of_scale``
+        with np.errstate(over="ignore"):  # ``of_scale`` raises the error
             center = _median(values)
             distances = np.abs(values - center)
             scale = PER_MAD * _median(distances)
@@ -90,7 +90,7 @@ class Grid:
 
     @classmethod
     def fit_weighted(cls, values: Array, weights: Array) -> Grid:
-        """``fit`` for values that count ``weights`` times; infinite ones are passed over."""
+        """``fit`` for values that count ``weights`` times. Infinite values are skipped."""
         finite = np.isfinite(values)
         if not finite.any():
             return cls(0.0, 1.0)
@@ -108,26 +108,26 @@ class Grid:
         return cls(center, max(scale / UNITS_PER_SCALE, smallest))
 
     def rounded(self) -> Grid:
-        """A grid close to this one with round numbers: fits to similar samples become the same.
+        """A grid close to this one with round numbers, so that similar samples get the same grid.
 
-        The unit is the power of 2 below, the centre a multiple of two units.
+        The unit is rounded down to a power of 2. The centre is a multiple of two units.
         """
         unit = 2.0 ** math.floor(math.log2(self.unit))
         center = 2.0 * unit * round(self.center / (2.0 * unit))
         return Grid(center, unit)
 
     def squared_unit(self) -> float:
-        """What variances are counted in; an error where no double can hold it."""
+        """The unit of variances. Raises an error if a double cannot hold it."""
         try:
             return self.unit**2
         except OverflowError:
             raise ColumnError(
-                f"the values are spread out in units of {self.unit:g}, whose square a double "
-                "cannot hold: divide them by a constant"
+                f"the spread of the values is measured in units of {self.unit:g}, whose square a "
+                "double cannot hold: divide the values by a constant"
             ) from None
 
     def width_at(self, value: float) -> float:
-        """How wide the bin of a value is, about."""
+        """The approximate width of the bin that holds a value."""
         return (self.unit + abs(value - self.center)) / PER_E_FOLD
 
     def bin_of(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -139,7 +139,7 @@ class Grid:
 
 
 def robust_scale(distances: Array, weights: Array) -> float:
-    """1.4826 · the median distance; where that is 0, the same over the distances that are not."""
+    """1.4826 · the median distance. If that is 0, only distances other than 0 are used."""
     scale = weighted_median(distances, weights)
     if scale == 0.0:
         away = distances > 0.0
@@ -148,7 +148,7 @@ def robust_scale(distances: Array, weights: Array) -> float:
 
 
 def weighted_median(values: Array, weights: Array) -> float:
-    """The middle of values that count ``weights`` times; NumPy's median when they count once."""
+    """The median of values that count ``weights`` times; NumPy's median if all weights are 1."""
     if values.size == 0:
         return math.nan
     order = np.argsort(values)
@@ -161,7 +161,7 @@ def weighted_median(values: Array, weights: Array) -> float:
 
 
 def _median(values: Array) -> float:
-    """NumPy's median of finite values, in a fifth of its time: one position is looked for."""
+    """NumPy's median of finite values in a fifth of the time: it partitions at one position."""
     middle = values.size // 2
     ordered = np.partition(values, middle)
     if values.size % 2:
@@ -179,7 +179,7 @@ def _some(sample: RealArray, sharing: int) -> npt.NDArray[Any]:
 
 @lru_cache(maxsize=16)
 def _positions(size: int, share: int) -> npt.NDArray[np.int64]:
-    """Which values of a sample are looked at: the same for every sample of a size."""
+    """The positions of the values to use. Samples of one size have the same positions."""
     positions = np.random.default_rng(0).integers(0, size, share)
     positions.flags.writeable = False
     return positions

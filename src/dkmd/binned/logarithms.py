@@ -1,8 +1,8 @@
 """The logarithms of a sample from its bins: percentages without a second pass over most values.
 
-A bin that is narrow against its distance from 0 has the mean of ln x that its mean and variance
-tell, to about 1e-10. Bins near 0 are not narrow: the values below an edge are read again, or were
-binned by their logarithm in the first place (``near_edge``).
+If a bin is narrow compared with its distance from 0, its mean and variance give the mean of ln x to
+about 1e-10. Bins near 0 are not narrow. Values below an edge are read again, or were binned by
+their logarithm in the first place (``near_edge``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dkmd.binned.grid import EDGES, PER_E_FOLD, SIDE, Grid
 from dkmd.binned.summary import Summary
 
 NARROW = 1.0 / 16.0
-"""Width over distance from 0 up to which a bin's mean and variance stand for its logarithms."""
+"""A bin is narrow if its width is at most this share of its distance from 0."""
 
 Again = Callable[[Grid, float], Summary]
-"""The logarithms, on a grid, of the values below an edge; inf asks for all of them."""
+"""Reads the values below an edge again and bins their logarithms. inf means all values."""
 
 
 def log_grid(pooled: Summary) -> Grid:
@@ -35,10 +35,10 @@ def log_grid(pooled: Summary) -> Grid:
 def log_summaries(
     summaries: Sequence[Summary], grid: Grid, again: Sequence[Again]
 ) -> list[Summary]:
-    """Summaries of ln x on ``grid``, from those of x where their bins are narrow, else ``again``.
+    """Summaries of ln x on ``grid``, from summaries of x. ``again`` reads values in wide bins.
 
-    The summaries share a grid and all values are positive. One edge serves all of them, so that
-    sides that lie in one table can be read again in one pass.
+    The summaries share a grid and all values are positive. All summaries use one edge, so that
+    one pass reads both sides of a table again.
     """
     require_positive(*summaries)
     first = max((_first_narrow(summary) for summary in summaries), default=0)
@@ -50,7 +50,7 @@ def log_summaries(
         total.plus_inf = summary.plus_inf
         if wide and first < SIDE:
             total.merge(read(grid, _lower_edge(summary.grid, first)))
-        # no bin is narrow, or a value within a rounding error of the edge went astray
+        # no bin is narrow, or rounding put a value on the wrong side of the edge
         if total.size != summary.size:
             total = read(grid, math.inf)
         total.nan = summary.nan
@@ -61,8 +61,8 @@ def log_summaries(
 def near_edge(grid: Grid) -> float | None:
     """The edge below which a grid's bins are too wide for logarithms, with a bin to spare.
 
-    From x = (center + unit)/9 on, bins are narrow: (unit + center − x)/128 ≤ x/16. None where 0
-    is not that far below the centre.
+    From x = (center + unit)/9 on, bins are narrow: (unit + center − x)/128 ≤ x/16. The edge is
+    None if it would not lie between 0 and the centre.
     """
     narrow = (grid.center + grid.unit) / (1.0 + NARROW * PER_E_FOLD)
     if not 0.0 < narrow < grid.center:
@@ -72,13 +72,13 @@ def near_edge(grid: Grid) -> float | None:
 
 
 def logs_near_zero(near: Summary, grid: Grid, below: float) -> Summary:
-    """The logarithms, on a grid, of bins whose means lie below an edge and are narrow."""
+    """The logarithms, on a grid, of narrow bins whose means lie below an edge."""
     means = near.grid.center + near.moments().offset
     return _converted(near, grid, slice(0, int(np.searchsorted(means, below))))
 
 
 def logs_below(values: Array, below: float = math.inf) -> Array:
-    """ln of the values below an edge; NaN stays NaN when all are asked for."""
+    """ln of the values below an edge. Without an edge NaN stays NaN."""
     if below == math.inf:
         return np.log(values)
     kept = np.empty_like(values)
@@ -87,7 +87,7 @@ def logs_below(values: Array, below: float = math.inf) -> Array:
 
 @compiled
 def _keep_below(values: Array, below: float, kept: Array) -> int:
-    """Copy the values below an edge to the front of ``kept``, without a branch; how many."""
+    """Copy the values below an edge to the front of ``kept``, without a branch. Return how many."""
     count = 0
     for i in range(values.size):
         kept[np.uint64(count)] = values[i]
@@ -96,7 +96,7 @@ def _keep_below(values: Array, below: float, kept: Array) -> int:
 
 
 LARGEST_LOG = 700.0
-"""A change of logarithms is held to this: e^709.8 is more than a double can hold."""
+"""Changes of logarithms are clipped here, because a double cannot hold e^709.8."""
 
 
 def as_factor(log_change: float) -> float:
@@ -110,32 +110,32 @@ def as_change(log_change: float) -> float:
 
 
 def require_positive(*summaries: Summary) -> None:
-    """Refuse values without a logarithm."""
+    """Reject values without a logarithm."""
     for summary in summaries:
         if summary.minus_inf or summary.minimum <= 0.0:
             raise ColumnError("percentages need positive data; there are values of 0 or below")
 
 
 def _first_narrow(summary: Summary) -> int:
-    """The bin from which on every one is narrow; SIDE + 1 if a far one has no width."""
+    """The first bin from which on all bins are narrow; SIDE + 1 if the overflow bin is occupied."""
     if summary.bins.size and summary.bins[-1] >= SIDE:
         return SIDE + 1
     offset, variance, _ = summary.moments()
     distance = np.abs(offset)
-    # what ``moments`` takes for a tie, or one value, is known to a millionth of its distance
+    # ``moments`` gives single values and ties a variance of 0: they are known to 1e-6 of |offset|
     width = np.where(variance == 0.0, 2e-6 * distance, (summary.grid.unit + distance) / PER_E_FOLD)
     wide = np.flatnonzero(width > NARROW * (summary.grid.center + offset))
     return int(summary.bins[wide[-1]]) + 1 if wide.size else -SIDE - 1
 
 
 def _lower_edge(grid: Grid, k: int) -> float:
-    """Where a regular bin begins."""
+    """The lower edge of a regular bin."""
     edge = float(EDGES[k]) if k >= 0 else -float(EDGES[-k])
     return grid.center + grid.unit * edge
 
 
 def _converted(summary: Summary, grid: Grid, chosen: slice) -> Summary:
-    """ln x of some bins in a row: E ln x = ln μ − v/2μ² and var ln x = v/μ²."""
+    """ln x of consecutive bins: E ln x = ln μ − v/2μ² and var ln x = v/μ²."""
     total = Summary(grid)
     offset, variance, counts = (part[chosen] for part in summary.moments())
     mean = summary.grid.center + offset

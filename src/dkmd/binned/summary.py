@@ -1,14 +1,15 @@
 """A sample as counts and sums per bin: a few kB that stand for any number of values.
 
-Per occupied bin of a Grid: how many values, Σu and Σu². From them Σψ, Σψ² and Σψ' of any witness
-follow to about 1e-9, because a bin is narrow and its mean and variance are known. Summaries of
-one grid add: streams, shards, machines. Filling is one compiled pass; saving is summary_file.py.
+A Summary keeps the count, Σu and Σu² of each occupied bin of a Grid. Bins are narrow and their mean
+and variance are known. So Σψ, Σψ² and Σψ' of any witness follow to about 1e-9. Summaries of one
+grid can be added: streams, shards, machines. Filling is one compiled pass. summary_file.py saves.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+import os
+from typing import NamedTuple, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,19 +37,19 @@ class Summary:
     sums, squares : ndarray of float64
         Σu and Σu² per occupied bin, u = (x − center)/unit.
     nan, minus_inf, plus_inf : int
-        Values that are in no bin.
+        Counts of the values that are in no bin.
     minimum, maximum : float
-        The outermost finite values; inf and −inf when there are none.
+        The smallest and the largest finite value; inf and −inf without finite values.
     column, column_unit : str
-        What the values are of, where that is known: kept in files, and no part of equality. Merging
-        summaries of different columns forgets it.
+        The column that the values come from and its unit, if known. Files keep both. ``==`` ignores
+        them. Merging summaries of different columns clears them.
 
     Notes
     -----
-    ``mean`` and ``variance`` come from the sums and are as exact as those. ``quantile`` (the
+    ``mean`` and ``variance`` come from the sums and are as exact as the sums. ``quantile`` (the
     inverse of the cdf, without interpolation between values) and ``cdf`` spread the values of a
-    bin evenly about its mean: they are off by less than one bin, that is (1 + |u|)/128 of a unit,
-    and exact where bins hold one or two values or ties.
+    bin evenly about its mean. Their error is less than one bin, that is (1 + |u|)/128 of a unit.
+    They are exact where bins hold one or two values or ties.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class Summary:
     def update(self, values: npt.ArrayLike, through: Map | None = None) -> None:
         """Add the values of an array of real numbers, of any shape and type.
 
-        ``through`` is applied to float64 pieces of it first, and may return fewer values.
+        ``through`` is first applied to float64 pieces of the array and may return fewer values.
         """
         sample = np.asarray(values)
         if sample.dtype.kind not in "fiub":
@@ -134,49 +135,60 @@ class Summary:
 
     @property
     def size(self) -> int:
-        """Values that count: finite ones and ±inf, not NaN."""
+        """The number of values, ±inf included and NaN left out."""
         return int(self.counts.sum()) + self.minus_inf + self.plus_inf
 
     @property
     def mean(self) -> float:
-        """The mean; NaN for no values, ±inf or NaN as arithmetic has it when some are infinite."""
+        """The mean; NaN without values. Infinite values give ±inf or NaN, as in arithmetic."""
         return self.grid.center + self.grid.unit * self._mean_u()
 
     @property
     def variance(self) -> float:
-        """The unbiased variance; NaN below two values or with infinite ones."""
+        """The unbiased variance; NaN for fewer than two values or with infinite values."""
         if self.size < 2 or self.minus_inf or self.plus_inf:
             return math.nan
         mean = self._mean_u()
         around = self.squares - 2.0 * mean * self.sums + mean * mean * self.counts
         return max(0.0, math.fsum(around)) / (self.size - 1) * self.grid.squared_unit()
 
-    def quantile(self, q: npt.ArrayLike) -> Any:
-        """Approximate quantiles; see the class for their accuracy."""
+    @overload
+    def quantile(self, q: float) -> float: ...
+    @overload
+    def quantile(self, q: npt.ArrayLike) -> Array: ...
+    def quantile(self, q: npt.ArrayLike) -> float | Array:
+        """Approximate quantiles. The Notes of the class state their accuracy."""
         levels = np.asarray(q, dtype=np.float64)
         if not np.all((levels >= 0.0) & (levels <= 1.0)):
             raise ValueError(f"q must lie between 0 and 1, got {q!r}")
         if self.size == 0:
-            return np.full(levels.shape, math.nan)[()]
+            missing: float | Array = np.full(levels.shape, math.nan)[()]
+            return missing
         values, weights = self.all_points().ordered()
         reached = np.searchsorted(np.cumsum(weights), levels * self.size * (1.0 - 1e-15))
-        return values[np.minimum(reached, values.size - 1)][()]
+        found: float | Array = values[np.minimum(reached, values.size - 1)][()]
+        return found
 
-    def cdf(self, x: npt.ArrayLike) -> Any:
-        """The share of values ≤ x, approximately; see the class for its accuracy."""
+    @overload
+    def cdf(self, x: float) -> float: ...
+    @overload
+    def cdf(self, x: npt.ArrayLike) -> Array: ...
+    def cdf(self, x: npt.ArrayLike) -> float | Array:
+        """The approximate share of values ≤ x. The Notes of the class state its accuracy."""
         at = np.asarray(x, dtype=np.float64)
         points = self.points().ordered()
         passed = np.concatenate([[0.0], np.cumsum(points.weights)])
         below = self.minus_inf + passed[np.searchsorted(points.values, at, side="right")]
         below = np.where(at == math.inf, self.size, below)
-        return (np.where(np.isnan(at), math.nan, below) / self.size)[()]
+        share: float | Array = (np.where(np.isnan(at), math.nan, below) / self.size)[()]
+        return share
 
     def median(self) -> float:
-        """The median; ±inf when more than half of the values are."""
+        """The median; ±inf if more than half of the values are there."""
         return weighted_median(*self.all_points())
 
     def moments(self) -> Moments:
-        """The occupied bins as numbers: what inference works on."""
+        """Mean, variance and count of the occupied bins, for inference."""
         known = self._moments
         if known is not None and known[0] is self.squares:  # arrays are replaced, never written to
             return known[1]
@@ -186,9 +198,9 @@ class Summary:
         return found
 
     def on(self, grid: Grid) -> Summary:
-        """The same on another grid: every bin moves as a whole, with its mean and variance.
+        """The same sample on another grid. Each bin moves as a whole, with its mean and variance.
 
-        As exact as it was where the new grid is coarser, and no finer where that is finer.
+        On a coarser grid the result is as exact as before. A finer grid adds no precision.
         """
         offset, variance, counts = self.moments()
         values = self.grid.center + offset
@@ -205,9 +217,9 @@ class Summary:
         return moved
 
     def points(self) -> Points:
-        """The values of each bin spread evenly about its mean, with its variance: 8 points at most.
+        """Up to 8 points per bin, spread evenly about its mean and with its variance.
 
-        Bins that hold one value, two values or ties give them back exactly.
+        Bins that hold one value, two values or ties give these values exactly.
         """
         offset, variance, count = self.moments()
         copies = np.minimum(np.where(variance > 0.0, count, 1.0), 8.0).astype(np.int64)
@@ -218,29 +230,29 @@ class Summary:
         return Points(self.grid.center + at, (count / copies)[which])
 
     def atoms(self) -> Atoms:
-        """``all_points`` in order, as offsets from the grid's centre; 4 to a bin at the most."""
+        """``all_points`` sorted, as offsets from the grid's centre, at most 4 points per bin."""
         ends = (float(self.minus_inf), float(self.plus_inf))
         return bin_atoms(*self.moments(), self.range_of_offsets(), ends)
 
     def range_of_offsets(self) -> tuple[float, float]:
-        """The outermost finite values as offsets from the grid's centre."""
+        """The smallest and the largest finite value as offsets from the grid's centre."""
         return self.minimum - self.grid.center, self.maximum - self.grid.center
 
-    def save(self, path: Any) -> None:
-        """Write a file that ``Summary.load`` reads on any machine; replaces it in one step."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that ``Summary.load`` reads on any machine, in one step."""
         from dkmd.binned.summary_file import write
 
         write(self, path)
 
     @classmethod
-    def load(cls, path: Any) -> Summary:
-        """Read a file written by ``save``; SummaryFileError tells what is wrong with another."""
+    def load(cls, path: str | os.PathLike[str]) -> Summary:
+        """Read a file written by ``save``. Any other file raises a SummaryFileError."""
         from dkmd.binned.summary_file import read
 
         return read(path)
 
     def all_points(self) -> Points:
-        """``points`` within the range of the data, and the infinite values beside them."""
+        """``points``, clipped to the range of the data, and the infinite values."""
         values, weights = self.points()
         if values.size:
             values = np.clip(values, self.minimum, self.maximum)
@@ -282,7 +294,7 @@ class Summary:
         self.bins = bins + first
 
     def _add_table(self, table: Array, special: Array) -> None:
-        """Merge what ``filled`` has collected."""
+        """Add a table and the special numbers from ``filled``."""
         part, per_unit = Summary(self.grid), 1.0 / self.grid.unit
         part.nan, part.minus_inf, part.plus_inf = (int(n) for n in special[:3])
         part.minimum, part.maximum = low, high = float(special[3]), float(special[4])
@@ -310,7 +322,7 @@ class Moments(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """Weighted points as offsets from an origin; ``tied`` is 1 where a point stands for ties."""
+    """Weighted points as offsets from an origin. ``tied`` is 1 if a point stands for ties."""
 
     offset: Array
     weights: Array
@@ -318,7 +330,7 @@ class Atoms(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Weighted points that stand for the values of a summary."""
+    """Weighted points that represent the values of a summary."""
 
     values: Array
     weights: Array
@@ -340,7 +352,7 @@ def _moments(
         count = float(counts[i])
         mean = sums[i] / count
         spread_out = squares[i] / count - mean * mean
-        # what is left of ties is rounding, and an overflow bin has no width to speak of
+        # the variance of ties is only rounding error, and an overflow bin has no useful width
         regular = -SIDE <= bins[i] < SIDE
         if not (regular and count > 1.0 and spread_out > 1e-12 * mean * mean):
             spread_out = 0.0
@@ -349,7 +361,7 @@ def _moments(
 
 
 ATOMS_PER_BIN = 4.0
-"""Places at which the values of a bin stand when a sample's shape is looked at."""
+"""Points per bin from which the shape of a sample is computed."""
 
 
 @compiled
@@ -360,7 +372,7 @@ def bin_atoms(
     within: tuple[float, float],
     infinite: tuple[float, float],
 ) -> Atoms:
-    """The values of each bin spread evenly about its mean, in order, and what is at ±inf."""
+    """Points of each bin, spread evenly about its mean, and the values at ±inf, all sorted."""
     low, high = within
     most = int(ATOMS_PER_BIN) * counts.size + 2
     offset, weights, tied = np.empty(most), np.empty(most), np.empty(most)
@@ -375,7 +387,7 @@ def bin_atoms(
         for rank in range(int(copies)):
             at = means[i] + step * (rank - 0.5 * (copies - 1.0))
             at = min(max(at, low), high)
-            # neighbouring bins may overlap a little: sorted by insertion
+            # points of neighbouring bins may overlap a little: insertion sort
             place = k
             while place > 0 and offset[place - 1] > at:
                 offset[place], weights[place] = offset[place - 1], weights[place - 1]

@@ -1,8 +1,8 @@
 """Summaries on disk: gzipped JSON with a format name, a version and a checksum; never pickle.
 
-Numbers are written so that they read back to the bit. A file is replaced in one step, and one
-that is truncated, foreign, damaged or newer is refused with a reason. The checksum finds what was
-changed by accident; checks of consistency also guard files of version 1, which have none.
+Numbers read back bit by bit. A file is replaced in one step. A file that is truncated, damaged, too
+new or not a summary is rejected with a reason. The checksum finds accidental changes. Files of
+version 1 have no checksum, so the numbers are also checked for consistency.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 FORMAT = "dkmd-summary"
 VERSION = 2
 WITHOUT_CHECKSUM = 1
-"""The version before."""
+"""The previous version of the format, which had no checksum."""
 MOST_VALUES = 2**53
-"""Up to here counts are exact as doubles."""
+"""The largest count. Doubles are exact up to here."""
 ROUNDING = 1e-6
-"""By so much of 1 + |u| a mean of u may miss its bin: sums of 1e12 values are as good as that."""
+"""A mean of u may miss its bin by this share of 1 + |u|: the rounding of sums of 1e12 values."""
 LARGEST_FILE = 16 * 2**20
-"""Bytes, unpacked. The largest possible summary, 7,100 bins, takes less than 1 MiB."""
+"""The largest file in bytes, unpacked. A summary has at most 7,100 bins: less than 1 MiB."""
 
 
 def write(summary: Summary, path: str | os.PathLike[str]) -> None:
-    """Write a file; the one that was there before is replaced in one step."""
+    """Write a file. An existing file is replaced in one step."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -63,7 +63,7 @@ def write(summary: Summary, path: str | os.PathLike[str]) -> None:
 
 
 def _checksum(document: dict[str, Any]) -> str:
-    """SHA-256 of everything else in a document, whatever the order and the spaces in its file."""
+    """SHA-256 of everything else in a document. Order and spaces in the file do not matter."""
     rest = {key: value for key, value in document.items() if key != "checksum"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -91,11 +91,11 @@ def read(path: str | os.PathLike[str]) -> Summary:
     if version not in (WITHOUT_CHECKSUM, VERSION):
         raise SummaryFileError(
             f"{name} has version {version!r} of the format, this dkmd reads up to version "
-            f"{VERSION}: a newer dkmd is needed"
+            f"{VERSION}: install a newer dkmd"
         )
     if version != WITHOUT_CHECKSUM and document.get("checksum") != _checksum(document):
         raise SummaryFileError(
-            f"{name} is damaged: its checksum does not fit, so something was changed after it was "
+            f"{name} is damaged: its checksum does not match, so it was changed after it was "
             "written. Make it again with dkmd summarize"
         )
     try:
@@ -108,11 +108,11 @@ def read(path: str | os.PathLike[str]) -> Summary:
 
 
 def _summary(document: dict[str, Any]) -> Summary:
-    """The summary a document describes; any error means that it is damaged."""
+    """The summary that a document describes. Any error means that the document is damaged."""
     from dkmd.binned.summary import Summary
 
     summary = Summary(Grid(_number(document["center"]), _number(document["unit"])))
-    # files that were written before columns were kept have none
+    # older files have no column
     summary.column, summary.column_unit = (
         _word(document.get(key, "")) for key in ("column", "column_unit")
     )
@@ -145,13 +145,13 @@ def _summary(document: dict[str, Any]) -> Summary:
 
 
 class _Bins(NamedTuple):
-    """Bins as their sums tell them, in units: all as arrays of (bins,)."""
+    """Edges, means and variances of bins in units, each an array of (bins,)."""
 
     low: Array
     high: Array
     mean: Array
     variance: Array
-    slack: Array  # what rounding may do to a mean
+    slack: Array  # the rounding error that a mean may have
 
     @classmethod
     def of(cls, summary: Summary) -> _Bins:
@@ -162,7 +162,7 @@ class _Bins(NamedTuple):
 
 
 def _extremes(summary: Summary) -> tuple[float, float]:
-    """Minimum and maximum in units, as far as values are told apart."""
+    """Minimum and maximum in units, clipped to ``FARTHEST``."""
     ends = np.array([summary.minimum, summary.maximum])
     with np.errstate(over="ignore"):
         least, most = np.clip(
@@ -172,7 +172,7 @@ def _extremes(summary: Summary) -> tuple[float, float]:
 
 
 def _require_consistent(summary: Summary) -> None:
-    """Refuse sums that no values in these bins, and between these extremes, can have."""
+    """Reject sums that are impossible for values in these bins and between these extremes."""
     if not summary.bins.size:
         return
     bins = _Bins.of(summary)
@@ -187,15 +187,15 @@ def _require_consistent(summary: Summary) -> None:
 
 
 def _require_near_extremes(summary: Summary) -> None:
-    """Refuse a minimum or a maximum that is too far from all bins.
+    """Reject a minimum or a maximum that is too far from all bins.
 
-    Not for all files: values that were beyond one grid and were moved to another may be as far.
+    Not for all files: values that overflowed one grid and moved to another may be this far out.
     """
     if not summary.bins.size:
         return
     bins = _Bins.of(summary)
     least, most = _extremes(summary)
-    # no value is farther from the mean of its bin than that (Samuelson's inequality)
+    # no value is farther than this from the mean of its bin (Samuelson's inequality)
     with np.errstate(over="ignore"):
         variance = np.maximum(bins.variance, 1e-12 * bins.mean * bins.mean)
         far = np.sqrt(variance * (summary.counts - 1)) + bins.slack
@@ -206,7 +206,7 @@ def _require_near_extremes(summary: Summary) -> None:
 
 
 def _edges(bins: npt.NDArray[np.int64]) -> tuple[Array, Array]:
-    """The lower and the upper end of bins, in units; those at either end have none outside."""
+    """The lower and the upper edges of bins, in units. The outer edge of overflow bins is ±inf."""
     k = np.where(bins < 0, -1 - bins, bins)
     inner = np.minimum(EDGES, 2.0**40)[k]
     outer = np.append(EDGES[1:], math.inf)[k]
@@ -215,17 +215,17 @@ def _edges(bins: npt.NDArray[np.int64]) -> tuple[Array, Array]:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} stands where a finite number belongs")
+        raise ValueError(f"{value!r} is not a finite number")
     return float(value)
 
 
 def _word(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} stands where a name belongs")
+        raise ValueError(f"{value!r} is not a name")
     return value
 
 
 def _integers(values: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     if not isinstance(values, list) or any(type(v) is not int for v in values):
-        raise ValueError("whole numbers are missing")
+        raise ValueError("a list of whole numbers is missing")
     return np.array(values, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Categories: did the shares of the levels change, and which of them?
+"""Categories: did the shares of the levels change, and which levels changed?
 
-One p-value for the whole column, by Pearson's X². With small counts it comes from relabellings of
-the pooled rows, which need no large counts. Intervals of the levels hold together.
+Pearson's X² gives one p-value for the whole column. With small counts the p-value comes from
+relabellings of the pooled rows. The intervals of all levels hold at once.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.proportions import Counts, share_interval
 
 LEAST_EXPECTED = 5.0
-"""Expected counts below this call for relabellings instead of the χ² law."""
+"""If an expected count is below this, relabellings replace the χ² law."""
 
 RELABELLINGS = 9_999
-"""Relabellings that a p-value is counted from."""
+"""Relabellings drawn for a p-value."""
 
 LARGEST_POOL = 10**9
-"""Rows from which NumPy can draw without replacement."""
+"""NumPy can draw without replacement from fewer rows than this."""
 
 
 class LevelChange(NamedTuple):
@@ -35,17 +35,17 @@ class LevelChange(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether only x has it."""
+        """Whether only x has this level."""
         return self.counts.yes_y == 0 < self.counts.yes_x
 
     @property
     def is_gone(self) -> bool:
-        """Whether only y has it."""
+        """Whether only y has this level."""
         return self.counts.yes_x == 0 < self.counts.yes_y
 
 
 def category_pvalue(x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0) -> float:
-    """The p-value that two lists of counts, level by level, have the same shares.
+    """The p-value of the null that two lists of counts, level by level, have the same shares.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def category_pvalue(x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0) -> float:
 
 
 def _chi_square(draws: npt.NDArray[np.int64], pooled: npt.NDArray[np.int64], n: int) -> Array:
-    """Pearson's X² of tables with these counts of x, (tables, levels), and these totals."""
+    """Pearson's X² of tables, from the counts of x (tables, levels) and the totals per level."""
     total = int(pooled.sum())
     expected = pooled * (n / total)
     # both rows of the table differ from their expectation by the same amount
@@ -90,7 +90,7 @@ def compare_levels(
     y: npt.ArrayLike,
     confidence_level: float = CONFIDENCE,
 ) -> list[LevelChange]:
-    """Every level with its shares and an interval; all intervals hold at once (Bonferroni)."""
+    """Every level with its shares and an interval. All intervals hold at once (Bonferroni)."""
     counts_x, counts_y = np.asarray(x, dtype=np.int64), np.asarray(y, dtype=np.int64)
     n, m = int(counts_x.sum()), int(counts_y.sum())
     each = 1.0 - (1.0 - confidence_level) / max(1, len(levels))

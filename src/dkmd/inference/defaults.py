@@ -1,4 +1,4 @@
-"""The levels that every test, interval and command starts from, and how levels are checked.
+"""The default levels of every test, interval and command, and the check of levels.
 
 This module imports nothing, so that the command line can show the defaults without loading Numba.
 """
@@ -11,7 +11,7 @@ CONFIDENCE = 1.0 - ALPHA
 
 
 def require_shares(**shares: float) -> None:
-    """Reject a probability that does not lie between 0 and 1; the keyword names it."""
+    """Reject a probability that does not lie between 0 and 1. The error names the keyword."""
     for name, value in shares.items():
         if not 0.0 < value < 1.0:
             raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")

@@ -1,7 +1,7 @@
-"""Small samples as they are, without bins: one comparison, or thousands of them in compiled code.
+"""Small samples without bins: one comparison, or thousands of them in compiled code.
 
-A row of two arrays becomes two sides of single values; everything else is the code that bins go
-through. So a row among many gives the numbers that it gives alone.
+A row of two arrays becomes two sides of single values. Everything after that is the code that also
+handles bins. So a row gives the same numbers alone and among many rows.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dkmd.inference.sides import ACCURATE, Form, Side, center_of
 from dkmd.inference.tails import guarded
 
 MOST_VALUES = 2048
-"""Values of both samples together up to which they are compared one by one, without bins."""
+"""Up to this many values in both samples together, the values are compared without bins."""
 
 ROWS_AT_ONCE = 256
-"""Rows that one thread works through at a time."""
+"""Rows that one thread processes at a time."""
 
 Flags = npt.NDArray[np.int64]
 
 FINE, NO_NUMBERS, ODD = 0, 1, 2
-"""A row was compared; has NaN; or is one for the slow path: too few, all alike or infinite."""
+"""States of a row: compared, with NaN, or for the slow path (too few, equal or infinite values)."""
 
 
 class Numbers(NamedTuple):
-    """What rows of two arrays gave, each (rows,)."""
+    """The numbers of all rows, each an array of (rows,)."""
 
     statistic: Array
     standard_error: Array
     df: Array
-    center: Array  # in data units, like all that follows
+    center: Array  # in data units, like the fields that follow
     z: Array
     skewness: Array
     width: Array
@@ -49,7 +49,7 @@ class Numbers(NamedTuple):
     state: Flags
 
     def pvalues(self, n: int, m: int, alternative: str) -> Array:
-        """Of every row that was compared; NaN elsewhere."""
+        """The p-value of every row that was compared; NaN for the others."""
         found = np.full(self.statistic.size, math.nan)
         fine = self.state == FINE
         if fine.any():
@@ -60,7 +60,7 @@ class Numbers(NamedTuple):
 
 
 class Small(NamedTuple):
-    """Two samples without bins, and what they look like together."""
+    """Two samples without bins, and the shape of both together."""
 
     x: Side
     y: Side
@@ -75,10 +75,10 @@ def compare_rows(
     label_free: bool = False,
     delta: float = 0.0,
 ) -> Numbers:
-    """Compare the rows of x (rows, n) with those of y (rows, m), at the scale that suits each.
+    """Compare the rows of x (rows, n) with those of y (rows, m), each at its own scale.
 
-    With a ``delta`` it is (x − delta, y) that is tested, at the scale of x and y as they are: what
-    an interval asks of a shift.
+    With a ``delta`` the test is of (x − delta, y), but the scale is still that of x and y. An
+    interval of the shift needs this test.
     """
     kind, given = parse_scale(scale)
     rows = x.shape[0]
@@ -93,12 +93,11 @@ def compare_rows(
         _compare_rows(left, right, kind, given, label_free, delta, unit, out[these], state[these])
 
     spread(part, starts, x.size + y.size)
-    columns: Any = [*out.T, state]
-    return Numbers(*columns)
+    return Numbers._make([*out.T, state])
 
 
 def small_sides(x: Array, y: Array, label_free: bool) -> Small:
-    """Two small samples without NaN, value by value."""
+    """Two small samples without NaN as sides of single values."""
     x, y = np.sort(x), np.sort(y)
     origin = origin_of(x, y)
     for end in (*x[:1], *x[-1:], *y[:1], *y[-1:]):
@@ -112,7 +111,7 @@ def small_sides(x: Array, y: Array, label_free: bool) -> Small:
 
 @compiled
 def origin_of(x: Array, y: Array) -> float:
-    """A value near the middle of sorted samples to measure from; 0 where there is no finite one."""
+    """A value near the middle of sorted samples, as the origin; 0 if no value is finite."""
     for values in (y, x):
         if values.size:
             middle = values[values.size // 2]
@@ -123,7 +122,7 @@ def origin_of(x: Array, y: Array) -> float:
 
 @compiled
 def atoms_of(values: Array, origin: float) -> Atoms:
-    """Sorted values as atoms: equal ones together, ±inf among them."""
+    """Sorted values as atoms, ±inf included. Equal values share an atom."""
     offset, weights = np.empty(values.size), np.empty(values.size)
     k = 0
     for i in range(values.size):
@@ -138,7 +137,7 @@ def atoms_of(values: Array, origin: float) -> Atoms:
 
 @compiled
 def side_of(atoms: Atoms, size: float) -> Side:
-    """Sorted atoms as a side: ±inf are counted apart."""
+    """Sorted atoms as a side, which counts ±inf separately."""
     first, last = 0, atoms.weights.size
     minus_inf = plus_inf = 0.0
     if first < last and atoms.offset[0] == -math.inf:
@@ -156,7 +155,7 @@ def _compare_rows(
     xs: Array, ys: Array, kind: int, given: float, label_free: bool, delta: float, unit: Form,
     out: Array, state: Flags,
 ) -> None:  # fmt: skip
-    """One row after the other: sort, look at the shape, choose a width, solve, studentise."""
+    """For each row: sort, find the shape, choose a width, solve for the centre, studentise."""
     n, m = float(xs.shape[1]), float(ys.shape[1])
     clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m)
     nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""``fit_witness``: the ψ of a test without the test."""
+"""``fit_witness``: the ψ that a test would use, without the test."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def fit_witness(*samples: npt.ArrayLike, scale: float | str | None = None) -> Wi
     Returns
     -------
     Witness
-        σ = τ from ``scale``. The centre is the M-centre of two samples, which weigh the same;
-        more than two are pooled.
+        σ = τ from ``scale``. For two samples the centre is their M-centre, in which both weigh the
+        same. More than two samples are pooled.
 
     Examples
     --------
@@ -54,5 +54,5 @@ def fit_witness(*samples: npt.ArrayLike, scale: float | str | None = None) -> Wi
     witness = Witness(width, width)
     center = m_center(x, y, witness, near=shape.median)
     if not math.isfinite(center):
-        raise ValueError("half of the values or more are at one infinity: they have no centre")
+        raise ValueError("half of the values or more are at one infinity: there is no centre")
     return Witness(width, width, origin + center)

@@ -1,8 +1,8 @@
 """Repeated measurements: values of one user, host or process are not independent.
 
-The variance of a mean of ψ is then that of its group sums, by leaving out one group at a time. What
-it adds to the variance of independent values is a factor that the rest of the inference carries
-along, with degrees of freedom that a few large groups bring down.
+The variance of a mean of ψ then comes from leaving out one group at a time. Its ratio to the
+variance of independent values is a factor in the rest of the inference. A few large groups lower
+the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dkmd.inference.tails import relabelled_skewness
 from dkmd.statistic.witness import Witness
 
 FEW_GROUPS = 8
-"""Fewer groups than this on a side: size may leave what docs/inference.md promises."""
+"""With fewer groups than this on a side, docs/inference.md does not promise the test's size."""
 
 
 class GroupSums(NamedTuple):
-    """What the groups of one sample tell at a witness: a few sums over groups, ψ in its length.
+    """Sums over the groups of one sample at a witness, with ψ in units of its length.
 
-    n_g is how many values a group has and s_g = Σ(ψ − pivot) over them. ``left_out`` holds
-    Σ s²/(n − n_g)², Σ s·n_g/(n − n_g)² and Σ n_g²/(n − n_g)²: the jackknife's, about any mean of ψ.
+    A group has n_g values, and s_g = Σ(ψ − pivot) over them. ``left_out`` holds Σ s²/(n − n_g)²,
+    Σ s·n_g/(n − n_g)² and Σ n_g²/(n − n_g)²: the jackknife about any mean of ψ needs these.
     """
 
     groups: int
@@ -41,7 +41,7 @@ class GroupSums(NamedTuple):
 
     @classmethod
     def of(cls, count: Array, psi: Array, squares: float) -> GroupSums:
-        """From the size and Σψ of every group, and Σψ² over all values."""
+        """The sums from the size and Σψ of every group, and Σψ² over all values."""
         n = float(count.sum())
         rest = np.where(count < n, n - count, math.nan)
         weights = 1.0 / (rest * rest)
@@ -66,7 +66,7 @@ class GroupSums(NamedTuple):
 
     @classmethod
     def of_values(cls, psi: Array, codes: npt.NDArray[np.int64]) -> GroupSums:
-        """From ψ of every value and the number of its group."""
+        """The sums from ψ of every value and the number of its group."""
         groups = int(codes.max()) + 1 if codes.size else 0
         count = np.bincount(codes, minlength=groups).astype(np.float64)
         sums = np.bincount(codes, weights=psi, minlength=groups).astype(np.float64)
@@ -74,31 +74,31 @@ class GroupSums(NamedTuple):
 
     @property
     def df(self) -> float:
-        """1/Σ(n_g/n)² − 1: G − 1 for equal sizes, less where a few groups hold most values."""
+        """1/Σ(n_g/n)² − 1: G − 1 for equal sizes, less if a few groups hold most values."""
         return self.size**2 / self.sizes - 1.0
 
     def variance(self) -> float:
-        """Of mean ψ: (G − 1)/G · Σ S_g²/(n − n_g)², S_g = Σ(ψ − ψ̄) over a group."""
+        """The variance of mean ψ: (G − 1)/G · Σ S_g²/(n − n_g)², S_g = Σ(ψ − ψ̄) over a group."""
         mean = self.psi / self.size
         squares, mixed, sizes = self.left_out
         total = max(0.0, squares - 2.0 * mean * mixed + mean * mean * sizes)
         return (self.groups - 1) / self.groups * total
 
     def inflation(self) -> float:
-        """That variance over the one of independent values; NaN for a single group."""
+        """``variance`` over the variance of independent values; NaN for a single group."""
         if self.groups < 2:
             return math.nan
         mean = self.psi / self.size
         within = self.squares - self.size * mean * mean
         independent = within / (self.size - 1.0) / self.size
-        # the same scale as ψ² itself: less is rounding
+        # on the scale of ψ², anything smaller is rounding error
         if not independent > 1e-14 * self.squares / self.size**2:
             return 1.0
         return self.variance() / independent
 
     @property
     def mean(self) -> float:
-        """Of ψ over all values."""
+        """The mean of ψ over all values."""
         return self.pivot + self.psi / self.size
 
     def around(self, mean: float) -> float:
@@ -116,38 +116,38 @@ class GroupSums(NamedTuple):
 
 
 SumsAt = Callable[[Witness], GroupSums]
-"""The sums over the groups of one sample at a witness, its centre included."""
+"""Gives the sums over the groups of one sample at a witness, including its centre."""
 
 Labels = npt.ArrayLike | SumsAt
-"""The groups of one sample: a label for each value, or their sums where a summary is compared."""
+"""The groups of one sample: a label for each value, or for a summary a function for their sums."""
 
 Groups = Sequence[Labels]
-"""The groups of two samples, a pair."""
+"""The groups of two samples, as a pair."""
 
 
 class Clusters(NamedTuple):
-    """What groups do to a test: factors and degrees of freedom, held while a shift is varied."""
+    """How groups change a test: factors and degrees of freedom, the same at every shift."""
 
     inflation_x: float
     inflation_y: float
     df_x: float
     df_y: float
     relabelling: float  # factor of the variance of D under relabelling of whole groups
-    skewness: float  # of D under relabelling of whole groups; NaN: that of single values
+    skewness: float  # of D under relabelling of whole groups; NaN: use single values
     units_x: float
     units_y: float
 
     @classmethod
     def none(cls, n: float, m: float) -> Clusters:
-        """Every value by itself."""
+        """Every value is its own group."""
         return cls(1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m)
 
     @classmethod
     def of(cls, x: GroupSums, y: GroupSums) -> Clusters:
-        """From the sums of both sides at one witness, its centre included.
+        """The change from the sums of both sides at one witness, including its centre.
 
-        Relabelling exchanges whole groups. With u_g = Σψ over a group about the pooled mean, D is
-        (1/n + 1/m)·Σ u_g over the groups of x, drawn without replacement from those of both.
+        Relabelling exchanges whole groups. Let u_g be Σψ over a group about the pooled mean. Then D
+        is (1/n + 1/m)·Σ u_g over the groups of x, drawn without replacement from all groups.
         """
         n, m = x.size, y.size
         units_x, units_y = float(x.groups), float(y.groups)
@@ -172,12 +172,13 @@ class Clusters(NamedTuple):
 
     @property
     def units(self) -> tuple[float, float]:
-        """Values, or groups, of x and of y."""
+        """The number of values, or groups, of x and of y."""
         return self.units_x, self.units_y
 
     def numbers(self) -> tuple[float, float, float, float, float, float, float, float]:
-        """As a plain tuple, for compiled code."""
-        return tuple(self)  # type: ignore[return-value]
+        """The fields as a plain tuple, for compiled code."""
+        inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y = self
+        return inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y
 
 
 def group_codes(labels: Labels, size: int, name: str) -> npt.NDArray[np.int64]:
@@ -192,7 +193,7 @@ def group_codes(labels: Labels, size: int, name: str) -> npt.NDArray[np.int64]:
 
 
 def note_on_few(x: GroupSums, y: GroupSums) -> str:
-    """A word on a variance that a handful of groups hardly tell; empty where there are enough."""
+    """A note that the groups are too few for a good variance; empty if there are enough."""
     if min(x.groups, y.groups) >= FEW_GROUPS:
         return ""
     return (
@@ -202,7 +203,7 @@ def note_on_few(x: GroupSums, y: GroupSums) -> str:
 
 
 def check_groups(groups: Groups) -> tuple[Labels, Labels]:
-    """``groups`` as a pair."""
+    """Check that ``groups`` is a pair."""
     if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != 2:
         raise ValueError("groups must be a pair (groups of x, groups of y)")
     return groups[0], groups[1]

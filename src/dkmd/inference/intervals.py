@@ -1,4 +1,4 @@
-"""Intervals: of the statistic, and of the shift by inverting the test.
+"""Intervals of the statistic, and of the shift by inverting the test.
 
 An end of the shift's interval is the shift at which the one-sided p-value reaches its limit.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.tails import (
@@ -28,7 +29,7 @@ def statistic_interval(
 
 
 def _opened(low: float, high: float, alternative: str) -> tuple[float, float]:
-    """SciPy's habit: "greater" has no upper end, "less" no lower one."""
+    """As in SciPy, "greater" has no upper end and "less" has no lower end."""
     return (
         -math.inf if alternative == "less" else low,
         math.inf if alternative == "greater" else high,
@@ -38,17 +39,17 @@ def _opened(low: float, high: float, alternative: str) -> tuple[float, float]:
 def shift_interval(
     pair: Pair, test: Studentized, shift: float, confidence_level: float, alternative: str
 ) -> tuple[float, float]:
-    """The shifts δ for which the test does not reject (x − δ, y), the scale held.
+    """The shifts δ for which the test does not reject (x − δ, y). The scale stays the same.
 
-    0 is inside exactly when the p-value is at least 1 − confidence_level: an end is looked for on
-    that side of 0 which the test at δ = 0, the reported one, tells.
+    0 is inside exactly when the p-value is at least 1 − confidence_level. To ensure this, the
+    reported test at δ = 0 decides on which side of 0 an end is searched.
     """
     share = tail_share(confidence_level, alternative)
     if math.isnan(test.t):
         return math.nan, math.nan
     pair = pair.coarsened()
     middle = _balanced_shift(pair, shift)
-    if pair.constant:  # nothing varies: the shift is what it is
+    if pair.constant:  # nothing varies: the interval is a point
         return _opened(middle, middle, alternative)
 
     slope_x, slope_y = pair.slopes(test.center)
@@ -58,59 +59,59 @@ def shift_interval(
     test_at = pair.tester()
 
     def beyond(delta: float, side: float) -> float:
-        """A normal score minus its limit, which falls with delta: 0 at the lower (1) or upper end.
+        """A normal score minus its limit. It falls with delta and is 0 at an end of the interval.
 
-        The score of the one-sided p-value: −Φ⁻¹(upper) for the lower end, Φ⁻¹(lower) for the other.
+        The score is −Φ⁻¹(upper) for the lower end (side 1) and Φ⁻¹(lower) for the upper end.
         """
         at = test_at(delta, test.center - share_of_x * delta)
         return _score(at, side) - side * limit
 
     slope, length = 0.5 * (slope_x + slope_y), pair.witness.length
-    # half the interval to expect: the standard error of the shift by the slope of D in δ
+    # the expected half width: the slope of D in δ gives the standard error of the shift
     width = length
-    if slope > 0.0 and test.standard_error > 0.0:  # 0 where ψ is at its bounds on either side
+    if slope > 0.0 and test.standard_error > 0.0:  # 0 if ψ is at its bounds on both sides
         width = abs(critical(1.0 - share, test.df)) * test.standard_error / slope
     width = min(max(width, 1e-6 * length), 1e3 * length)
     tails = test.tails()
     rejected = tails.pvalue(alternative) < 1.0 - confidence_level
     ends = []
     for side in (1.0, -1.0):
-        # whether 0 lies beyond this end is for the reported p-value to say
+        # the reported p-value decides whether 0 lies beyond this end
         zero_beyond = rejected and (alternative != "two-sided" or test.t * side > 0.0)
         tail = tails.upper if side > 0.0 else tails.lower
         at_zero = abs(_score_of(tail, side, test.statistic) - side * limit)
         at_zero = math.copysign(at_zero, side if zero_beyond else -side)
         known = ((middle, -side * limit), (0.0, at_zero))
-        ends.append(_end(lambda d, s=side: beyond(d, s), known, width))  # type: ignore[misc]
+        ends.append(_end(partial(beyond, side=side), known, width))
     return _opened(ends[0], ends[1], alternative)
 
 
 def _score(test: Studentized, side: float) -> float:
-    """The normal score of a one-sided p-value: falls as x moves down, on either side."""
+    """The normal score of a one-sided p-value. It falls as x moves down, for either side."""
     return _score_of(test.tail(side), side, test.statistic)
 
 
 def _score_of(tail: float, side: float, statistic: float) -> float:
-    """The normal score of a tail; as far out as the statistic says where the tail is no number."""
+    """The normal score of a tail; ±``FAR_OUT``, by the sign of the statistic, without a tail."""
     if math.isnan(tail):
         return math.copysign(FAR_OUT, statistic)
     return max(-FAR_OUT, min(FAR_OUT, -side * critical(tail, math.inf)))
 
 
 FAR_OUT = 40.0
-"""A score that no p-value of a double reaches."""
+"""A score beyond that of the smallest p-value that a double can hold."""
 
 
 DOUBLINGS = 42
-"""Of the expected half width, after which an end is at infinity: doubles get coarse there."""
+"""After this many doublings of the expected half width doubles are coarse: the end is infinite."""
 
 
 ACCURACY = 1e-8
-"""Of the ends of a shift interval, as a share of its expected half width."""
+"""The accuracy of the ends of a shift interval, as a share of its expected half width."""
 
 
 def _balanced_shift(pair: Pair, shift: float) -> float:
-    """The δ at which (x − δ, y) gives D = 0: the shift itself, or its like for a fixed centre."""
+    """The δ at which (x − δ, y) gives D = 0. It is the shift unless the centre is fixed."""
     if not pair.fixed or not math.isfinite(shift):
         return shift
     length = pair.witness.length
@@ -132,11 +133,11 @@ def _balanced_shift(pair: Pair, shift: float) -> float:
 
 
 Known = tuple[float, float]
-"""A point and the value of a function there."""
+"""A point and the value of a function at that point."""
 
 
 def _end(function: Callable[[float], float], known: tuple[Known, Known], width: float) -> float:
-    """The root of a falling function, about ``width`` from the first of two known values."""
+    """The root of a falling function, about ``width`` away from the first of two known points."""
     middle, zero = known
     if math.isnan(middle[0]):
         return math.nan
@@ -185,6 +186,6 @@ def _root(
         if value * at_right < 0.0:
             left, at_left = right, at_right
         else:
-            at_left *= 0.5  # keeps one end from standing still
+            at_left *= 0.5  # keeps one end from getting stuck
         right, at_right = point, value
     return point

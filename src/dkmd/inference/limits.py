@@ -1,8 +1,7 @@
-"""Half of all values or more at one infinity: no centre, but an answer all the same.
+"""Tests where half of all values or more are at one infinity, so that there is no centre.
 
-As the centre moves out to where those values are, ψ tells them from all others and nothing else:
-D becomes 2·bound·(share of x there − share of y there). So the shares are compared, by the test
-that any other data go through.
+As the centre moves out to that infinity, ψ only separates those values from all others. D becomes
+2·bound·(share of x there − share of y there). So the usual test compares the shares.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dkmd.statistic.witness import Witness
 
 
 def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:
-    """Compare how many values of x and of y are at the infinity where most are."""
+    """Compare the shares of x and of y at the infinity that holds most values."""
     where = -1.0 if x.lean + y.lean < 0.0 else 1.0
     there = [side.plus_inf if where > 0.0 else side.minus_inf for side in (x, y)]
     sides = [
@@ -42,14 +41,14 @@ def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:
 
 
 def _two_valued(there: float, size: float, where: float) -> Side:
-    """So many values at ±1, the rest at 0."""
+    """A side with ``there`` values at ``where`` (±1) and the rest at 0."""
     counts = np.array([size - there, there])
     kept = counts > 0.0
     return Side(np.array([0.0, where])[kept], np.zeros(2)[kept], counts[kept], 0.0, 0.0, size)
 
 
 def _finite_scale(x: Side, y: Side) -> float:
-    """1.4826·MAD of the finite values; 1 where they have none."""
+    """1.4826·MAD of the finite values; 1 if they have no spread."""
     values = np.concatenate([x.offset, y.offset])
     weights = np.concatenate([x.counts, y.counts])
     if not values.size:

@@ -1,4 +1,4 @@
-"""From an interval to a decision: a margin, and where the shift's interval lies against it."""
+"""From an interval to a decision: compare the interval of the shift with a margin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Margin = float | str
 
 
 class Region(NamedTuple):
-    """The shifts that do not matter, and the result whose shift they are measured against."""
+    """The shifts within the margin, and the result whose shift is compared with them."""
 
     low: float
     high: float
@@ -23,25 +23,25 @@ class Region(NamedTuple):
 def verdict(
     result: DkmdResult, margin: Margin = 0.0, *, confidence_level: float = CONFIDENCE
 ) -> str:
-    """What the shift's interval says against ±margin.
+    """Compare the interval of the shift with ±margin.
 
     Parameters
     ----------
     result : DkmdResult
         One comparison by the exact estimator.
     margin : float or str
-        Shifts that do not matter: a number in data units, "0.1sd" (of the robust scale of the
-        pooled data) or "3%" (positive data; worked out on logarithms, as a change by a factor; from
-        "100%" on any decrease is within the margin).
+        The smallest shift that matters. It is a number in data units, "0.1sd" (times the robust
+        scale of the pooled data) or "3%". A percentage needs positive data and is a change by a
+        factor, computed on logarithms. With "100%" or more any decrease is within the margin.
     confidence_level : float
-        Of the interval.
+        The level of the interval.
 
     Returns
     -------
     str
         "increase" (x is larger by more than the margin), "decrease", "equivalent" (the interval
-        lies within the margin) or "inconclusive". A percentage decides nothing where the
-        logarithms moved one way and the values themselves the other.
+        lies within the margin) or "inconclusive". A percentage never gives "increase" or
+        "decrease" if the logarithms moved one way and the values the other way.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def verdict(
 def opposed(result: DkmdResult, on_logs: DkmdResult, confidence_level: float) -> bool:
     """Whether values and logarithms moved in opposite directions, at least one of them clearly.
 
-    Shapes that differ do that: more small values and more very large ones.
+    This happens if the shapes differ: more small values and more very large values.
     """
     if not result.shift * on_logs.shift < 0.0:
         return False
@@ -80,7 +80,7 @@ def opposed(result: DkmdResult, on_logs: DkmdResult, confidence_level: float) ->
 def beyond_margin(result: DkmdResult, margin: Margin | None) -> float:
     """The p-value of the null that the shift lies within ±margin: twice the smaller tail.
 
-    Without a margin it is the p-value of the test. NaN where there is none.
+    Without a margin it is the p-value of the test. It is NaN if the test has no p-value.
     """
     if margin is None or parse_margin(margin)[0] == 0.0:
         return float(result.pvalue)
@@ -113,19 +113,19 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
     outcome = region.result.outcome()
     if not isinstance(outcome, ExactOutcome):
         return math.nan
-    if math.isinf(region.low):  # any decrease is within the margin: one test is left
+    if math.isinf(region.low):  # any decrease is within the margin: one test remains
         return outcome.pvalue_beyond(region.high, "less")
     return outcome.equivalence(region.low, region.high)
 
 
 def region_of(result: DkmdResult, margin: Margin) -> Region:
-    """The margin as a region of shifts; for a percentage, of the result on logarithms."""
+    """The margin as a region of shifts. For a percentage they are shifts of the logarithms."""
     if isinstance(result.outcome(), RiemannOutcome):
         raise ValueError(NO_SHIFT)
     amount, kind = parse_margin(margin)
     if kind == "%":
         share = amount / 100.0
-        # positive data cannot fall by 100 % or more, but they can double
+        # positive data cannot fall by 100%, but they can double
         low = math.log1p(-share) if share < 1.0 else -math.inf
         return Region(low, math.log1p(share), result.on_logs())
     if kind == "sd":
@@ -135,7 +135,7 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
 
 
 def parse_margin(margin: Margin) -> tuple[float, str]:
-    """A margin as an amount and what it is counted in: "" (data units), "%" or "sd"."""
+    """A margin as an amount and its unit: "" (data units), "%" or "sd"."""
     amount, kind = parse_amount(margin)
     if not (amount >= 0.0 and math.isfinite(amount)):
         raise ValueError(
@@ -165,7 +165,7 @@ def parse_amount(given: Margin) -> tuple[float, str]:
 
 
 def as_percent(log_shift: float) -> float:
-    """A shift of logarithms as a change in percent; held to what a double can hold.
+    """A shift of logarithms as a change in percent, clipped to what a double can hold.
 
     Examples
     --------

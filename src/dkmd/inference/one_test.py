@@ -1,4 +1,4 @@
-"""One test of two one-dimensional samples: values or bins become sides, sides become an outcome."""
+"""One test of two one-dimensional samples. Values or bins become sides; sides give an outcome."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from dkmd.statistic.witness import Witness
 def compare_summaries(
     x: Summary, y: Summary, options: Options, grouped: Clustering | None = None
 ) -> Outcome:
-    """The test of two summaries of one grid; ``grouped(witness)`` gives what groups add to it."""
+    """The test of two summaries of one grid. ``grouped(witness)`` gives the effect of groups."""
     if min(x.size, y.size) < 2:
         return _too_small(options)
     low, high = min(x.minimum, y.minimum), max(x.maximum, y.maximum)
     if high > low:
-        # a wide range may be one outlier, but a narrow one bounds the scale, and so does the unit
+        # a narrow range bounds the scale; a wide range may be one outlier, so the unit is checked
         require_squares(min(high - low, 1.0))
         require_squares(max(x.grid.unit, 1.0))
     if x.grid != y.grid:
@@ -60,7 +60,7 @@ def compare_summaries(
 
 
 def _scale_asked(options: Options) -> float | str | None:
-    """The scale that was asked for; a witness brings its own."""
+    """The requested scale. A witness has its own scale."""
     if options.witness is None:
         return options.scale
     require_squares(options.witness.length)
@@ -75,7 +75,7 @@ def _compare_sides(
     options: Options,
     grouped: Clustering | None = None,
 ) -> Outcome:
-    """The test of two sides at a width that was chosen."""
+    """The test of two sides at the chosen width."""
     shape = fitted.shape
     if x.finite + y.finite <= abs(x.lean + y.lean):
         return test_at_infinity(x, y, options.alternative)
@@ -113,15 +113,14 @@ ALL_EQUAL = "all values are equal: there is no scale to compare on"
 
 
 NOTHING_VARIES = (
-    "the values do not vary within the samples: the p-value only counts how many ways there are to "
-    "share them out"
+    "the values do not vary within the samples: the p-value only counts the ways to relabel them"
 )
 
 
 def outcome_of(
     pair: Pair, test: Studentized, robust: float, options: Options, notes: tuple[str, ...] = ()
 ) -> Outcome:
-    """Turn the studentised statistic into an outcome, by the method that was asked for."""
+    """Turn the studentised statistic into an outcome by the requested method."""
     if pair.constant and test.statistic != 0.0:
         notes = (*notes, NOTHING_VARIES)
     center_x, center_y = pair.centers(near=test.center)
@@ -157,14 +156,14 @@ def compare_values(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -
 
 
 def _summaries(x: npt.NDArray[Any], y: npt.NDArray[Any], grid: Grid) -> tuple[Summary, Summary]:
-    """Both samples on a grid; side by side where each is too small to be worth threads alone."""
+    """Both samples on a grid, in parallel if each sample is too small for threads of its own."""
     apart = max(x.size, y.size) < WORTH_THREADS <= 4 * (x.size + y.size)
     one, other = spread(lambda a: Summary.of(a, grid), (x, y), WORTH_THREADS if apart else 0)
     return one, other
 
 
 def is_small(n: int, m: int) -> bool:
-    """Whether values are compared one by one."""
+    """Whether samples of these sizes are compared without bins."""
     return n + m <= MOST_VALUES
 
 
@@ -185,7 +184,7 @@ def _compare_small(
 def compare_grouped(
     x: npt.NDArray[Any], y: npt.NDArray[Any], groups: tuple[Labels, Labels], options: Options
 ) -> Outcome:
-    """One comparison of repeated measurements: as ``compare_values``, with variances by groups."""
+    """``compare_values`` for repeated measurements, with variances by groups."""
     if options.estimator == "riemann":
         raise ValueError("groups need estimator='exact'")
     codes = [group_codes(g, a.size, name) for g, a, name in zip(groups, (x, y), "xy", strict=True)]
@@ -213,15 +212,15 @@ def compare_grouped(
 
 
 GroupsAt = Callable[[Witness], tuple[GroupSums, GroupSums]]
-"""The sums over the groups of x and of y at a witness."""
+"""Gives the sums over the groups of x and of y at a witness."""
 
 
 Clustering = Callable[[Witness], tuple[Clusters, tuple[str, ...]]]
-"""What groups do to a test at a witness, and what to say of them."""
+"""Gives the effect of groups on a test at a witness, and the notes about them."""
 
 
 def clustering_of(sums: GroupsAt) -> Clustering:
-    """What groups do to a test, and what to say of them."""
+    """A function for the effect of groups on a test and the notes about them."""
 
     def at(witness: Witness) -> tuple[Clusters, tuple[str, ...]]:
         of_x, of_y = sums(witness)
@@ -253,7 +252,7 @@ def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options)
 
 
 def _grid(x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None) -> Grid:
-    """A grid for the data; for a given witness, one that is centred on it and fine enough."""
+    """A grid for the data. For a given witness it has the same centre and is fine enough."""
     grid = Grid.fit(x, y)
     if witness is None:
         return grid
@@ -262,7 +261,7 @@ def _grid(x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None) -> 
 
 
 def stopped_by_nan(count: int, options: Options) -> bool:
-    """Whether NaN decides the outcome under this policy."""
+    """Whether NaN makes the outcome NaN under this policy. With "raise" it raises an error."""
     if count and options.nan_policy == "raise":
         raise ColumnError("The input contains nan values")
     return bool(count) and options.nan_policy == "propagate"

@@ -1,4 +1,4 @@
-"""What other statistics would say of a comparison, side by side in one table."""
+"""The answers of other statistics to the same comparison, side by side in one table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from dkmd.base.arrays import Array
 from dkmd.base.wording import plain, short_p, text_table
 from dkmd.statistic import peers
 
+Answer = TypeVar("Answer")
+
 UP, DOWN, NONE = "current is larger", "current is smaller", "no direction"
 
 
 class Opinion(NamedTuple):
-    """One statistic: its value, its p-value (NaN where it has none) and which way it points."""
+    """One statistic: its value, its p-value (NaN if it has none) and its direction."""
 
     name: str
     value: float
@@ -28,7 +30,7 @@ class Opinion(NamedTuple):
 
 @dataclass(frozen=True)
 class Opinions:
-    """A table of opinions; prints as one."""
+    """Opinions that print as a table."""
 
     rows: tuple[Opinion, ...]
 
@@ -40,14 +42,14 @@ class Opinions:
 
 
 def direction_of(signed: float) -> str:
-    """A sign as words about *current*."""
+    """A sign in words about *current*."""
     if signed > 0.0:
         return UP
     return DOWN if signed < 0.0 else NONE
 
 
 def opinions(own: Opinion, reference: Array, current: Array, scale: float) -> Opinions:
-    """dkmd's own answer first, then the others; ``scale`` is the width of MMD's kernel."""
+    """dkmd's own answer, then the others. ``scale`` is the width of MMD's kernel."""
     others = (
         _mean_difference(reference, current),
         _mann_whitney(reference, current),
@@ -94,8 +96,8 @@ def _mmd2(reference: Array, current: Array, scale: float) -> tuple[Opinion, ...]
     return (Opinion("MMD², Laplacian", value, math.nan, "has no sign"),)
 
 
-def _quietly(test: Callable[[], Any]) -> Any:
-    """SciPy warns of samples that hardly vary; the answer says as much."""
+def _quietly(test: Callable[[], Answer]) -> Answer:
+    """Run a test without SciPy's warnings about samples that hardly vary: the answer shows that."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return test()

@@ -1,4 +1,4 @@
-"""How to test: what ``dkmd_2samp`` lets users choose, checked at the door."""
+"""How to test: the options of ``dkmd_2samp`` and their checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ESTIMATORS = ("exact", "riemann")
 
 @dataclass(frozen=True)
 class Options:
-    """How to compare; checked once."""
+    """How to compare. The options are checked once."""
 
     witness: Witness | None
     scale: float | str | None
@@ -29,11 +29,11 @@ class Options:
 
     @property
     def label_free(self) -> bool:
-        """Whether the width may not depend on labels at all: permutations are exact then."""
+        """Whether the width must not depend on labels, so that permutations are exact."""
         return type(self.method).__name__ == "PermutationMethod"
 
     def on_logs(self) -> Options:
-        """The same for logarithms: a scale in data units means nothing there."""
+        """The same options for logarithms, without a scale in data units, which has no meaning."""
         scale = self.scale if isinstance(self.scale, str) else None
         return replace(self, witness=None, scale=scale)
 
@@ -46,7 +46,7 @@ def check_options(
     method: Any,
     nan_policy: str,
 ) -> Options:
-    """Check what can be checked without data."""
+    """Check everything that needs no data."""
     for name, value, known in (
         ("estimator", estimator, ESTIMATORS),
         ("alternative", alternative, ALTERNATIVES),
@@ -57,7 +57,7 @@ def check_options(
     if witness is not None and not isinstance(witness, Witness):
         raise TypeError(f"witness must be a Witness, got {witness!r}")
     if witness is not None and scale is not None:
-        raise ValueError("give either a witness, which has its own scale, or a scale")
+        raise ValueError("give a witness or a scale, not both: a witness has its own scale")
     if method is not None:
         from scipy.stats import BootstrapMethod, PermutationMethod
 

@@ -1,14 +1,14 @@
-"""Two sides in, an answer out: centre, statistic, variance, p-value, shift and intervals.
+"""From two sides to the answer: centre, statistic, variance, p-value and shift.
 
-Everything here works on atoms (``sides``), so its cost does not depend on how many values there
-were. The formulas are those of docs/inference.md.
+Everything here works on atoms (``sides``), so the cost does not depend on the number of values.
+docs/inference.md has the formulas.
 
 | symbol     | here                                                                     |
 |------------|--------------------------------------------------------------------------|
 | D          | ``statistic``: mean ψ(x) − mean ψ(y) at the centre                       |
 | a, b       | the mean of ψ' over x and over y                                         |
 | Vx, Vy     | the unbiased variances of ψ                                              |
-| c          | ``center``: where Σ ψ(z − c) = 0 over the pooled sample (the M-centre)   |
+| c          | ``center``: Σ ψ(z − c) = 0 over the pooled sample (the M-centre)         |
 | z, γ       | D in units of its spread under relabelling, and its skewness there       |
 """
 
@@ -49,19 +49,19 @@ from dkmd.statistic.witness import Witness
 
 
 class Studentized(NamedTuple):
-    """The test at one shift: all that its p-value rests on."""
+    """The test at one shift: the numbers that determine its p-value."""
 
     statistic: float
     standard_error: float
     df: float
     center: float  # offset from the origin
-    z: float = math.nan  # D by its spread under relabelling; NaN: Student's t stands alone
+    z: float = math.nan  # D by its spread under relabelling; NaN: Student's t alone
     skewness: float = 0.0  # of D under relabelling
     units: tuple[float, float] = (math.nan, math.nan)  # values, or groups, of x and of y
 
     @property
     def t(self) -> float:
-        """The statistic in standard errors; ±inf where nothing varies but the samples differ."""
+        """The statistic in standard errors; ±inf if nothing varies but the samples differ."""
         if self.standard_error > 0.0:
             return self.statistic / self.standard_error
         if self.standard_error == 0.0 and self.statistic != 0.0:
@@ -69,11 +69,11 @@ class Studentized(NamedTuple):
         return math.nan
 
     def tails(self) -> Tails:
-        """Both one-sided p-values; NaN where there is nothing to tell."""
+        """Both one-sided p-values; NaN if t is NaN."""
         t = self.t
         if math.isnan(t):
             return Tails(math.nan, math.nan)
-        if math.isinf(t):  # two constants: as unlikely as this one relabelling
+        if math.isinf(t):  # two constants: only one relabelling gives this
             least = one_of_all(*self.units)
             return Tails(least, 1.0) if t > 0.0 else Tails(1.0, least)
         if math.isnan(self.z):
@@ -81,7 +81,7 @@ class Studentized(NamedTuple):
         return guarded(t, self.df, self.z, self.skewness, self.units[0] + self.units[1])
 
     def tail(self, side: float) -> float:
-        """One of the ``tails``: the upper for a side of 1, the lower for −1."""
+        """One of the ``tails``: the upper tail for side 1, the lower tail for side −1."""
         t = self.t
         if math.isfinite(t) and not math.isnan(self.z):
             units = self.units[0] + self.units[1]
@@ -90,7 +90,7 @@ class Studentized(NamedTuple):
         return float(tails.upper if side > 0.0 else tails.lower)
 
     def pvalue(self, alternative: str) -> float:
-        """In SciPy's words: "greater" asks whether x is larger."""
+        """The p-value of an alternative. As in SciPy, "greater" means that x is larger."""
         return float(self.tails().pvalue(alternative))
 
 
@@ -98,23 +98,23 @@ class Studentized(NamedTuple):
 class Pair:
     """Two samples and the ψ that compares them.
 
-    ``fixed`` keeps the witness's own centre (Welch's variance); otherwise the centre is solved anew
-    for every shift. ``clusters`` is what groups of repeated measurements do to the variance.
-    ``separation`` is the difference of the medians, and ``allowance`` the part of it that leaves
-    the slopes as they are: see ``studentize``.
+    ``fixed`` keeps the witness's own centre, with Welch's variance. Otherwise the centre is solved
+    for at every shift. ``clusters`` is the effect of repeated measurements on the variance.
+    ``separation`` is the difference of the medians. Up to ``allowance`` the separation does not
+    affect the slopes: see ``studentize``.
     """
 
     x: Side
     y: Side
     witness: Witness
-    origin: float  # what offsets are measured from
+    origin: float  # the zero point of offsets
     fixed: bool
     clusters: Clusters | None = None
     separation: float = 0.0
     allowance: float = math.inf
 
     def coarsened(self) -> Pair:
-        """The same with as few bins as this ψ needs; single values stay as they are."""
+        """The same pair with only as many bins as this ψ needs. Single values do not change."""
         return self._coarse
 
     @cached_property
@@ -125,11 +125,11 @@ class Pair:
         return replace(self, x=x, y=y)
 
     def test(self, delta: float = 0.0, near: float = 0.0) -> Studentized:
-        """The test of (x − delta, y); ``near`` is a guess of the centre's offset."""
+        """The test of (x − delta, y). ``near`` is a guess of the centre's offset."""
         return self.tester()(delta, near)
 
     def tester(self) -> Callable[[float, float], Studentized]:
-        """``test``, with what all shifts share made ready once."""
+        """``test`` as a function that prepares what all shifts share only once."""
         if math.isinf(self.witness.bound):
             return lambda delta, _near: self._linear_test(delta)
         form = Form.of(self.witness)
@@ -145,7 +145,7 @@ class Pair:
         return test
 
     def _linear_test(self, delta: float) -> Studentized:
-        """Welch's t-test of the data themselves (or by groups), for ψ = slope·u."""
+        """Welch's t-test of the data (or by groups), for ψ = slope·u."""
         center = self.witness.center - self.origin
         of_x, of_y = self.sums(center, delta)
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
@@ -170,7 +170,7 @@ class Pair:
         return _slopes(self.x, self.y, center, Form.of(self.witness))
 
     def centers(self, near: float = 0.0) -> tuple[float, float]:
-        """The M-centres of x and y with this ψ, as offsets; ±inf where most values are."""
+        """The M-centres of x and y with this ψ, as offsets; ±inf if most values are there."""
         if math.isinf(self.witness.bound):
             return (
                 m_center(self.x, EMPTY_SIDE, self.witness, near=near),
@@ -182,7 +182,7 @@ class Pair:
 
     @property
     def constant(self) -> bool:
-        """Whether each side has but one value."""
+        """Whether all values are equal on each side."""
         return all(
             side.variance.max(initial=0.0) == 0.0
             and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
@@ -192,7 +192,7 @@ class Pair:
 
 @compiled
 def _both_coarsened(x: Side, y: Side, width: float) -> tuple[Side, Side]:
-    """``coarsened`` for two sides at once: calls into compiled code are not free."""
+    """``coarsened`` for two sides in one call, because calls into compiled code are not free."""
     return coarsened(x, width), coarsened(y, width)
 
 
@@ -206,13 +206,13 @@ def _slopes(x: Side, y: Side, center: float, form: Form) -> tuple[float, float]:
 def _centers(
     x: tuple[Side, Side], y: tuple[Side, Side], near: float, form: Form
 ) -> tuple[float, float]:
-    """The M-centres of two sides, each given with a coarser version that leads near to it."""
+    """The M-centres of two sides. The coarser version of each side gives a first approximation."""
     return _center_of_one(x[0], x[1], near, form), _center_of_one(y[0], y[1], near, form)
 
 
 @compiled
 def _center_of_one(side: Side, coarse: Side, near: float, form: Form) -> float:
-    """The M-centre of a side; most Newton steps are made on its coarser version."""
+    """The M-centre of a side. Most Newton steps use its coarser version."""
     nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
     if coarse.offset.size < side.offset.size:
         near = center_of(coarse, nothing, 0.0, near, form, ROUGH)
@@ -220,12 +220,12 @@ def _center_of_one(side: Side, coarse: Side, near: float, form: Form) -> float:
 
 
 ATOMS_PER_LENGTH = 128.0
-"""Bins within this part of ψ's width are united: sums change by parts in 1e11."""
+"""Cells of merged bins per length of ψ. Merging changes sums by parts in 1e11."""
 
 
 @compiled
 def beyond_allowance(separation: float, allowance: float) -> float:
-    """How much of a separation exceeds the allowance, with its sign; 0 where none does."""
+    """The part of a separation that exceeds the allowance, with its sign; 0 if within it."""
     if not abs(separation) > allowance:
         return 0.0
     return separation - math.copysign(allowance, separation)
@@ -237,7 +237,7 @@ def satterthwaite(part_x: float, part_y: float, df_x: float, df_y: float) -> flo
     total = part_x + part_y
     if not (total > 0.0 and df_x > 0.0 and df_y > 0.0):
         return math.nan
-    # in shares: squares of the parts themselves would leave the range of a double
+    # in shares: the squares of the parts could overflow or underflow
     share_x, share_y = part_x / total, part_y / total
     return 1.0 / (share_x * share_x / df_x + share_y * share_y / df_y)
 
@@ -246,10 +246,10 @@ def satterthwaite(part_x: float, part_y: float, df_x: float, df_y: float) -> flo
 def variance_parts(
     n: float, m: float, variance_x: float, variance_y: float, slope_x: float, slope_y: float
 ) -> tuple[float, float]:
-    """What x and y add to the variance of D; without slopes, that of a fixed centre.
+    """The parts of x and y in the variance of D. Without slopes the centre is fixed.
 
-    Var D = N² (b² Vx/n + a² Vy/m) / (n a + m b)², with a and b the mean slopes of ψ over x and y:
-    the centre moves with the data too.
+    Var D = N² (b² Vx/n + a² Vy/m) / (n a + m b)², with a and b the mean slopes of ψ over x and y.
+    The formula accounts for the variance of the centre.
     """
     weight_x = weight_y = 1.0
     slopes = n * slope_x + m * slope_y
@@ -271,8 +271,8 @@ def studentize(
 ) -> tuple[float, float, float, float, float]:
     """D, its standard error, degrees of freedom, and z and γ under relabelling, of (x − delta, y).
 
-    The slopes of samples that lie far apart say nothing about their common centre, which is in the
-    gap. So they are taken with the ``excess`` of the separation removed.
+    The common centre of samples that lie far apart is in the gap between them. The slopes there say
+    nothing. So the slopes are computed with the ``excess`` of the separation removed.
     """
     inflation_x, inflation_y, df_x, df_y, relabelling, skewness, _units_x, _units_y = clusters
     n, m = x.size, y.size
@@ -289,7 +289,7 @@ def studentize(
     part_x, part_y = part_x * inflation_x, part_y * inflation_y
     df = satterthwaite(part_x, part_y, df_x, df_y)
 
-    # the moments of the pooled ψ, and with them those of D under relabelling
+    # the moments of the pooled ψ give the moments of D under relabelling
     mean = (n * mean_x + m * mean_y) / total
     square = (squares_x + squares_y) / total
     pooled = square - mean * mean
@@ -321,7 +321,7 @@ def _tested(
 ) -> tuple[float, float, float, float, float, float]:
     """D, its error, degrees of freedom, the centre, z and γ of (x − delta, y).
 
-    The centre is solved for where ``fixed_center`` is NaN. ``apart``: separation and allowance.
+    The centre is solved for if ``fixed_center`` is NaN. ``apart`` is (separation, allowance).
     """
     fixed = not math.isnan(fixed_center)
     center = fixed_center
@@ -335,4 +335,4 @@ def _tested(
 
 
 NO_SPREAD = 1e-14
-"""A variance of the pooled ψ, in squares of its limit, that is only rounding."""
+"""A variance of the pooled ψ below this, in squares of its limit, is only rounding error."""

@@ -1,9 +1,9 @@
-"""Percentiles with intervals: of one sample, and of the difference of two.
+"""Percentiles of one sample, and differences of percentiles of two samples, with intervals.
 
-The interval of a percentile runs between two other percentiles, whose levels come from the binomial
+The interval of a percentile runs between two other percentiles. Their levels come from the binomial
 law: how many of n values lie below the true percentile does not depend on the distribution. The
 interval of a difference combines the intervals of both sides (the method of variance estimates
-recovery). Both need the quantile function of a sample only, so bins serve as well as values.
+recovery). Both need only the quantile function of a sample, so bins serve as well as values.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import NamedTuple
 from dkmd.inference.defaults import CONFIDENCE
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
-"""The percentiles that are shown unless others are asked for."""
+"""The levels of the percentiles that are shown by default."""
 
 Quantiles = Callable[[float], float]
 """The quantile function of a sample."""
 
 
 class Percentile(NamedTuple):
-    """A percentile of one sample; its interval has infinite ends where n is too small."""
+    """A percentile of one sample. The ends of its interval are infinite if n is too small."""
 
     level: float
     value: float
@@ -38,7 +38,7 @@ class PercentileChange(NamedTuple):
     difference: float
     low: float
     high: float
-    needed: int  # values a side that this percentile needs
+    needed: int  # values per side that this percentile needs
 
     @property
     def in_reach(self) -> bool:
@@ -77,7 +77,7 @@ def _bounded(level: float) -> float:
 
 
 def values_needed(level: float, confidence_level: float = CONFIDENCE) -> int:
-    """How many values a percentile needs before it can have an interval.
+    """How many values an interval of a percentile needs.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def compare_percentiles(
     level: float,
     confidence_level: float = CONFIDENCE,
 ) -> PercentileChange:
-    """One percentile of two samples, each a quantile function and a size, and its difference."""
+    """One percentile of two samples and its difference. A sample is (quantile function, size)."""
     of_x = percentile(*x, level, confidence_level)
     of_y = percentile(*y, level, confidence_level)
     difference = of_x.value - of_y.value

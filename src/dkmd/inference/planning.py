@@ -1,8 +1,8 @@
-"""Planning: how many values a shift needs, and what shift a number of values can show.
+"""Planning: how many values you need to detect a shift, and what shift you can detect.
 
-A pilot is set against itself moved by the shift. For large samples that gives the expected score of
-the test in closed form. For small ones, where ψ is chosen and variances are guessed from few
-values, thousands of pairs of samples are drawn from the pilot and tested.
+The pilot is compared with a copy of itself that is moved by the shift. For large samples this gives
+the expected score of the test in closed form. Small samples choose ψ and estimate variances from
+few values. For them, thousands of pairs of samples are drawn from the pilot and tested.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from dkmd.statistic.witness import Witness
 Pilot = npt.ArrayLike | Summary
 
 TRIALS = 2000
-"""Pairs of samples that are drawn where sizes are small: a power of 80 % is known to 0.9 points."""
+"""Pairs of samples drawn if sizes are small. A power of 80% is then known to 0.9 points."""
 
 VALUES = 600_000
-"""Values that are drawn at the most for one power: 500 pairs of 600 + 600, known to 1.8 points."""
+"""At most this many values are drawn for one power: 500 pairs of 600 + 600 give 1.8 points."""
 
 MOST_DRAWN = MOST_VALUES
-"""Values of both samples up to which power is simulated; beyond, the closed form is as good."""
+"""Up to this many values in both samples, power is simulated. Above, the closed form is as good."""
 
 
 def sample_size(
@@ -46,20 +46,20 @@ def sample_size(
     ratio: float = 1.0,
     scale: float | str | None = None,
 ) -> int:
-    """Values that the first sample needs to show ``shift``; the second has ``ratio`` times as many.
+    """The size of the first sample that detects ``shift``. The second has ``ratio`` times as many.
 
     Parameters
     ----------
     pilot : array_like or Summary
-        Data like those to come.
+        Data like those that will be compared.
     shift : float
-        The shift to be shown, in data units.
+        The shift to detect, in data units.
     power : float
-        The probability of showing it.
+        The probability of detecting the shift.
     alpha : float
-        The level of the two-sided test.
+        The significance level of the two-sided test.
     ratio : float
-        Size of the second sample over that of the first.
+        The size of the second sample divided by the size of the first.
     scale
         As in ``dkmd_2samp``.
 
@@ -99,7 +99,7 @@ def detectable_shift(
     alpha: float = ALPHA,
     scale: float | str | None = None,
 ) -> float:
-    """The shift that samples of n and m values (m = n by default) show with this power.
+    """The shift that samples of n and m values (m = n by default) detect with this power.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def power(
     alpha: float = ALPHA,
     scale: float | str | None = None,
 ) -> float:
-    """The probability that samples of n and m values (m = n by default) show ``shift``.
+    """The probability that samples of n and m values (m = n by default) detect ``shift``.
 
     Examples
     --------
@@ -142,16 +142,17 @@ def power(
 
 
 STEPS = 5
-"""Powers that are simulated at the most on the way to a size or a shift."""
+"""At most this many powers are simulated to find a size or a shift."""
 
 CLOSE = 0.005
-"""A size or shift is known well enough when a step changes it by less than this share."""
+"""The search for a size or shift stops when a step changes it by less than this share."""
 
 
 class _Goal:
-    """A power to reach, and the way there: steps that a power law would make exact.
+    """A search for the size or shift that reaches a power.
 
-    The score Φ⁻¹(power) + Φ⁻¹(1 − α/2) grows about as √n and as the shift.
+    The score Φ⁻¹(power) + Φ⁻¹(1 − α/2) grows roughly in proportion to √n and to the shift. Each
+    step would be exact if this held exactly.
     """
 
     def __init__(self, power: float, alpha: float, least: float) -> None:
@@ -164,14 +165,14 @@ class _Goal:
     def reached_at(
         self, reached: Callable[[float], float], start: float, exponent: float, steps: int
     ) -> float:
-        """The size or shift at which ``reached`` gives the power, after so many steps at most."""
+        """The size or shift at which ``reached`` gives the power, after at most ``steps`` steps."""
         at = start
         for _ in range(steps):
             step = float(self._factor(reached(at)) ** (1.0 / exponent))
             following = max(self._least, at * step)
             if not following < 1e15 * start:
                 raise ValueError(
-                    "no size reaches that power: the shift is lost in the spread of the pilot"
+                    "no size reaches that power: the shift is too small for the spread of the pilot"
                 )
             if abs(following - at) <= CLOSE * at:
                 return following
@@ -179,7 +180,7 @@ class _Goal:
         return at
 
     def _factor(self, power: float) -> float:
-        """The score that is needed over the one there is, within a factor of 4."""
+        """The needed score over the current score, limited to a factor of 4."""
         from scipy.special import ndtri
 
         score = self._limit + float(ndtri(min(max(power, self._lowest), 1.0 - 1e-9)))
@@ -187,7 +188,7 @@ class _Goal:
 
 
 class _Plan:
-    """A pilot against itself moved by a shift: what the test would meet at given sizes."""
+    """A pilot compared with itself moved by a shift: the power of the test at given sizes."""
 
     def __init__(self, pilot: Pilot, scale: float | str | None, alpha: float) -> None:
         summary = pilot if isinstance(pilot, Summary) else _summary(pilot)
@@ -200,20 +201,20 @@ class _Plan:
         self._drawn = lru_cache(maxsize=None)(self._simulated)
 
     def power(self, shift: float, n: float, m: float) -> float:
-        """The probability of p < alpha with samples of n and m values, of which one moved."""
+        """The probability of p < alpha with samples of n and m values, one of them moved."""
         expected = self.expected(shift, n, m)
         if n + m > MOST_DRAWN:
             return expected
         drawn, error = self._drawn(shift, max(2, math.ceil(n)), max(2, math.ceil(m)))
-        # what two standard errors of the simulation explain is no fault of the closed form
+        # differences within two standard errors of the simulation do not correct the closed form
         off = drawn - expected
         return expected + off * max(0.0, 1.0 - (2.0 * error / off) ** 2 if off else 0.0)
 
     def _simulated(self, shift: float, n: int, m: int) -> tuple[float, float]:
         """The share of drawn pairs that the test rejects, and its standard error.
 
-        Draws begin with the same values for all sizes and shifts, so that answers to one question
-        agree with answers to another.
+        The draws for all sizes and shifts begin with the same values, so that the answers of
+        ``sample_size``, ``detectable_shift`` and ``power`` agree.
         """
         trials = min(TRIALS, VALUES // (n + m))
         cdf, values = _quantile_function(self._summary)
@@ -226,7 +227,7 @@ class _Plan:
         return share, math.sqrt(max(share * (1.0 - share), 1.0 / trials) / trials)
 
     def expected(self, shift: float, n: float, m: float) -> float:
-        """From the test of the pilot against itself moved, counted as n and m values."""
+        """The power in closed form: the pilot moved, as n values, against itself as m values."""
         from scipy.special import ndtr, ndtri
 
         pilot, atoms = Side.of(self._summary), self._summary.atoms()
@@ -253,9 +254,9 @@ def _score(test: Studentized) -> float:
 
 
 def _quantile_function(summary: Summary) -> tuple[Array, Array]:
-    """Quantiles of a pilot as a polygon: between neighbouring values, and upright at ties.
+    """The quantile function of a pilot, linear between neighbouring values and a step at ties.
 
-    Draws from it are like the pilot and yet not the same values again and again.
+    Draws from it are distributed like the pilot without repeating its values.
     """
     values, weights = summary.all_points().ordered()
     passed = np.concatenate([[0.0], np.cumsum(weights)]) / weights.sum()
@@ -283,6 +284,6 @@ def _check_power(alpha: float, power: float) -> None:
     require_shares(alpha=alpha, power=power)
     if power <= alpha:
         raise ValueError(
-            f"power must be above alpha, which is reached without any shift; got power={power!r}, "
+            f"power must be above alpha, the power without any shift; got power={power!r}, "
             f"alpha={alpha!r}"
         )

@@ -1,7 +1,7 @@
-"""What a pooled sample looks like: median, spread, tilt, and how far apart its two parts are.
+"""The shape of a pooled sample: median, spread, tilt, and the distance of its two parts.
 
-Medians that lie farther apart than chance explains are brought nearer, so that two distant samples
-do not look like one with two peaks.
+Medians that lie farther apart than chance explains are moved closer together. Otherwise two distant
+samples would look like one sample with two peaks.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from dkmd.binned.summary import Atoms, Summary
 from dkmd.inference.pair import beyond_allowance
 
 SAME_PLACE = 0.05
-"""Spreads within which two atoms count as one place of a lattice."""
+"""Atoms closer than this many spreads count as one place of a lattice."""
 
 
 FARTHEST_MEDIANS = 8.0
-"""Spreads that medians lie apart at the most: beyond, the scale grows with their distance."""
+"""Beyond this distance of the medians, in spreads, the scale grows with the distance."""
 
 
 MEDIAN_REACH = 3.0
-"""Standard errors of a difference of medians that may be chance."""
+"""A difference of medians of up to this many standard errors may be chance."""
 
 
 TENTH = 1.2815515655446004
-"""Of a normal law, a tenth lies above this."""
+"""A tenth of the standard normal law lies above this."""
 
 
 MOST_TILTED = 4.0
-"""A larger skewness of the pooled quantiles counts as this."""
+"""The skewness of the pooled quantiles is clipped to this."""
 
 
 ROUNDING = 1e-12
-"""Sums of weights that differ by less than this share are the same sum in another order."""
+"""Sums of weights that differ by less than this share are equal up to rounding."""
 
 
 class Shape(NamedTuple):
-    """What a pooled sample looks like: offsets from the origin, with the excess taken out."""
+    """The shape of a pooled sample, in offsets from the origin, with the excess removed."""
 
     median: float
-    spread: float  # 1.4826 · MAD; 0 where all values are alike
-    tilt: float  # the slope of the alternative that a width is judged by
+    spread: float  # 1.4826 · MAD; 0 if all values are equal
+    tilt: float  # the slope of the alternative for which widths are judged: see ``_tilt``
     excess: float  # how much farther apart the medians are than chance explains
     separation: float  # median of x − median of y
-    allowance: float  # the part of it that may be chance
-    lattice: float  # a multiple below which ψ would see one atom of counts only
+    allowance: float  # the part of the separation that may be chance
+    lattice: float  # below this multiple ψ would see only one value of a lattice
 
 
 def median_and_spread(pooled: Summary) -> tuple[float, float]:
-    """The median, and 1.4826·MAD about it; NaN where the values have no spread."""
+    """The median, and 1.4826·MAD about it; NaN if the values have no spread."""
     nothing = Summary(pooled.grid).atoms()
     shape = Shape(*shape_of(pooled.atoms(), nothing, pooled.grid.unit, True))
     return pooled.grid.center + shape.median, shape.spread or math.nan
@@ -64,10 +64,10 @@ def median_and_spread(pooled: Summary) -> tuple[float, float]:
 def shape_of(
     x: Atoms, y: Atoms, unit: float, label_free: bool
 ) -> tuple[float, float, float, float, float, float, float]:
-    """The ``Shape`` of two samples, of which the second may be empty; ``unit`` is 0 without bins.
+    """The ``Shape`` of two samples. The second may be empty. ``unit`` is 0 without bins.
 
-    Medians that lie farther apart than chance explains are brought nearer: two distant samples
-    would otherwise look like one with two peaks, and their distance like a spread.
+    Medians that lie farther apart than chance explains are moved closer together. Otherwise two
+    distant samples would look like one sample with two peaks, and their distance like a spread.
     """
     separation, allowance, excess = 0.0, math.inf, 0.0
     if x.weights.size and y.weights.size:
@@ -79,10 +79,10 @@ def shape_of(
         if not label_free:
             excess = beyond_allowance(separation, allowance)
     median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
-    if spread == 0.0 and excess != 0.0:  # two constants: their distance is all there is
+    if spread == 0.0 and excess != 0.0:  # two constants: only their distance is left
         excess = 0.0
         median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
-    # far apart, bins are too coarse for the spread within the samples, and it matters no more
+    # bins of samples far apart are too coarse for the spread within them, which no longer matters
     spread = max(spread, abs(separation) / FARTHEST_MEDIANS) if spread > 0.0 else spread
     return median, spread, tilt, excess, separation, allowance, lattice
 
@@ -99,7 +99,7 @@ def _pooled_shape(
     median = _quantile(pooled, passed, 0.5)
     if math.isinf(median) or math.isnan(median):
         return median, math.nan, 0.0, 0.0
-    # the width of a bin there: values that are closer may be ties
+    # the width of the bin at the median: closer values may be ties
     resolution = (unit + abs(median)) / PER_E_FOLD if unit > 0.0 else 0.0
     spread = PER_MAD * _median_distance(pooled, median, resolution)
     tilt = _tilt(pooled, passed, median, spread, resolution)
@@ -108,9 +108,9 @@ def _pooled_shape(
 
 @compiled
 def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
-    """The q-quantile of sorted atoms; the mean of two neighbours where it falls between them.
+    """The q-quantile of sorted atoms; the mean of two atoms if it falls between them.
 
-    ``passed`` are the sums of the weights up to each atom.
+    ``passed`` holds the cumulative sums of the weights.
     """
     goal = q * passed[-1]
     i = np.searchsorted(passed, goal * (1.0 - ROUNDING))
@@ -123,7 +123,7 @@ def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
 
 @compiled
 def _median_reach(atoms: Atoms, passed: Array) -> float:
-    """Half the range of ranks within which the median lies: three standard errors of it."""
+    """Three standard errors of the median: half the range of values within three of its rank."""
     reach = 0.5 * MEDIAN_REACH / math.sqrt(passed[-1])
     high = _quantile(atoms, passed, min(1.0, 0.5 + reach))
     return 0.5 * (high - _quantile(atoms, passed, max(0.0, 0.5 - reach)))
@@ -131,7 +131,7 @@ def _median_reach(atoms: Atoms, passed: Array) -> float:
 
 @compiled
 def _merged(x: Atoms, y: Atoms, excess: float, rounding: float) -> Atoms:
-    """x − excess and y as one sorted sample; values that are equal up to rounding become one."""
+    """x − excess and y as one sorted sample. Values that are equal up to rounding share an atom."""
     size = x.weights.size + y.weights.size
     offset, weights, tied = np.empty(size), np.empty(size), np.empty(size)
     i = j = k = 0
@@ -153,10 +153,10 @@ def _merged(x: Atoms, y: Atoms, excess: float, rounding: float) -> Atoms:
 
 @compiled
 def _median_distance(atoms: Atoms, median: float, resolution: float) -> float:
-    """The median distance of finite values from the median; of those not at it where that is 0.
+    """The median distance of finite values from the median. It leaves out ties if it would be 0.
 
-    Where half of the values share a bin with the median they count as ties: one value beside
-    thousands of zeros in a bin must not pass for their spread.
+    If half of the values share a bin with the median, they count as ties. Otherwise one value in
+    a bin with thousands of zeros would determine the spread.
     """
     distance = _middle_distance(atoms, median, -1.0)
     if distance == 0.0:
@@ -169,7 +169,7 @@ def _median_distance(atoms: Atoms, median: float, resolution: float) -> float:
 
 @compiled
 def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
-    """The median of the distances that exceed ``above``, walking outwards from the median."""
+    """The median of the distances that exceed ``above``, by a walk outwards from the median."""
     offset, weights = atoms.offset, atoms.weights
     size = weights.size
     right = np.searchsorted(offset, median)
@@ -204,12 +204,12 @@ def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
 
 @compiled
 def _tilt(atoms: Atoms, passed: Array, median: float, spread: float, resolution: float) -> float:
-    """How the change that a width is judged by grows along the data: 0 for symmetric ones.
+    """How the change for which widths are judged grows along the data: 0 for symmetric data.
 
-    Data that lean to one side change by a shift on the scale on which they are symmetric. With a
-    shifted logarithm through the quantiles at 10, 50 and 90 %, a value z then moves in proportion
-    to 1 + tilt·(z − median)/spread, and not at all at the far end of the short side: a factor for
-    lognormal data, whatever their zero point; nothing for the zeros among amounts.
+    Skewed data are expected to shift on a scale on which they are symmetric. That scale is a
+    shifted logarithm through the quantiles at 10, 50 and 90%. Then a value z moves in proportion
+    to 1 + tilt·(z − median)/spread, and not at all at the far end of the short side. For lognormal
+    data this is a change by a factor, whatever their zero point. Zeros among amounts do not move.
     """
     low, high = _quantile(atoms, passed, 0.1), _quantile(atoms, passed, 0.9)
     total = passed[-1]
@@ -223,12 +223,12 @@ def _tilt(atoms: Atoms, passed: Array, median: float, spread: float, resolution:
             resting += atoms.weights[i]
         elif away > 0.0:
             up += atoms.weights[i]
-    if resting > 0.5 * total:  # most values at one point: which side has the others?
+    if resting > 0.5 * total:  # most values are at one point: which side has the others?
         others = total - resting
         return MOST_TILTED * (2.0 * up / others - 1.0) if others > 0.0 else 0.0
     ratio = math.log(max(above, 1e-300) / max(below, 1e-300))
     skew = max(-MOST_TILTED, min(MOST_TILTED, ratio / TENTH))
-    # quantiles of few values are noisy: a skewness within about two standard errors counts little
+    # quantiles of few values are noisy: skewness within about two standard errors counts little
     skew *= total * skew * skew / (total * skew * skew + 4.0)
     return 2.0 * math.sinh(skew * TENTH) / (high - low) * spread if high > low else 0.0
 
@@ -237,7 +237,8 @@ def _tilt(atoms: Atoms, passed: Array, median: float, spread: float, resolution:
 def _lattice_multiple(atoms: Atoms, total: float, median: float, spread: float) -> float:
     """For data that are mostly ties, twice the gap between neighbouring values near the centre.
 
-    A ψ narrower than the gaps of a lattice sees one atom only, and its slope there is no efficacy.
+    A ψ narrower than the gaps of a lattice sees only one atom. Its slope there says nothing about
+    its efficacy.
     """
     ties = distinct = 0.0
     last = -math.inf
@@ -245,8 +246,8 @@ def _lattice_multiple(atoms: Atoms, total: float, median: float, spread: float) 
         if atoms.tied[i] > 0.0 and atoms.weights[i] > 1.0:
             ties += atoms.weights[i]
         near = abs(atoms.offset[i] - median) <= spread
-        if near and atoms.offset[i] - last > SAME_PLACE * spread:  # two lattices may be a bit off
+        if near and atoms.offset[i] - last > SAME_PLACE * spread:  # lattices may be slightly off
             distinct += 1.0
             last = atoms.offset[i]
-    mostly = 4.0 * ties / total - 1.0  # from 0 at a quarter to 1 at half of all
+    mostly = 4.0 * ties / total - 1.0  # 0 at a quarter of all values, 1 at half
     return float(max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct)))

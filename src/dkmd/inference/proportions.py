@@ -1,10 +1,10 @@
-"""Shares of two samples: how many said yes, a test that stays exact with few counts, intervals.
+"""Shares of "yes" in two samples: a test that is exact with few counts, and intervals.
 
-The p-value is Boschloo's: Fisher's conditional p-value serves as the statistic of an exact
-unconditional test, whose unknown common share is searched within what the data allow (Berger and
-Boos). It is never above Fisher's own and needs no large counts. From some hundreds of counts on,
-the mid-p version of Fisher's test agrees with it and costs less. Differences other than 0 are
-tested by the score test of Farrington and Manning; intervals invert it (Miettinen and Nurminen).
+The p-value is Boschloo's. Fisher's conditional p-value is the statistic of an exact unconditional
+test. The unknown common share is searched within a range that the data allow (Berger and Boos). The
+p-value is never above Fisher's own and needs no large counts. From some hundreds of counts on, the
+mid-p version of Fisher's test agrees with it and is cheaper. Differences other than 0 are tested by
+the score test of Farrington and Manning. Intervals invert this test (Miettinen and Nurminen).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.tails import Tails, critical, student_tails, tail_share
 
 EXACT_COUNTS = 200
-"""Up to so many counts of the rarer answer, on both sides together, the test is Boschloo's."""
+"""Up to this many counts of the rarer answer, on both sides together, the test is Boschloo's."""
 
 NUISANCE_POINTS = 160
 """Values of the unknown common share at which the exact test looks for its largest p-value."""
@@ -29,7 +29,7 @@ NEGLIGIBLE = 1e-4
 """The share of Fisher's p-value that common shares outside the searched range may add."""
 
 TIE = 1e-10
-"""Tables whose Fisher p-values differ by less than this, relatively, are equally extreme."""
+"""Tables whose Fisher p-values differ by less than this share are equally extreme."""
 
 
 class Counts(NamedTuple):
@@ -55,11 +55,11 @@ class Counts(NamedTuple):
         return share_x - share_y
 
     def swapped(self) -> Counts:
-        """y as x and x as y."""
+        """The same counts with x and y exchanged."""
         return Counts(self.yes_y, self.m, self.yes_x, self.n)
 
     def negated(self) -> Counts:
-        """Yes as no and no as yes."""
+        """The same counts with yes and no exchanged."""
         return Counts(self.n - self.yes_x, self.n, self.m - self.yes_y, self.m)
 
 
@@ -104,7 +104,7 @@ def _one_sided(counts: Counts) -> float:
 
 @compiled
 def fisher_tail(a: int, n: int, total: int, m: int) -> tuple[float, float]:
-    """P(more than a) and P(exactly a) of ``total`` counts fall on x: the hypergeometric law."""
+    """P(more than a) and P(exactly a) of ``total`` counts are from x (hypergeometric law)."""
     at = math.exp(_log_choose(n, a) + _log_choose(m, total - a) - _log_choose(n + m, total))
     above, term = 0.0, at
     for i in range(a, min(n, total)):
@@ -124,7 +124,7 @@ def _log_choose(n: float, k: float) -> float:
 def _rejected_up_to(limit: float, n: int, m: int, most_x: int, most_y: int) -> Array:
     """For each count i of x, the largest count of y at which Fisher's p-value is at most ``limit``.
 
-    −1 where there is none. The limit grows with i, so the walk over y starts where it last ended.
+    It is −1 if there is no such count. It grows with i, so each search starts where the last ended.
     """
     limits = np.full(most_x + 1, -1.0)
     j = -1
@@ -160,7 +160,7 @@ def _region(share: float, limits: Array, n: int, m: int) -> float:
 
 
 def _nuisance_range(total: int, size: int, outside: float) -> tuple[float, float]:
-    """A range of common shares that misses the true one with probability ``outside`` at most."""
+    """A range that misses the true common share with probability ``outside`` at most."""
     from scipy.special import betainccinv, betaincinv
 
     half = 0.5 * outside
@@ -170,14 +170,14 @@ def _nuisance_range(total: int, size: int, outside: float) -> tuple[float, float
 
 
 def _binomial_reach(size: int, share: float, outside: float) -> float:
-    """A count that so many tries exceed with probability ``outside`` at most."""
+    """A bound that a binomial count exceeds with probability ``outside`` at most."""
     mean, bound = size * share, -math.log(outside)
     # Bernstein's inequality
     return mean + bound / 3.0 + math.sqrt(bound * bound / 9.0 + 2.0 * mean * bound) + 1.0
 
 
 def _between(low: float, high: float, points: int) -> Array:
-    """Shares from ``low`` to ``high``, evenly spaced on the scale on which they vary alike."""
+    """Shares from ``low`` to ``high``, evenly spaced on the variance-stabilising scale."""
     ends = np.arcsin(np.sqrt([low, high]))
     shares = np.sin(np.linspace(ends[0], ends[1], points)) ** 2
     return np.asarray(np.clip(shares, 1e-300, 1.0 - 1e-12))
@@ -258,11 +258,11 @@ def share_interval(
 
 
 TOUCHING = 1e-12
-"""Where an interval ends that must not hold 0, although the score test would let it."""
+"""The end of an interval that must not contain 0 although the score test would include 0."""
 
 
 def _score_end(counts: Counts, score: float) -> float:
-    """The difference at which the score test has this score; scores fall as differences grow."""
+    """The difference at which the score test has this score. Scores fall as differences grow."""
     low, high = -1.0, 1.0
     for _ in range(60):
         middle = 0.5 * (low + high)

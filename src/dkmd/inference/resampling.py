@@ -1,8 +1,8 @@
-"""Permutation and bootstrap over bins: their cost does not grow with the number of values.
+"""Permutation and bootstrap over bins. Their cost does not grow with the number of values.
 
 A relabelling of the pooled sample is a draw without replacement from its bins (multivariate
-hypergeometric), a bootstrap sample a draw with replacement (multinomial). The scale is held.
-Resamples are drawn in parts with seeds of their own: the result does not depend on threads.
+hypergeometric). A bootstrap sample is a draw with replacement (multinomial). The scale stays the
+same. Resamples are drawn in parts, each with its own seed, so results do not depend on threads.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ PART = 100
 """Resamples drawn with one seed."""
 
 CELLS = 192
-"""Cells that a relabelling draws from, beside as many outermost bins."""
+"""Merged cells that a relabelling draws from, in addition to as many outermost bins."""
 
 LARGEST_POOL = 10**9
-"""What NumPy's multivariate hypergeometric draw takes."""
+"""NumPy's multivariate hypergeometric draw needs fewer values than this."""
 
 TIE = 1e-12
-"""Statistics closer than this, relatively, count as equal: a tie counts against the null."""
+"""Statistics that differ by less than this share are ties. A tie counts as at least as extreme."""
 
 
 def generator_of(method: Any) -> np.random.Generator:
@@ -62,9 +62,9 @@ def permutation_pvalue(pair: Pair, test: Studentized, alternative: str, method: 
 
 
 def extreme_share(values: Array, observed: float, alternative: str, complete: bool) -> float:
-    """The p-value among relabellings, ties included; a sample of them counts the observed one too.
+    """The p-value among relabellings, ties included. If not complete, the observed one counts too.
 
-    The two-sided one is twice the smaller of the one-sided ones, as in ``tails``: with atoms and
+    The two-sided p-value is twice the smaller one-sided p-value, as in ``tails``. With atoms and
     unequal sizes the two tails have little in common.
     """
     slack = TIE * abs(observed) if math.isfinite(observed) else 0.0
@@ -82,7 +82,7 @@ def relabelled_sums(
 ) -> Array:
     """Sums over n values drawn without replacement, many times: (resamples, columns of means).
 
-    ``means`` holds what a value of each bin counts, in columns; the first one orders the bins.
+    ``means`` holds the columns to sum, a row per bin. The first column orders the bins.
     """
     counts, means = _cells(counts, means)
 
@@ -95,9 +95,9 @@ def relabelled_sums(
 
 
 def _cells(counts: Counts, means: Array) -> tuple[Counts, Array]:
-    """Few enough bins to draw from quickly: the outermost stay, neighbours among the rest unite.
+    """Fewer bins, for quick draws: the outermost bins stay, and neighbours among the rest merge.
 
-    The united cells are 1/192 of the range wide: that changes the variance by parts in 1e5.
+    The merged cells are 1/192 of the range wide. This changes the variance by parts in 1e5.
     """
     if counts.size <= 2 * CELLS:
         return counts, means
@@ -120,7 +120,7 @@ def _cells(counts: Counts, means: Array) -> tuple[Counts, Array]:
 
 
 def _thinned(counts: Counts, n: int, m: int) -> tuple[Counts, int, int]:
-    """NumPy draws from less than 1e9 values; beyond, t of a share of them has the same null."""
+    """Fewer than 1e9 values, as NumPy's draws need. t of a share has the same null distribution."""
     if n + m < LARGEST_POOL:
         return counts, n, m
     share = 0.5 * LARGEST_POOL / (n + m)
@@ -136,7 +136,7 @@ def _seeds(rng: np.random.Generator, resamples: int) -> list[tuple[int, int]]:
 
 
 def _pooled_bins(pair: Pair, center: float) -> tuple[Counts, Array]:
-    """Counts, and the means of ψ, ψ² and ψ' (bins, 3) of every pooled bin; ±inf are bins too."""
+    """Counts, and means of ψ, ψ² and ψ' (bins, 3), of every pooled bin. ±inf are bins too."""
     bound = pair.witness.bound
     counts, means = [], []
     for side in (pair.x, pair.y):
@@ -149,7 +149,7 @@ def _pooled_bins(pair: Pair, center: float) -> tuple[Counts, Array]:
 
 
 def bin_means(side: Side, witness: Witness, center: float) -> Array:
-    """Means of ψ, ψ² and ψ' over each bin, (bins, 3), as in inference's sums."""
+    """Means of ψ, ψ² and ψ' over each bin, (bins, 3), as in ``side_sums``."""
     if math.isinf(witness.bound):
         slope = witness.derivative(0.0)
         f = slope * (side.offset - center)
@@ -167,14 +167,14 @@ def _fill_bin_means(side: Side, center: float, form: Form, out: Array) -> None:
 
 
 def _every_relabelling(counts: Counts, means: Array, n: int) -> Array:
-    """The sums of every choice of n of the pooled values, each value by itself."""
+    """The sums of every choice of n of the pooled values."""
     values = np.repeat(means, counts, axis=0)
     chosen = np.array(list(combinations(range(len(values)), n)))
     return np.asarray(values[chosen].sum(axis=1))
 
 
 def _studentized(sums: Array, whole: Array, n: int, m: int, fixed: bool) -> Array:
-    """t of relabellings, as ``Pair``, from the sums over x, (relabellings, 3), and over all."""
+    """t of relabellings, as in ``Pair``, from the sums over x (relabellings, 3) and over all."""
     values = np.empty(len(sums))
     _fill_studentized(sums, whole, float(n), float(m), fixed, values)
     return values
@@ -220,7 +220,7 @@ class Bootstrap:
             levels = self._corrected(levels, draws, estimate)
         ends = _quantiles(draws, levels)
         if self._kind == "basic":
-            with np.errstate(invalid="ignore"):  # an infinite estimate has no mirror
+            with np.errstate(invalid="ignore"):  # an infinite estimate cannot be mirrored
                 ends = 2.0 * estimate - ends[::-1]
         low = -math.inf if alternative == "less" else float(ends[0])
         high = math.inf if alternative == "greater" else float(ends[1])
@@ -236,7 +236,7 @@ class Bootstrap:
         return np.asarray(ndtr(bias + z / (1.0 - self._acceleration() * z)))
 
     def _acceleration(self) -> float:
-        """Σl³/(6 (Σl²)^1.5) over the influence l of every value, ψ/(n·slope) and its like for y."""
+        """Σl³/(6 (Σl²)^1.5) over the influence l of every value: ψ/(n·slope) for x, alike for y."""
         cubes = squares = 0.0
         for side, sign in ((self._pair.x, 1.0), (self._pair.y, -1.0)):
             f, _, slope = bin_means(side, self._pair.witness, self._center).T
@@ -248,7 +248,7 @@ class Bootstrap:
 
 
 def _quantiles(draws: Array, levels: Array) -> Array:
-    """As ``np.quantile`` of sorted draws, of which some may be infinite."""
+    """``np.quantile`` of sorted draws, some of which may be infinite."""
     at = levels * (draws.size - 1)
     below = np.floor(at).astype(np.int64)
     part = at - below
@@ -259,7 +259,7 @@ def _quantiles(draws: Array, levels: Array) -> Array:
 
 
 def _bootstrap_part(pair: Pair, center: float, seed: int, resamples: int) -> Array:
-    """Statistic and shift of so many bootstrap samples: (2, resamples)."""
+    """Statistic and shift of the bootstrap samples of one part: (2, resamples)."""
     rng = np.random.default_rng(seed)
     draws = [_redrawn(side, rng, resamples) for side in (pair.x, pair.y)]
     out = np.empty((2, resamples))

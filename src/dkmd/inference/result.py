@@ -1,4 +1,4 @@
-"""What a test says: numbers under SciPy's names, a direction in words, intervals and a verdict.
+"""The result of a test: numbers under SciPy's names, a direction in words, and intervals.
 
 An ``Outcome`` is one comparison; ``DkmdResult`` holds one, or an array of them.
 """
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dkmd.base.arrays import Array
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.direct import FINE, Numbers
 from dkmd.inference.intervals import shift_interval, statistic_interval
@@ -33,7 +33,7 @@ class ConfidenceInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class ExactOutcome:
-    """A test by the exact estimator; intervals are worked out when asked for."""
+    """A test by the exact estimator. Intervals are computed on request."""
 
     pair: Pair
     test: Studentized
@@ -61,21 +61,21 @@ class ExactOutcome:
         return self.test.standard_error
 
     def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
-        """By Student's t, or by the bootstrap that was asked for."""
+        """The interval by Student's t, or by the bootstrap if requested."""
         if self.bootstrap:
             share = tail_share(confidence_level, self.alternative)
             return self.bootstrap.interval("statistic", share, self.alternative)
         return statistic_interval(self.test, confidence_level, self.alternative)
 
     def shift_interval(self, confidence_level: float) -> tuple[float, float]:
-        """By inverting the test, or by the bootstrap that was asked for."""
+        """The interval by inverting the test, or by the bootstrap if requested."""
         if self.bootstrap:
             share = tail_share(confidence_level, self.alternative)
             return self.bootstrap.interval("shift", share, self.alternative)
         return shift_interval(self.pair, self.test, self.shift, confidence_level, self.alternative)
 
     def pvalue_beyond(self, delta: float, alternative: str) -> float:
-        """The p-value of the test of (x − delta, y): "greater" asks if the shift is above delta."""
+        """The p-value of the test of (x − delta, y). "greater": the shift is above delta."""
         return self.pair.coarsened().test(delta, self.test.center).pvalue(alternative)
 
     def equivalence(self, low: float, high: float) -> float:
@@ -97,7 +97,7 @@ class RiemannOutcome:
 
     @property
     def shift(self) -> float:
-        """Not defined: the Riemann estimator is no sum of a fixed ψ over the data."""
+        """Not defined, because the Riemann estimator is not a sum of a fixed ψ over the data."""
         raise AttributeError(NO_SHIFT)
 
     def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
@@ -111,16 +111,16 @@ class RiemannOutcome:
 
 NO_SHIFT = "the Riemann estimator has no shift: use estimator='exact' for an amount in data units"
 NO_INTERVAL = (
-    "the Riemann estimator's distribution is known under the null only, so it has no interval: "
+    "the Riemann estimator has no interval, because its distribution is known only under the null: "
     "use estimator='exact'"
 )
 
 
 @dataclass(frozen=True)
 class LimitOutcome:
-    """A test where half of all values or more are at one infinity: their shares are compared.
+    """A test where half of all values or more are at one infinity. It compares their shares.
 
-    The shift is ±inf where the centre of one side alone is infinite, else it is not defined.
+    The shift is ±inf if only one side has an infinite centre. Otherwise the shift is not defined.
     """
 
     statistic: float
@@ -134,7 +134,7 @@ class LimitOutcome:
 
     @property
     def pvalue(self) -> float:
-        """Of the alternative that was asked for."""
+        """The p-value of the requested alternative."""
         return self.test.pvalue(self.alternative)
 
     @property
@@ -149,12 +149,12 @@ class LimitOutcome:
         return self.statistic / t if t else math.nan
 
     def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Not known: the statistic is a limit."""
+        """Not known, because the statistic is a limit."""
         tail_share(confidence_level, self.alternative)
         return math.nan, math.nan
 
     def shift_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Everything where the shares may be equal, else the infinity that x moved to."""
+        """The whole line if the shares may be equal, else the infinity that x moved to."""
         tail_share(confidence_level, self.alternative)
         if self.pvalue >= 1.0 - confidence_level:
             return -math.inf, math.inf
@@ -162,13 +162,13 @@ class LimitOutcome:
         return end, end
 
     def pvalue_beyond(self, delta: float, alternative: str) -> float:
-        """The p-value of "more of x is there": a shift to infinity is beyond any finite one."""
+        """The p-value of "more of x is there". A shift to infinity is beyond any finite shift."""
         return self.test.pvalue(alternative)
 
 
 @dataclass(frozen=True)
 class NoOutcome:
-    """What cannot be compared: every number is NaN."""
+    """The outcome if nothing can be compared: numbers are NaN."""
 
     alternative: str
     statistic: float = math.nan
@@ -194,9 +194,9 @@ Outcome = ExactOutcome | RiemannOutcome | LimitOutcome | NoOutcome
 
 
 class Rows:
-    """Outcomes in the shape of an array: all made, or made when one is asked for."""
+    """Outcomes in the shape of an array. An outcome is made at the start or when first used."""
 
-    def __init__(self, numbers: Numbers, pvalues: npt.NDArray[Any], make: Make) -> None:
+    def __init__(self, numbers: Numbers, pvalues: Array, make: Make) -> None:
         fine = numbers.state == FINE
         self._made: list[Outcome | None] = [
             None if known else make(i) for i, known in enumerate(fine)
@@ -211,7 +211,7 @@ class Rows:
 
     @classmethod
     def of(cls, outcomes: list[Outcome]) -> Rows:
-        """Outcomes that were made already."""
+        """Rows of outcomes that are already made."""
         rows = cls.__new__(cls)
         rows._made = list(outcomes)
         rows._make = outcomes.__getitem__
@@ -220,7 +220,7 @@ class Rows:
         return rows
 
     def shaped(self, shape: tuple[int, ...]) -> Rows:
-        """The same in another shape."""
+        """The same outcomes in another shape."""
         self.shape = shape
         return self
 
@@ -234,7 +234,7 @@ class Rows:
         return made
 
     def each(self, name: str) -> Any:
-        """One number of every outcome, in the shape of the array; a float for a single one."""
+        """One number of every outcome, in the shape of the array; a float for a single outcome."""
         known = self._known.get(name)
         values = np.array(
             [
@@ -246,7 +246,7 @@ class Rows:
         return float(values[()]) if values.ndim == 0 else values
 
     def witnesses(self) -> Any:
-        """The ψ of every outcome; None where nothing could be compared."""
+        """The ψ of every outcome; None if nothing could be compared."""
         shaped = np.empty(self.shape, dtype=object)
         flat = shaped.reshape(-1)
         for i, made in enumerate(self._made):
@@ -258,12 +258,12 @@ class Rows:
         return shaped[()]
 
     def notes(self) -> list[str]:
-        """What to watch out for, each note once; rows that compiled code compared have none."""
+        """What to watch out for, each note once. Rows compared in compiled code have no notes."""
         made = (o for o in self._made if o is not None)
         return list(dict.fromkeys(note for outcome in made for note in outcome.notes))
 
     def only(self) -> Outcome:
-        """The one outcome there is."""
+        """The only outcome."""
         if self.shape:
             raise ValueError(
                 f"this result holds {len(self._made)} comparisons (shape {self.shape}), one is "
@@ -298,7 +298,7 @@ class DkmdResult:
     direction : str or array
         "x is larger", "y is larger" or "no direction": the sign of the statistic in words.
     witness : Witness or array
-        The ψ that was used, centre included; None where nothing could be compared.
+        The ψ that was used, including its centre; None if nothing could be compared.
     """
 
     def __init__(self, rows: Rows, on_logs: Callable[[], DkmdResult] | None = None) -> None:
@@ -313,7 +313,7 @@ class DkmdResult:
 
     @property
     def pvalue(self) -> Any:
-        """The p-value of the alternative that was asked for."""
+        """The p-value of the chosen alternative."""
         return self._rows.each("pvalue")
 
     @property
@@ -345,11 +345,11 @@ class DkmdResult:
 
     @property
     def notes(self) -> list[str]:
-        """What to watch out for: what ``dkmd_2samp`` warns of."""
+        """What to watch out for: the warnings of ``dkmd_2samp``."""
         return self._rows.notes()
 
     def confidence_interval(self, confidence_level: float = CONFIDENCE) -> ConfidenceInterval:
-        """An interval of the statistic: D ± t·se, or the bootstrap's; one-sided like the test."""
+        """An interval of the statistic: D ± t·se, or by bootstrap. One-sided if the test is."""
         return self._interval(lambda o: o.statistic_interval(confidence_level))
 
     def shift_interval(self, confidence_level: float = CONFIDENCE) -> ConfidenceInterval:
@@ -360,7 +360,7 @@ class DkmdResult:
         return self._interval(lambda o: o.shift_interval(confidence_level))
 
     def on_logs(self) -> DkmdResult:
-        """The same comparison of the logarithms: its shift is a change by a factor e^shift."""
+        """The same comparison of the logarithms. Its shift is a change by the factor e^shift."""
         if self._logs is None:
             if self._on_logs is None:
                 raise ValueError(
@@ -371,11 +371,11 @@ class DkmdResult:
         return self._logs
 
     def with_logs(self, on_logs: Callable[[], DkmdResult] | None) -> DkmdResult:
-        """The same result with a way to compare the logarithms, or with none."""
+        """The same result with a function that compares the logarithms, or without one."""
         return DkmdResult(self._rows, on_logs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A way to compare the logarithms cannot be pickled: what it finds is."""
+        """The function that compares the logarithms cannot be pickled, so its result is."""
         logs = None
         if self._logs is not None or self._on_logs is not None:
             with suppress(ValueError):
@@ -387,7 +387,7 @@ class DkmdResult:
         self._on_logs = None
 
     def outcome(self) -> Outcome:
-        """The one comparison this result holds."""
+        """The only comparison in this result."""
         return self._rows.only()
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,8 +1,8 @@
 """The paper's estimator as a test: its permutation distribution, which the paper leaves open.
 
 ψ̂ depends on the pooled sample only. So under relabelling the statistic is a sum drawn without
-replacement from a fixed list: mean 0, variance N·S²/(n·m) with S² the variance of that list, and
-normal in the limit unless a single ψ̂ dominates; then relabellings are drawn.
+replacement from a fixed list. It has mean 0 and variance N·S²/(n·m), with S² the variance of that
+list. It is normal in the limit unless a single ψ̂ dominates. In that case relabellings are drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dkmd.statistic.riemann import riemann_witness
 from dkmd.statistic.witness import Witness
 
 DOMINATES = 0.02
-"""The share of Σ(ψ̂ − mean)² above which one point makes the normal limit doubtful."""
+"""If one point has more than this share of Σ(ψ̂ − mean)², the normal limit is doubtful."""
 
 DEFAULT_RESAMPLES = 9_999
 
@@ -28,7 +28,7 @@ DEFAULT_RESAMPLES = 9_999
 def riemann_outcome(
     x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness, alternative: str, method: Any
 ) -> RiemannOutcome:
-    """Test two clean samples; a ``method`` asks for relabellings, otherwise the data decide."""
+    """Test two clean samples. Relabellings are drawn for a ``method`` or if one point dominates."""
     _, psi, from_x = riemann_witness(x, y, witness)
     n, m = x.size, y.size
     statistic = math.fsum(psi[from_x]) / n - math.fsum(psi[~from_x]) / m
@@ -44,6 +44,6 @@ def riemann_outcome(
         rng = np.random.default_rng(0) if method is None else generator_of(method)
         once = np.ones(n + m, dtype=np.int64)
         sums = relabelled_sums(once, around[:, None], n, resamples, rng)[:, 0]
-        values = sums / n + sums / m  # the rest sums to minus that: ``around`` sums to 0
+        values = sums / n + sums / m  # ``around`` sums to 0, so the sum over y is −sums
         probability = extreme_share(values, statistic, alternative, complete=False)
     return RiemannOutcome(statistic, probability, standard_error, witness, alternative)

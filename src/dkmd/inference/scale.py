@@ -1,8 +1,8 @@
-"""How wide ψ should be: a number, a multiple of the robust scale, or the multiples that suit best.
+"""The width of ψ: a number, the robust scale, or the multiple of it that suits the data best.
 
-The choice looks at the pooled sample only, not at which value came from where, so it is the same
-for every relabelling. It is a smooth function of the data, and turns and stretches with them: one
-value more or less, another unit or another zero point change little or nothing.
+The choice uses the pooled sample only, not which sample a value came from. So it is the same for
+every relabelling. It is a smooth function of the data, and it follows them when they are mirrored
+or stretched. One value more or less, another unit or another zero point change little or nothing.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from dkmd.inference.sides import ROUGH, Form, Side, atom_means, center_of, coars
 from dkmd.statistic.witness import Witness, positive_width
 
 ROBUST_MULTIPLE = 1.0
-"""σ = τ = this times 1.4826·MAD for scale="robust": the best round figure for normal data."""
+"""For scale="robust", σ = τ = this times 1.4826·MAD: the best round number for normal data."""
 
 
 NARROWEST, WIDEST = 0.125, 8.0
-"""Multiples of the robust scale that "adaptive" weighs against each other."""
+"""The range of multiples of the robust scale that "adaptive" compares."""
 
 RUNGS = 7
-"""Multiples that are tried, from the narrowest that is allowed to the widest."""
+"""The number of multiples that are tried, from the narrowest allowed to the widest."""
 
 SHARPNESS = 16.0
-"""Weights are efficacy to this power, and to 4·N^⅓ where that is more: much data may decide."""
+"""Weights are efficacy to this power, or to 4·N^⅓ if that is more: more data, clearer choice."""
 
 BEARABLE_SKEW = 0.8
-"""Skewness of ψ times imbalance at which a width is worth half as much."""
+"""At this skewness of ψ times imbalance, a width is worth half as much."""
 
 ROUGHLY = 1.0 / 64.0
-"""Spreads within which atoms are united while widths are weighed against each other."""
+"""Atoms within this many spreads are merged while widths are compared."""
 
 
 DEFAULT_SCALE = "adaptive"
 
 SMALLEST, LARGEST = 1e-140, 1e140
-"""Scales that inference works on."""
+"""The range of scales that inference can handle."""
 
 
 class Scale(NamedTuple):
-    """σ = τ in data units, and the shape it was chosen for; NaN when the values have no scale."""
+    """σ = τ in data units (NaN if the values have no scale), and the shape it was chosen for."""
 
     width: float
     shape: Shape
 
 
 def fitted_scale(x: Summary, y: Summary, scale: float | str | None, label_free: bool) -> Scale:
-    """The width that ``scale`` asks for on two samples; ``label_free``: only on both as one."""
+    """The width that ``scale`` gives for two samples. ``label_free`` treats both as one sample."""
     return fitted_sides(x, y, scale, label_free)[2]
 
 
@@ -72,7 +72,7 @@ def fitted_sides(
 
 
 def scale_of(x: Side, y: Side, shape: Shape, scale: float | str | None) -> Scale:
-    """The width that ``scale`` asks for on sides of a known shape."""
+    """The width that ``scale`` gives for sides of a known shape."""
     require_squares(shape.spread)
     kind, given = parse_scale(scale)
     return Scale(width_for(x, y, shape, kind, given, unit_form()), shape)
@@ -82,7 +82,7 @@ ROBUST, ADAPTIVE, GIVEN = 0, 1, 2
 
 
 def parse_scale(scale: float | str | None) -> tuple[int, float]:
-    """What ``scale`` asks for, as compiled code takes it."""
+    """``scale`` as a kind and a number, for compiled code."""
     if scale is None:
         scale = DEFAULT_SCALE
     if scale == "robust":
@@ -105,7 +105,7 @@ def _fitted(
     given: float,
     unit: Form,
 ) -> tuple[float, float, float, float, float, float, float, float]:
-    """The numbers of a ``Shape``, then the width; NaN where the spread has no square."""
+    """The numbers of a ``Shape``, then the width; NaN if the spread is out of range."""
     atoms_x = bin_atoms(x.offset, x.variance, x.counts, within[0], (x.minus_inf, x.plus_inf))
     atoms_y = bin_atoms(y.offset, y.variance, y.counts, within[1], (y.minus_inf, y.plus_inf))
     shape = Shape(*shape_of(atoms_x, atoms_y, bin_unit, label_free))
@@ -118,7 +118,7 @@ def _fitted(
 
 @compiled
 def width_for(x: Side, y: Side, shape: Shape, kind: int, given: float, unit: Form) -> float:
-    """σ = τ in data units; NaN where there is no scale."""
+    """σ = τ in data units; NaN if there is no scale."""
     if kind == GIVEN:
         return given
     if not shape.spread > 0.0:
@@ -129,7 +129,7 @@ def width_for(x: Side, y: Side, shape: Shape, kind: int, given: float, unit: For
 
 
 def require_squares(width: float) -> None:
-    """Refuse scales whose square a double cannot hold: variances would be 0 or infinite."""
+    """Reject scales whose square a double cannot hold: variances would be 0 or infinite."""
     if 0.0 < width < SMALLEST or width > LARGEST:
         raise ColumnError(
             f"the scale of the values, {width:g}, is out of range: multiply them by a constant "
@@ -139,16 +139,16 @@ def require_squares(width: float) -> None:
 
 @compiled
 def smallest_multiple(size: float) -> float:
-    """A narrow ψ needs data to be judged by: small samples may not chase their own clusters."""
+    """The narrowest multiple for a size. Small samples cannot show that a narrow ψ is better."""
     return float(min(1.0, max(NARROWEST, 1.4 / size ** (1.0 / 3.0))))
 
 
 @compiled
 def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
-    """The multiple of the spread that suits the pooled sample: a mean over widths by their worth.
+    """The multiple of the spread that suits the pooled sample: a mean of widths by their worth.
 
-    The mean is over logarithms, with weights efficacy^β: the best width where one is clearly best,
-    and between two that are about as good, so that no single value makes it jump.
+    The mean is of logarithms, with weights efficacy^β. It is the best width if one is clearly best.
+    It lies between two widths that are about as good, so that no single value makes it jump.
     """
     size = x.size + y.size
     smallest = max(smallest_multiple(size), shape.lattice)
@@ -178,7 +178,7 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
 
 @compiled
 def _worth(x: Side, y: Side, shape: Shape, center: float, form: Form, imbalance: float) -> float:
-    """Efficacy (mean ψ'·h)²/var ψ for a change along h, less where ψ is skewed and sizes differ."""
+    """Efficacy (mean ψ'·h)²/var ψ for a change along h, less if ψ is skewed and sizes differ."""
     psi = squares = cubes = slope = 0.0
     limit = form.limit
     for delta, side in ((shape.excess, x), (0.0, y)):

@@ -1,4 +1,4 @@
-"""What one number cannot tell: distributions that cross, and a centre that lies in a valley."""
+"""What one number cannot show: distributions that cross, and a centre that lies in a valley."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dkmd.inference.pair import Pair
 from dkmd.inference.sides import Side
 
 CLEAR = 2.58
-"""Standard errors beyond which a difference of shares is no chance: p below 1 %."""
+"""A difference of shares beyond this many standard errors is clear: p is below 1%."""
 
 STEEP = 4.0
-"""Standard errors by which a hill must stand out from a valley: many places are looked at."""
+"""A hill must exceed the valley by this many standard errors. Many windows are searched."""
 
 
 class Crossing(NamedTuple):
-    """Differences at two quantiles that have opposite signs: x − y at 25 % and at 75 %."""
+    """Differences x − y at the 25% and the 75% quantile, which have opposite signs."""
 
     low: float
     high: float
@@ -37,7 +37,7 @@ def crossing(pair: Pair) -> Crossing | None:
             factors = pair.clusters.inflation_x, pair.clusters.inflation_y
         spread = factors[0] / pair.x.size + factors[1] / pair.y.size
         error = math.sqrt(pooled * (1.0 - pooled) * spread)
-        # fewer values of x below means that x is larger there
+        # if fewer values of x lie below, x is larger there
         score = (shares[1] - shares[0]) / error if error > 0.0 else 0.0
         found.append((score, _quantile(values[0], q) - _quantile(values[1], q)))
     (low, at_low), (high, at_high) = found
@@ -52,7 +52,7 @@ def in_a_valley(pair: Pair, center: float, spread: float) -> bool:
     counts = np.concatenate([pair.x.counts, pair.y.counts])
     if not spread > 0.0:
         return False
-    # windows a quarter of the spread wide, the centre in the middle of one of them
+    # windows a quarter of the spread wide, one of them around the centre
     near = np.abs(offset - center) < (REACH + 0.5) * 0.25 * spread
     window = np.floor((offset[near] - center) / (0.25 * spread) + 0.5)
     filled = np.bincount((window + REACH).astype(np.int64), counts[near], minlength=2 * REACH + 1)
@@ -62,11 +62,11 @@ def in_a_valley(pair: Pair, center: float, spread: float) -> bool:
 
 
 REACH = 10
-"""Windows on either side of the centre: hills as far as two and a half spreads away count."""
+"""Windows on each side of the centre. Hills up to two and a half spreads away count."""
 
 
 def _points(side: Side) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets and weights in order, ±inf among them."""
+    """Sorted offsets and their weights, ±inf included."""
     offset = np.concatenate([[-math.inf], side.offset, [math.inf]])
     weights = np.concatenate([[side.minus_inf], side.counts, [side.plus_inf]])
     order = np.argsort(offset, kind="stable")
@@ -81,5 +81,5 @@ def _quantile(points: tuple[np.ndarray, np.ndarray] | list[np.ndarray], q: float
 
 
 def _share_below(values: np.ndarray, weights: np.ndarray, at: float) -> float:
-    """The share below a point, and half of what is at it."""
+    """The share below a point plus half of the share at the point."""
     return float((weights[values < at].sum() + 0.5 * weights[values == at].sum()) / weights.sum())

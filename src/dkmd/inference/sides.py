@@ -1,8 +1,8 @@
-"""One sample as inference sees it, and the compiled sums of ψ over one or two of them.
+"""One sample in the form that inference needs, and compiled sums of ψ over one or two samples.
 
 A ``Side`` is a list of atoms: bins of a Summary with their mean and variance, or single values.
 Numbers in data units are offsets from an origin near the data, so that data around 1e9 lose no
-digits. Nothing here knows of tests or p-values.
+digits. This module knows nothing about tests or p-values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dkmd.statistic.witness import TABLE_UNIT, Witness
 
 
 class Side(NamedTuple):
-    """One sample, ready for sums: its atoms and what lies at ±inf."""
+    """One sample, ready for sums: its atoms and the counts at ±inf."""
 
     offset: Array  # (atoms,) mean of an atom's values, from the origin, in data units
     variance: Array  # (atoms,) of the values of an atom; 0 for single values and ties
@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
     @classmethod
     def of(cls, summary: Summary) -> Side:
-        """The bins of a summary; the origin is the centre of its grid."""
+        """The bins of a summary. The origin is the centre of its grid."""
         moments = summary.moments()
         return cls(*moments, float(summary.minus_inf), float(summary.plus_inf), float(summary.size))
 
@@ -47,7 +47,7 @@ class Side(NamedTuple):
         )
 
     def scaled_to(self, size: float) -> Side:
-        """The same distribution as so many values (fractions of a value are allowed)."""
+        """The same distribution with ``size`` values, which need not be a whole number."""
         share = size / self.size
         counts = self.counts * share
         return Side(
@@ -67,10 +67,11 @@ class Side(NamedTuple):
 
 @compiled
 def coarsened(side: Side, width: float) -> Side:
-    """The same with neighbouring bins united in cells of a width; means and variances stay exact.
+    """The same side with neighbouring bins merged into cells of a width.
 
-    Sums of a ψ that is 128 times as wide change by parts in 1e11. Single values are left as they
-    are. Cells lie alike on both sides of the origin, so that a mirrored sample gives a mirror.
+    Means and variances stay exact. Sums of a ψ that is 128 times as wide change by parts in 1e11.
+    Single values do not change. Cells are symmetric about the origin, so that a mirrored sample
+    gives mirrored cells.
     """
     size = side.offset.size
     if not np.any(side.variance > 0.0):
@@ -101,7 +102,7 @@ EMPTY_SIDE = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
 
 
 class Form(NamedTuple):
-    """A bounded ψ without its centre, as compiled loops take it."""
+    """A bounded ψ without its centre, for compiled loops."""
 
     length: float  # the width in which the table is measured
     per_unit: float  # table units per data unit
@@ -124,11 +125,11 @@ class Sums(NamedTuple):
 
 
 NO_VARIANCE = 1e-14
-"""A variance of ψ, in squares of its limit, that is only the rounding of sums."""
+"""A variance of ψ below this, in squares of its limit, is only rounding error."""
 
 
 def side_sums(side: Side, witness: Witness, center: float) -> Sums:
-    """Means over one side, with ``center`` an offset like ``side.offset``."""
+    """Means over one side. ``center`` is an offset like ``side.offset``."""
     if math.isinf(witness.bound):
         return _linear_sums(side, witness, center)
     form = Form.of(witness)
@@ -137,7 +138,7 @@ def side_sums(side: Side, witness: Witness, center: float) -> Sums:
 
 
 def _linear_sums(side: Side, witness: Witness, center: float) -> Sums:
-    """For ψ = slope · u: the mean and variance of the data."""
+    """``side_sums`` for ψ = slope · u, from the mean and variance of the data."""
     n = side.size
     slope = witness.derivative(0.0)
     mean = math.fsum(side.counts * side.offset) / n
@@ -148,7 +149,7 @@ def _linear_sums(side: Side, witness: Witness, center: float) -> Sums:
 
 @compiled
 def atom_means(away: float, variance: float, form: Form) -> tuple[float, float, float, float]:
-    """Means of ψ, ψ², ψ³ and ψ' over one atom, ψ in lengths; ``away`` is its mean off the centre.
+    """Means of ψ, ψ², ψ³ and ψ' over one atom, ψ in lengths. ``away`` is its mean minus the centre.
 
     For a function g and the variance v of an atom, the mean of g is g + ½ g''·v to fourth order in
     the atom's width.
@@ -201,9 +202,9 @@ def _psi_and_slope(side: Side, center: float, form: Form) -> tuple[float, float]
 
 
 def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float = 0.0) -> float:
-    """The c with Σ ψ(z − c) = 0 over x − delta and y together; an offset like ``near``, a guess.
+    """The c with Σ ψ(z − c) = 0 over x − delta and y together, as an offset. ``near`` is a guess.
 
-    It exists and is unique unless half of the values or more are at one infinity: then it is there.
+    c exists and is unique unless half of the values or more are at one infinity. Then c is there.
     """
     if math.isinf(witness.bound):
         finite, lean = x.finite + y.finite, x.lean + y.lean
@@ -214,12 +215,12 @@ def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float
 
 
 ACCURATE, ROUGH = 1e-7, 1e-5
-"""Newton steps, in lengths, after which a centre is known: its error is their square."""
+"""Newton's method stops at steps this short, in lengths. The error is about the step squared."""
 
 
 @compiled
 def center_of(x: Side, y: Side, delta: float, near: float, form: Form, enough: float) -> float:
-    """``m_center`` for a bounded ψ: Newton's method, and bisection where it strays."""
+    """``m_center`` for a bounded ψ: Newton's method, with bisection if a step fails."""
     lean = x.plus_inf - x.minus_inf + y.plus_inf - y.minus_inf
     finite = x.size - x.plus_inf - x.minus_inf + y.size - y.plus_inf - y.minus_inf
     if finite <= abs(lean):
@@ -241,7 +242,7 @@ def center_of(x: Side, y: Side, delta: float, near: float, form: Form, enough: f
         step = abs(following - c)
         if step <= enough * length:
             return following
-        # a step that is no number, leaves the bracket or is longer than ψ is wide is not taken
+        # reject a step that is NaN, leaves the bracket or is longer than ψ is wide
         if not (low < following < high) or step > 4.0 * reach:
             if math.isinf(low) or math.isinf(high):
                 following = c + (reach if psi > 0.0 else -reach)

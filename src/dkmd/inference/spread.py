@@ -23,20 +23,20 @@ from dkmd.inference.tails import Tails, critical, guarded, relabelled_skewness
 from dkmd.statistic.table import jet_at
 
 SETTLED = 1e-9
-"""A step of ln s that is small enough to stop: the next one would be its square."""
+"""Newton's method stops at steps of ln s this small. The next step would be about its square."""
 
 STEPS = 200
-"""Newton steps after which a spread is given up."""
+"""After this many Newton steps the search for a spread stops without a result."""
 
 FEWEST = 3
-"""Values that a spread needs."""
+"""A spread needs at least this many values."""
 
 
 class Spread(NamedTuple):
     """One sample: its centre, its spread, and the variance of ln(spread)."""
 
     center: float  # offset from the origin
-    spread: float  # NaN where too many values are equal
+    spread: float  # NaN if too many values are equal
     variance: float
 
 
@@ -58,10 +58,10 @@ NO_CHANGE = SpreadChange(
 def compare_spreads(
     x: Side, y: Side, near: float = 0.0, confidence_level: float = CONFIDENCE
 ) -> SpreadChange:
-    """The ratio of two spreads; ``near`` is an offset near the data.
+    """The ratio of two spreads. ``near`` is an offset near the data.
 
-    The p-value is guarded as the test of the shift is: it is the larger of Student's t of the
-    log-ratio and of the law of the difference of ψ² under relabelling.
+    The p-value is guarded as in the test of the shift. It is the larger of two p-values: by
+    Student's t of the log-ratio, and by the law of the difference of ψ² under relabelling.
     """
     if min(x.size, y.size) < FEWEST:
         return NO_CHANGE
@@ -87,7 +87,7 @@ def compare_spreads(
 
 
 def _error_of(log_ratio: float, error: float, df: float, tails: Tails) -> float:
-    """The standard error that the guarded p-value stands for, so that interval and p agree."""
+    """The standard error that gives the guarded p-value, so that interval and p-value agree."""
     from scipy.special import stdtrit
 
     smaller = min(tails)
@@ -107,7 +107,7 @@ def spread_of(side: Side, near: float = 0.0) -> Spread:
 
 
 def _first_guess(side: Side) -> float:
-    """The middle half of the atoms' range of values, or the standard deviation of finite values."""
+    """The interquartile range over 1.349; if it is 0, the standard deviation of finite values."""
     if not side.offset.size or side.finite < FEWEST:
         return math.nan
     order = np.argsort(side.offset)
@@ -133,7 +133,7 @@ def kappa() -> float:
 def _solve(
     side: Side, near: float, start: float, goal: float, unit: Form
 ) -> tuple[float, float, float]:
-    """Centre, spread and variance of ln(spread), by Newton's method; NaN where it fails."""
+    """Centre, spread and variance of ln(spread), by Newton's method; NaN if the method fails."""
     nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
     width, center = start, near
     for _ in range(STEPS):
@@ -142,7 +142,7 @@ def _solve(
         if math.isinf(center) or math.isnan(center):
             break
         f, f1, f2, ff1, f1u, ff1u, f3, f4 = _moments(side, center, form)
-        # the centre moves with the width: the slope of Σψ² along the solutions of Σψ = 0
+        # the centre moves with the width, so the slope of Σψ² is along the solutions of Σψ = 0
         slope = 2.0 * (ff1u - ff1 * f1u / f1) if f1 > 0.0 else 0.0
         step = (f2 - goal) / slope if slope > 1e-12 else math.copysign(0.5, f2 - goal)
         step = max(-0.7, min(0.7, step))
@@ -190,7 +190,7 @@ def _moments(
 def _guard(x: Side, of_x: Spread, y: Side, of_y: Spread) -> tuple[float, float]:
     """The difference of ψ² about each centre, by its spread under relabelling, and its skewness.
 
-    What a value adds through its centre is taken out of ψ² before its variance is taken.
+    A value also acts through the centre. That effect is removed from ψ² before the variance.
     """
     n, m = x.size, y.size
     total = n + m

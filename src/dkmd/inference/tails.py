@@ -1,9 +1,9 @@
 """Tail probabilities: Student's t, and the law of the statistic under relabelling as its guard.
 
-t = D/se is right when the spreads differ, and fails where one side has few values or ψ has atoms:
-five values that happen to be alike show no variance. Under relabelling of the pooled sample D has
-mean 0 and a variance and skewness that are known exactly (DESIGN 2.6), so a Pearson III law with
-those three moments is right where t fails. A tail is the larger of the two.
+t = D/se is right when the spreads differ. It fails if one side has few values or ψ has atoms: five
+values that happen to be equal show no variance. Under relabelling of the pooled sample D has mean
+0, and its variance and skewness are known exactly (DESIGN 2.6). So a Pearson III law with those
+three moments is right where t fails. Each tail is the larger of the two.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from dkmd.base.compiled import compiled
 
 SYMMETRIC = 1e-8
-"""Skewness below which Pearson's type III is the normal law to double precision."""
+"""Below this skewness, Pearson's type III is the normal law to double precision."""
 
 
 @lru_cache(maxsize=1)
 def _special() -> Any:
-    """``scipy.special``, imported when first needed; an import in every call would take a µs."""
+    """``scipy.special``, imported on first use. An import in every call would take a µs."""
     from scipy import special
 
     return special
@@ -35,7 +35,7 @@ class Tails(NamedTuple):
     lower: Any
 
     def pvalue(self, alternative: str) -> Any:
-        """In SciPy's words; the two-sided one is twice the smaller tail."""
+        """The p-value of one of SciPy's alternatives. Two-sided, it is twice the smaller tail."""
         if alternative == "greater":
             return self.upper
         if alternative == "less":
@@ -46,7 +46,7 @@ class Tails(NamedTuple):
 
 @compiled
 def relabelled_skewness(skewness: float, n: float, m: float) -> float:
-    """The skewness of D under relabelling, from that of the pooled ψ (divisor N): exact."""
+    """The exact skewness of D under relabelling, from the skewness of the pooled ψ (divisor N)."""
     total = n + m
     if total <= 2.0:
         return 0.0
@@ -54,7 +54,7 @@ def relabelled_skewness(skewness: float, n: float, m: float) -> float:
 
 
 def student_tails(t: Any, df: Any) -> Tails:
-    """Of Student's t; t = ±inf is allowed, and so is df = inf."""
+    """The tails of Student's t. t = ±inf and df = inf are allowed."""
     special = _special()
     if isinstance(df, float) and math.isinf(df):
         return Tails(special.ndtr(-t), special.ndtr(t))
@@ -62,10 +62,10 @@ def student_tails(t: Any, df: Any) -> Tails:
 
 
 def relabelling_tails(z: Any, skewness: Any, units: Any) -> Tails:
-    """Of z = D/sd under relabelling of so many units: Pearson III, then as precise as a t of N − 2.
+    """The tails of z = D/sd under relabelling of N units, by Pearson III and Student's t of N − 2.
 
-    w = Φ⁻¹(F_III(z)) would be normal in large samples; t′ = w·√((N − 2)/(N − 1 − w²)) turns the
-    normal score into the pooled t, which it is exactly where the skewness is 0.
+    w = Φ⁻¹(F_III(z)) is normal in large samples. t′ = w·√((N − 2)/(N − 1 − w²)) turns this normal
+    score into a t. Without skewness t′ is exactly the pooled t.
     """
     stdtr, t = _special().stdtr, _pooled_t(z, skewness, units)
     return Tails(stdtr(units - 2.0, -t), stdtr(units - 2.0, t))
@@ -83,7 +83,7 @@ def _normal_score(z: Any, skewness: Any) -> Any:
     if isinstance(skewness, float) and abs(skewness) < SYMMETRIC:
         return z
     shape = 4.0 / _at_least(abs(skewness), SYMMETRIC) ** 2
-    # the gamma law leans to the right: for a negative skewness everything is mirrored
+    # the gamma law is skewed to the right: a negative skewness is mirrored
     mirrored = skewness < 0.0
     at = _at_least(shape + _where(mirrored, -z, z) * shape**0.5, 0.0)
     special = _special()
@@ -93,11 +93,11 @@ def _normal_score(z: Any, skewness: Any) -> Any:
 
 
 TINY = 1e-300
-"""Keeps t′ finite where the samples are as far apart as any relabelling can put them."""
+"""Keeps t′ finite if the samples are as far apart as a relabelling can make them."""
 
 
 def _at_least(value: Any, bound: Any) -> Any:
-    """The larger of the two; plain numbers need no NumPy, which is ten times as fast."""
+    """The larger of the two. For plain numbers, avoiding NumPy is ten times as fast."""
     return max(value, bound) if isinstance(value, float) else np.maximum(value, bound)
 
 
@@ -117,7 +117,7 @@ def guarded(t: Any, df: Any, z: Any, skewness: Any, units: Any) -> Tails:
 
 
 def upper_tail(t: float, df: float, z: float, skewness: float, units: float) -> float:
-    """The upper tail of ``guarded`` alone; of −t, −z and −skewness it is the lower one."""
+    """The upper tail of ``guarded``. With −t, −z and −skewness it is the lower tail."""
     special = _special()
     student = special.ndtr(-t) if math.isinf(df) else special.stdtr(df, -t)
     relabelled = special.stdtr(units - 2.0, -_pooled_t(z, skewness, units))
@@ -125,18 +125,18 @@ def upper_tail(t: float, df: float, z: float, skewness: float, units: float) -> 
 
 
 def one_of_all(n: float, m: float) -> float:
-    """One over the number of ways to choose n of n + m values: the least a relabelling can give."""
+    """1 over the number of ways to choose n of n + m values: the least p-value by relabelling."""
     return math.exp(math.lgamma(n + 1.0) + math.lgamma(m + 1.0) - math.lgamma(n + m + 1.0))
 
 
 def critical(level: float, df: float) -> float:
-    """The t that a share ``level`` of Student's t lies below."""
+    """The quantile of Student's t at ``level``."""
     special = _special()
     return float(special.ndtri(level) if math.isinf(df) else special.stdtrit(df, level))
 
 
 def tail_share(confidence_level: float, alternative: str) -> float:
-    """What an interval leaves out at each of its finite ends."""
+    """The probability that an interval leaves out at each finite end."""
     if not 0.0 < confidence_level < 1.0:
         raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level!r}")
     out = 1.0 - confidence_level

@@ -1,7 +1,7 @@
-"""The test, in SciPy's words: validate, bin, infer, wrap.
+"""The test with SciPy's signature: validate, bin, infer, wrap.
 
-Shapes, axes and NaN are dealt with here; what is left is one comparison of two small samples
-(``direct``) or of two summaries (``compare_summaries``), whatever they were made from.
+This module handles shapes, axes and NaN. What remains is one comparison of two small samples
+(``direct``) or of two summaries (``compare_summaries``).
 """
 
 from __future__ import annotations
@@ -71,25 +71,26 @@ def dkmd_2samp(
     x, y : array_like or Summary
         Two independent samples of real numbers. ±inf is data. Two summaries must share a grid.
     witness : Witness, optional
-        A ψ with its centre fixed, as in the paper; the variance is then Welch's. By default σ = τ
-        come from ``scale`` and the centre is the M-centre of the pooled data, whose own variance
-        is counted.
+        A ψ with a fixed centre, as in the paper. The variance is then Welch's. By default σ = τ
+        come from ``scale``, the centre is the M-centre of the pooled data, and the variance
+        includes that of the centre.
     scale : float, "robust" or "adaptive", optional
-        σ = τ in data units; 1 × 1.4826·MAD of the pooled data; or (the default) the multiple of
-        that between 1/8 and 16 which is most efficient on the pooled data. Not with ``witness``.
+        A number is σ = τ in data units. "robust" is 1.4826·MAD of the pooled data. "adaptive", the
+        default, is the multiple of "robust", from 1/8 to 8, that is most efficient on the pooled
+        data. Do not give both ``scale`` and ``witness``.
     estimator : {"exact", "riemann"}
-        "riemann" tests the paper's estimator against its permutation distribution, with the
-        witness centred at 0 like the paper's unless one is given; it has no shift.
+        "riemann" tests the paper's estimator against its permutation distribution. Without a
+        ``witness``, ψ is centred at 0 as in the paper. This estimator has no shift.
     alternative : {"two-sided", "less", "greater"}
         "greater": x tends to be larger than y.
     method : PermutationMethod or BootstrapMethod of scipy.stats, optional
-        A permutation p-value (studentised, so exact when P = Q and right when only spreads differ;
-        complete when there are few relabellings), or bootstrap intervals.
+        A permutation p-value or bootstrap intervals. The permutation test is studentised, so it is
+        exact if P = Q and right if only spreads differ. Few relabellings are all enumerated.
     groups : (array_like, array_like), optional
-        A label per value of x and of y: values with one label are repeated measurements. The
-        variance is then by groups, with G − 1 degrees of freedom. A label of x has nothing to do
-        with an equal label of y. One-dimensional samples only. For summaries: two functions that
-        give the design effect and the number of groups of x and of y at a witness.
+        A label for each value of x and of y. Values with the same label are repeated measurements
+        of one unit. The variance is then by groups. G groups of equal size have G − 1 degrees of
+        freedom. The same label in x and y counts as two units. Labels need one-dimensional samples.
+        Summaries need two functions instead. They return the ``GroupSums`` of x and y at a witness.
     axis, nan_policy, keepdims
         As in ``scipy.stats.ttest_ind``.
 
@@ -102,8 +103,8 @@ def dkmd_2samp(
 
     Notes
     -----
-    Cost: one pass over the data; everything else works on at most some thousand bins.
-    Degenerate samples: see the table in docs/inference.md.
+    The data are read once. Everything else works on at most a few thousand bins.
+    For degenerate samples see the table in docs/inference.md.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def run(
     axis: int | None = 0,
     keepdims: bool = False,
 ) -> DkmdResult:
-    """``dkmd_2samp`` without its warnings: they are in ``notes`` of the result."""
+    """``dkmd_2samp`` without warnings. They are in ``notes`` of the result."""
     if isinstance(x, Summary) or isinstance(y, Summary):
         return _of_summaries(x, y, options, groups)
     first, second = real_numbers(x, "x"), real_numbers(y, "y")
@@ -151,7 +152,7 @@ def run(
 
 
 def _compare_all(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> Rows:
-    """Many comparisons, (rows, values) each: in compiled code what can be, else one by one."""
+    """Compare each row of x with the same row of y, in compiled code where that is possible."""
     one_by_one = options.witness is not None or options.method is not None
     if one_by_one or options.estimator != "exact" or not is_small(x.shape[1], y.shape[1]):
         return Rows.of([compare_values(a, b, options) for a, b in zip(x, y, strict=True)])
@@ -178,9 +179,9 @@ def row_tails(
     scale: float | str | None = None,
     delta: float = 0.0,
 ) -> Tails:
-    """Both one-sided p-values of (x − delta, y) for rows of x and y: what simulations run on.
+    """Both one-sided p-values of (x − delta, y) for rows of x and y. Simulations use them.
 
-    A row that tells nothing, because all its values are alike, has 1.
+    The p-values are 1 for a row that cannot be tested, for example if all its values are equal.
     """
     numbers = compare_rows(x, y, scale, delta=delta)
     tails = [numbers.pvalues(x.shape[1], y.shape[1], side) for side in ("greater", "less")]
@@ -195,8 +196,8 @@ def row_tails(
 def _slices(
     x: npt.NDArray[Any], y: npt.NDArray[Any], axis: int | None, keepdims: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], tuple[int, ...]]:
-    """Rows to compare, (slices, values) each, and the shape of the result; SciPy's rules."""
-    if x.ndim == y.ndim == 1 and axis in (0, -1):  # as below, without the machinery
+    """Rows to compare, (slices, values) each, and the shape of the result, by SciPy's rules."""
+    if x.ndim == y.ndim == 1 and axis in (0, -1):  # the common case, without the general code
         return x[None], y[None], (1,) if keepdims else ()
     ndim = max(x.ndim, y.ndim)
     if axis is None:
@@ -223,7 +224,7 @@ def _of_summaries(
     if not (isinstance(x, Summary) and isinstance(y, Summary)):
         raise TypeError("x and y must both be summaries, or both arrays")
     if options.estimator == "riemann":
-        raise ValueError("summaries hold no single values: no Riemann estimator")
+        raise ValueError("the Riemann estimator needs single values, which summaries do not hold")
     grouped = None if groups is None else _known_groups(groups)
     outcome: Outcome = NoOutcome(options.alternative)
     if not stopped_by_nan(x.nan + y.nan, options):
@@ -232,10 +233,10 @@ def _of_summaries(
 
 
 def _known_groups(groups: Groups) -> Clustering:
-    """Groups whose sums are worked out by whoever holds the data."""
+    """Groups given as two functions for their sums."""
     of_x, of_y = check_groups(groups)
     if not (callable(of_x) and callable(of_y)):
-        raise ValueError("summaries hold no single values: no groups")
+        raise ValueError("group labels need single values, which summaries do not hold")
     return clustering_of(lambda witness: (of_x(witness), of_y(witness)))
 
 
@@ -246,14 +247,14 @@ def _result(
     options: Options,
     groups: Groups | None,
 ) -> DkmdResult:
-    """A result of one comparison that can be repeated on logarithms."""
+    """The result of one comparison, which can be repeated on logarithms."""
 
     def on_logs() -> DkmdResult:
         if options.estimator == "riemann":
             raise ValueError(NO_SHIFT)
         if not (np.nanmin(x) > 0.0 and np.nanmin(y) > 0.0):
             raise ColumnError("percentages need positive data; there are values of 0 or below")
-        # nobody asks for logarithms of logarithms, which would keep the values
+        # logarithms of logarithms are never needed, and offering them would keep the values
         return run(np.log(x), np.log(y), options.on_logs(), groups).with_logs(None)
 
     return DkmdResult(Rows.of([outcome]).shaped(()), on_logs)

@@ -1,6 +1,6 @@
 """Laplacian kernel sums over sorted points: mean embeddings μ̂(z), without a Gram matrix.
 
-Σ_i e^{−|z − x_i|/σ} at many z costs one forward and one backward scan once both are sorted.
+Once x and z are sorted, Σ_i e^{−|z − x_i|/σ} at many z needs one forward and one backward scan.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def embedding_difference(
     Parameters
     ----------
     x, y : array_like
-        One-dimensional real numbers; ±inf counts, and is infinitely far from every finite z.
+        One-dimensional real numbers. ±inf counts as a value infinitely far from every finite z.
     z : array_like
         Finite points at which to look, in any order and shape.
     sigma : float
@@ -32,7 +32,7 @@ def embedding_difference(
     Returns
     -------
     ndarray
-        Like ``z``: positive where x has more mass nearby, between −1 and 1.
+        In the shape of ``z``, between −1 and 1: positive where x has more mass nearby.
 
     Notes
     -----
@@ -64,15 +64,16 @@ def sorted_sample(values: npt.ArrayLike, name: str) -> Array:
 
 
 def mean_embedding(sample: Array, at: Array, sigma: float) -> Array:
-    """μ̂(z) = (1/n) Σ e^{−|z − xᵢ|/σ} at sorted points, of a sorted sample."""
+    """μ̂(z) = (1/n) Σ e^{−|z − xᵢ|/σ} of a sorted sample, at sorted points."""
     return _kernel_sums(sample, at, sigma) / sample.size
 
 
 @compiled
 def _kernel_sums(x: Array, z: Array, sigma: float) -> Array:
-    """Σ_i e^{−|z_g − x_i|/σ} at each z_g, both sorted: what lies left of z_g, then what lies right.
+    """Σ_i e^{−|z_g − x_i|/σ} at each z_g: first the x_i left of z_g, then those right of it.
 
-    ``mass`` is always Σ e^{−|here − x_i|/σ} over the points passed; moving ``here`` decays it.
+    Both arrays are sorted. ``mass`` is always Σ e^{−|here − x_i|/σ} over the points passed. It
+    decays as ``here`` moves.
     """
     sums = np.empty(z.size)
     i = 0

@@ -1,6 +1,6 @@
 """The exact estimator: mean ψ(x) − mean ψ(y), in one linear pass without a sort.
 
-It is unbiased for DKMD(P, Q) (section 3.1 of the paper) and each value moves it by at most
+It is unbiased for DKMD(P, Q) (section 3.1 of the paper). One value can move it by at most
 2·bound/n. The paper's own estimator, a Riemann sum, is in riemann.py.
 """
 
@@ -35,10 +35,10 @@ def exact(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
 
     Notes
     -----
-    O(n + m) time, in threads from 200,000 values on; memory beyond the inputs is half a MiB a
-    thread. Sums are compensated: the rounding error is below 1e-13 of mean |ψ| at any size, and
-    the result does not depend on the number of threads. Integers beyond 2^53 are rounded to
-    doubles first.
+    O(n + m) time, in threads from 200,000 values on. Each thread needs half a MiB beyond the
+    inputs. Sums are compensated: the rounding error is below 1e-13 of mean |ψ| at any size. The
+    result does not depend on the number of threads. Integers beyond 2^53 are rounded to doubles
+    first.
 
     Examples
     --------

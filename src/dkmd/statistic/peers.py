@@ -1,7 +1,7 @@
-"""What others would say of the same samples: the statistics that the paper compares with or names.
+"""Other statistics for the same samples: those that the paper compares with or names.
 
-Signed ones are positive when x tends to be larger. Where SciPy's version is as fast, it is used;
-``scipy.stats`` is imported on first use because it is slow to load.
+Signed statistics are positive when x tends to be larger. SciPy's version is used where it is as
+fast. ``scipy.stats`` is imported on first use because it is slow to load.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dkmd.statistic.witness import positive_width
 
 
 def mean_difference(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Mean of x minus mean of y: what one outlier can overturn.
+    """Mean of x minus mean of y. One outlier can flip its sign.
 
     Examples
     --------
@@ -33,8 +33,8 @@ def mean_difference(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 def mmd2(x: npt.ArrayLike, y: npt.ArrayLike, sigma: float, unbiased: bool = False) -> float:
     """The squared maximum mean discrepancy with the Laplacian kernel.
 
-    ``unbiased`` leaves out the pairs of a value with itself; it can be negative and needs two
-    values a side. O(N log N) time and linear memory, where the Gram matrix takes N².
+    ``unbiased`` leaves out the pairs of a value with itself. The unbiased version can be negative
+    and needs two values per side. O(N log N) time and linear memory; a Gram matrix needs N².
 
     Examples
     --------
@@ -91,7 +91,7 @@ def wasserstein(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 
 def signed_wasserstein(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """∫(F_y − F_x), Wasserstein-1 with its sign kept. It is the mean difference (paper, section 6).
+    """∫(F_y − F_x), Wasserstein-1 with its sign. It equals the mean difference (paper, section 6).
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _cdf_areas(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]:
 
 @compiled
 def _areas(x: Array, y: Array) -> tuple[float, float]:
-    """Walk the merged points; between two of them both empirical cdfs are constant."""
+    """Walk the merged points. Both empirical cdfs are constant between neighbouring points."""
     i = j = 0
     area = squares = 0.0
     here = min(x[0], y[0])
@@ -129,7 +129,7 @@ def _areas(x: Array, y: Array) -> tuple[float, float]:
 
 
 class KSResult(NamedTuple):
-    """Kolmogorov–Smirnov, two-sided and both one-sided."""
+    """The Kolmogorov–Smirnov test: two-sided, and one-sided in both directions."""
 
     statistic: float
     pvalue: float
@@ -174,21 +174,21 @@ def ks(x: npt.ArrayLike, y: npt.ArrayLike) -> KSResult:
 
 
 def direction_in_words(signed: float) -> str:
-    """A sign as the words used everywhere for it."""
+    """A sign in words, the same words everywhere."""
     if signed > 0.0:
         return "x is larger"
     return "y is larger" if signed < 0.0 else "no direction"
 
 
 class MeanEmbeddingResult(NamedTuple):
-    """The mean-embedding test: a difference per location, and one test of all of them."""
+    """The mean-embedding test: a difference per location, and one test for all locations."""
 
     differences: Array
     """(locations,) mean k(t, x) − mean k(t, y): positive where x has more mass near t."""
     statistic: float
     """n·m/(n+m) · d' S⁻¹ d with S the pooled covariance of the features."""
     pvalue: float
-    """From χ² with as many degrees of freedom as locations."""
+    """The p-value from χ² with as many degrees of freedom as locations."""
 
 
 def mean_embedding_test(
@@ -196,8 +196,8 @@ def mean_embedding_test(
 ) -> MeanEmbeddingResult:
     """The mean-embedding test of Chwialkowski et al. (2015) with the Laplacian kernel.
 
-    The locations must be chosen without looking at these samples, or the p-value is too small.
-    Samples of different sizes are allowed: the covariance is that of the two samples pooled.
+    Choose the locations without looking at these samples. Otherwise the p-value is too small.
+    The samples may differ in size: the covariance is pooled over both.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def mean_embedding_test(
     differences = mean_x - mean_y
     covariance = (scatter_x + scatter_y) / (n + m - 2)
     if np.linalg.matrix_rank(covariance, hermitian=True) < at.size:
-        raise ValueError("the features at these locations are collinear: use fewer or others")
+        raise ValueError("the features at these locations are collinear: choose other locations")
     statistic = float(n * m / (n + m) * (differences @ np.linalg.solve(covariance, differences)))
     return MeanEmbeddingResult(differences, statistic, float(chdtrc(at.size, statistic)))
 
@@ -244,4 +244,4 @@ def _require_finite(name: str, sample: RealArray) -> None:
     if not np.isfinite(sample).all():
         if np.isnan(sample).any():
             raise nan_error(name, sample)
-        raise ValueError(f"{name} has infinite values, which this statistic cannot take")
+        raise ValueError(f"{name} has infinite values, which this statistic cannot handle")

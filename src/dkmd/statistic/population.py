@@ -1,4 +1,4 @@
-"""DKMD of two distributions rather than two samples: what the estimators estimate.
+"""DKMD of two distributions instead of two samples: the value that the estimators estimate.
 
 By the identity in the proof of the paper's directional monotonicity theorem,
 DKMD(P, Q) = ∫ (F_Q(t) − F_P(t)) ψ'(t) dt.
@@ -18,10 +18,10 @@ from dkmd.base.arrays import Array
 from dkmd.statistic.witness import Witness
 
 PROBABILITIES = np.concatenate([10.0 ** np.arange(-13.0, 0.0), np.linspace(0.2, 0.5, 4)])
-"""Where to cut the line, on either side: what lies further out weighs less than 1e-13."""
+"""Tail probabilities at which the line is cut. What lies farther out weighs less than 1e-13."""
 
 TOLERANCE = 1e-13
-"""Error of one panel, as a share of the whole range of ψ, below which it is not cut further."""
+"""A panel is halved until its error is below this share of the whole range of ψ."""
 
 MOST_JUMPS = 1_000_000
 MOST_PANELS = 100_000
@@ -43,8 +43,8 @@ def population(p: HasCdf | Cdf, q: HasCdf | Cdf, witness: Witness) -> float:
     Parameters
     ----------
     p, q : frozen distribution of scipy.stats, or callable
-        A callable is a cumulative distribution function of an array. Discrete frozen
-        distributions are summed over their support instead.
+        A callable is a cumulative distribution function that maps an array to an array. Discrete
+        frozen distributions are summed over their support.
     witness : Witness
         ψ, with its scale and centre.
 
@@ -56,7 +56,7 @@ def population(p: HasCdf | Cdf, q: HasCdf | Cdf, witness: Witness) -> float:
     Warns
     -----
     RuntimeWarning
-        When the quadrature does not reach its accuracy. (A cdf may have jumps: they are found.)
+        If the quadrature does not reach its accuracy. A cdf may have jumps: they are found.
 
     Examples
     --------
@@ -80,10 +80,10 @@ def population(p: HasCdf | Cdf, q: HasCdf | Cdf, witness: Witness) -> float:
 
 
 def _linear(p: HasCdf | Cdf, q: HasCdf | Cdf, witness: Witness) -> float:
-    """For w(z) = z: the slope of ψ times the difference of the means, which must be known."""
+    """DKMD for w(z) = z: the slope of ψ times the difference of the means, which must be known."""
     if witness.weight != "linear" or not (hasattr(p, "mean") and hasattr(q, "mean")):
         raise ValueError(
-            "population() needs a bounded weight; the weight 'linear' is taken too, for "
+            "population() needs a bounded weight, or the weight 'linear' and "
             "distributions that have a mean()"
         )
     return witness.derivative(witness.center) * float(p.mean() - q.mean())
@@ -98,7 +98,7 @@ def _cdf(distribution: HasCdf | Cdf, name: str) -> Cdf:
 
 
 def _jumps(distribution: HasCdf | Cdf) -> Array:
-    """The support of a discrete frozen distribution: its cdf is constant in between."""
+    """The support of a discrete frozen distribution. Its cdf is constant between these points."""
     if not (hasattr(distribution, "pmf") and hasattr(distribution, "ppf")):
         return np.empty(0)
     low, high = distribution.ppf([1e-15, 1.0 - 1e-15])
@@ -108,9 +108,9 @@ def _jumps(distribution: HasCdf | Cdf) -> Array:
 
 
 def _quantiles(cdf: Cdf, witness: Witness) -> Array:
-    """Points where the cdf is near ``PROBABILITIES``, by bisection; none out of reach.
+    """Points where the cdf is near ``PROBABILITIES``, by bisection, without points out of reach.
 
-    Bisects s = asinh((t − center)/length), so that points of any magnitude are found in 100 steps.
+    The bisection is in s = asinh((t − center)/length), so 100 steps find points of any magnitude.
     """
     levels = np.concatenate([PROBABILITIES, 1.0 - PROBABILITIES])
     low, high = np.full(levels.size, -680.0), np.full(levels.size, 680.0)
@@ -127,7 +127,7 @@ def _quantiles(cdf: Cdf, witness: Witness) -> Array:
 
 
 def _integral(function: Callable[[Array], Array], cuts: Array, tolerance: float) -> float:
-    """Adaptive Gauss–Legendre between cuts: a panel is halved until its halves agree with it."""
+    """Adaptive Gauss–Legendre between cuts: each panel is halved until its halves agree with it."""
     nodes, weights = np.polynomial.legendre.leggauss(16)
 
     def panels(left: Array, right: Array) -> Array:
@@ -157,7 +157,7 @@ def _integral(function: Callable[[Array], Array], cuts: Array, tolerance: float)
         )
         whole = np.concatenate([first[open_], second[open_]])
     warnings.warn(
-        f"population(): the quadrature settled to {error:.1e} only; is the cdf monotone?",
+        f"population(): the quadrature is only accurate to {error:.1e}; is the cdf monotone?",
         RuntimeWarning,
         stacklevel=3,
     )

@@ -24,9 +24,9 @@ class Kernel:
     """A kernel profile κ(t) for t ≥ 0; ``derivatives`` holds κ, κ', …, as many as are known."""
 
     derivatives: tuple[Profile, ...]
-    antiderivative: Profile | None  # ∫₀ᵗ κ, where it has a closed form
+    antiderivative: Profile | None  # ∫₀ᵗ κ; None without a closed form
     mass: float  # ∫ κ over the whole line
-    reach: float  # beyond it, κ adds nothing to a double
+    reach: float  # beyond this, κ adds nothing to a double
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Weight:
     """An odd weight w(z); ``derivatives`` holds w, w', …, as many as are known."""
 
     derivatives: tuple[Profile, ...]
-    limit: float  # w(+∞); inf where the weight is unbounded
+    limit: float  # w(+∞); inf if the weight is unbounded
     reach: float  # from here on w equals its limit to double precision
 
 
 def _erf(z: Array) -> Array:
-    from scipy.special import erf  # here, so that importing dkmd does not wait for it
+    from scipy.special import erf  # imported here to keep ``import dkmd`` fast
 
     return np.asarray(erf(z))
 
@@ -146,11 +146,11 @@ WEIGHTS: dict[str, Weight] = {
     ),
 }
 
-_PROBES = np.ldexp(1.0, np.arange(65))  # 1, 2, 4, … 2^64: where a callable is asked for its tail
+_PROBES = np.ldexp(1.0, np.arange(65))  # 1, 2, 4, … 2^64: the tail of a callable
 
 
 def kernel_from_callable(function: Profile) -> Kernel:
-    """A user's κ(|x − z| / σ). Its tail is followed until it no longer adds to the integral."""
+    """A user's κ(|x − z| / σ). Its tail is followed until the tail adds nothing to the integral."""
     tail = _called(function, _PROBES, "kernel")
     if float(_called(function, np.zeros(1), "kernel")[0]) <= 0.0 or np.any(tail < 0.0):
         raise ValueError("kernel: a callable must be positive at 0 and never negative")
@@ -163,7 +163,7 @@ def kernel_from_callable(function: Profile) -> Kernel:
 
 
 def weight_from_callable(function: Profile) -> Weight:
-    """A user's w(z / τ). It must be odd; whether it is bounded is read off its values to 2^64."""
+    """A user's w(z / τ), which must be odd. Its values up to 2^64 show whether it is bounded."""
     right = _called(function, np.concatenate([_PROBES / 16.0, _PROBES]), "weight")
     left = _called(function, -np.concatenate([_PROBES / 16.0, _PROBES]), "weight")
     if not np.allclose(right, -left, rtol=1e-12, atol=0.0):

@@ -1,13 +1,13 @@
 """The paper's own estimator: Algorithm 1 (prefix–suffix scanning), and the same sum in one pass.
 
-``riemann`` walks the merged samples once, in blocks that combine associatively; ``riemann_witness``
-keeps the arrays L, R and ψ̂ of the paper and is written to be read beside Algorithm 1.
+``riemann`` walks the merged samples once, in blocks that combine associatively. ``riemann_witness``
+keeps the paper's arrays L, R and ψ̂ and follows Algorithm 1 line by line.
 
 | paper           | here                                                       |
 |-----------------|------------------------------------------------------------|
 | z_k, Δz_k       | ``z``, ``step``: sorted pooled points and their gaps       |
 | Δz_k · w(z_k)   | ``c``                                                      |
-| 1/n or −1/m     | ``s``: what a point counts in the statistic                |
+| 1/n or −1/m     | ``s``: the weight of a point in the statistic              |
 | L_i, R_i, ψ̂_i   | ``prefix``, ``suffix``, ``psi``                            |
 """
 
@@ -28,11 +28,11 @@ from dkmd.statistic.table import PolynomialTable, evaluate_sorted
 from dkmd.statistic.witness import Witness
 
 BLOCK = 1 << 15
-"""Merged points in a block: enough of them to keep threads equally busy."""
+"""Merged points in a block. Blocks of this size keep all threads busy."""
 
 
 def riemann(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
-    """DKMD of two arrays by the paper's Riemann estimator; ``dkmd.riemann`` describes it."""
+    """DKMD of two arrays by the paper's Riemann estimator. See ``dkmd.riemann``."""
     require_laplace(witness)
     samples = (as_sample(x, "x"), as_sample(y, "y"))
     size = samples[0].size + samples[1].size
@@ -53,25 +53,25 @@ def riemann(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RiemannBlock:
-    """A run of consecutive sorted points, summarised: what the rest of the walk must know of it.
+    """A run of consecutive sorted points, reduced to what the rest of the walk needs.
 
     The estimator is Σ_k c_k s_k + Σ_{i<k} (c_k s_i + c_i s_k)·e^{−(z_k − z_i)/σ}. A block keeps
-    its own part of that sum and four exponential sums through which it meets its neighbours, so
-    blocks combine associatively: threads, files or machines each summarise a range of values, and
-    the summaries are combined in order.
+    its own part of that sum, and four exponential sums for the terms shared with its neighbours.
+    So blocks combine associatively: threads, files or machines each summarise a range of values,
+    and the summaries are combined in order.
 
     Attributes
     ----------
     first, last : float
-        Its outermost points.
+        The smallest and the largest point.
     first_weight : float
         w at ``first``. The step to ``first`` is known only when a left neighbour is combined.
     total : float
         The block's part of the statistic.
     signs_at_last, steps_at_last : float
-        Σ s_i e^{−(last − z_i)/σ} and Σ c_i e^{−(last − z_i)/σ}: what it hands to its right.
+        Σ s_i e^{−(last − z_i)/σ} and Σ c_i e^{−(last − z_i)/σ}, for the right neighbour.
     signs_at_first, steps_at_first : float
-        Σ s_i e^{−(z_i − first)/σ} and Σ c_i e^{−(z_i − first)/σ}: its response to its left.
+        Σ s_i e^{−(z_i − first)/σ} and Σ c_i e^{−(z_i − first)/σ}, for the left neighbour.
     sigma : float
         The kernel's width.
     """
@@ -88,9 +88,9 @@ class RiemannBlock:
 
     @classmethod
     def of(cls, x: Array, y: Array, n: int, m: int, witness: Witness) -> RiemannBlock:
-        """Summarise sorted runs ``x`` and ``y`` of two samples that have n and m values in all.
+        """Summarise sorted runs ``x`` and ``y`` of two samples with n and m values in total.
 
-        Either run may be empty, not both. No value of another block may lie between their ends.
+        One of the runs may be empty. No value of another block may lie between their ends.
         """
         require_laplace(witness)
         if x.size + y.size == 0:
@@ -111,9 +111,9 @@ class RiemannBlock:
 
     @classmethod
     def of_runs(cls, z: Array, s: Array, witness: Witness) -> RiemannBlock:
-        """Summarise points ``z`` in order, each of which counts ``s`` in the statistic.
+        """Summarise sorted points ``z``, each with its weight ``s`` in the statistic.
 
-        Points that tie may be given as one: only the sum of what they count matters.
+        Tied points may be given as one point: only the sum of their weights matters.
         """
         require_laplace(witness)
         if z.size == 0:
@@ -125,7 +125,7 @@ class RiemannBlock:
 
     @classmethod
     def _after(cls, first: float, last: float, state: Array, witness: Witness) -> RiemannBlock:
-        """The block that a walk from ``first`` to ``last`` has left in ``state``."""
+        """The block for a walk from ``first`` to ``last`` that ended in ``state``."""
         total, signs_last, steps_last, signs_first, steps_first = state[_TOTAL:].tolist()
         return cls(
             first=first,
@@ -140,11 +140,13 @@ class RiemannBlock:
         )
 
     def combine(self, right: RiemannBlock) -> RiemannBlock:
-        """This block followed by ``right``. Associative; not commutative."""
+        """This block followed by ``right``. The operation is associative but not commutative."""
         if right.first < self.last or right.sigma != self.sigma:
-            raise ValueError("blocks combine in order of their points and with one sigma")
+            raise ValueError(
+                "blocks combine only in the order of their points and with the same sigma"
+            )
         gap = right.first - self.last
-        step = gap * right.first_weight  # c of right's first point, unknown to it until now
+        step = gap * right.first_weight  # c of right's first point, not known before
         bridge = math.exp(-gap / self.sigma)
         across_self = math.exp(-(self.last - self.first) / self.sigma) * bridge
         across_right = math.exp(-(right.last - right.first) / self.sigma)
@@ -171,18 +173,18 @@ class RiemannWitness(NamedTuple):
     """The paper's discrete witness on the pooled sample."""
 
     z: Array
-    """The pooled points in order."""
+    """The pooled points, sorted."""
     psi: Array
-    """ψ̂ at each of them."""
+    """ψ̂ at each point."""
     from_x: npt.NDArray[np.bool_]
-    """Whether a point came from x."""
+    """Whether each point came from x."""
 
 
 def riemann_witness(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> RiemannWitness:
     """The discrete witness ψ̂ at every pooled point, by the scans of Algorithm 1.
 
-    ψ̂ depends on the pooled sample alone, not on which point came from where. The mean of ``psi``
-    over x minus that over y is the statistic.
+    ψ̂ depends on the pooled sample only, not on which sample a point came from. The statistic is
+    the mean of ``psi`` over x minus its mean over y.
 
     Examples
     --------
@@ -202,7 +204,7 @@ def riemann_witness(x: npt.ArrayLike, y: npt.ArrayLike, witness: Witness) -> Rie
 
 @compiled
 def _scan(z: Array, w: Array, sigma: float) -> Array:
-    """Lines 3 to 12 of Algorithm 1; ``w`` is line 2. Indices start at 0 here, at 1 there."""
+    """Lines 3 to 12 of Algorithm 1; ``w`` is line 2. Indices start at 0, in the paper at 1."""
     size = z.size
     c = np.empty(size)  # Δz_i · w_i
     c[0] = 0.0  # line 3: Δz_1 = 0
@@ -223,7 +225,7 @@ def _scan(z: Array, w: Array, sigma: float) -> Array:
 
 
 RUN = 512
-"""Points merged, weighed and walked at a time: the buffers of a run stay in the first cache."""
+"""Points merged, weighed and walked at a time, so that the buffers stay in the L1 cache."""
 
 _HERE, _ACROSS, _TOTAL = 0, 1, 2  # the walk's state; the four sums of a RiemannBlock follow
 _SIGNS_LAST, _STEPS_LAST, _SIGNS_FIRST, _STEPS_FIRST = 3, 4, 5, 6
@@ -255,10 +257,10 @@ def _fused_pass(
 def _merge(
     x: Array, y: Array, i: int, j: int, s_x: float, s_y: float, z: Array, s: Array
 ) -> tuple[int, int, int]:
-    """Fill ``z`` with the next merged points, x first on ties; ``s`` tells where each came from."""
+    """Fill ``z`` with the next merged points, x first on ties, and ``s`` with their weights."""
     k = 0
     while k < z.size and i < x.size and j < y.size:
-        # so many points can be taken before any of the three arrays can end
+        # within this many points none of the three arrays can end
         for _ in range(min(z.size - k, x.size - i, y.size - j)):
             # an unsigned index spares Numba the test for negative ones
             from_x, from_y = x[np.uint64(i)], y[np.uint64(j)]
@@ -283,7 +285,7 @@ def _merge(
 
 @compiled
 def _walk(z: Array, w: Array, s: Array, sigma: float, decay: Array, state: Array) -> None:
-    """Carry the sums of a block over its next points (``z`` says how many)."""
+    """Extend the sums of a block by the points ``z``."""
     _decays(z, state[_HERE], sigma, decay)
     here, across, total = state[_HERE], state[_ACROSS], state[_TOTAL]
     signs_last, steps_last = state[_SIGNS_LAST], state[_STEPS_LAST]
@@ -306,7 +308,7 @@ def _walk(z: Array, w: Array, s: Array, sigma: float, decay: Array, state: Array
 
 @compiled
 def _decays(z: Array, before: float, sigma: float, decay: Array) -> None:
-    """e^{−gap/σ} before every point. Where points are dense, six terms of the series suffice."""
+    """e^{−gap/σ} for the gap before each point. For small gaps six terms of the series suffice."""
     per_sigma = 1.0 / sigma
     decay[0] = math.exp((before - z[0]) * per_sigma)
     if (z[-1] - z[0]) * per_sigma < 1.0 / 64.0:
@@ -332,16 +334,16 @@ def _merge_cut(x: RealArray, y: RealArray, count: int) -> tuple[int, int]:
 
 
 def require_laplace(witness: Witness) -> None:
-    """Refuse kernels for which the scan has no recurrence."""
+    """Reject kernels for which the scan has no recurrence."""
     if witness.kernel != "laplace":
         raise ValueError(
-            "the Riemann estimator is defined here for kernel='laplace' only (its scan needs "
-            f"an exponential), got kernel={witness.kernel!r}; exact() takes any kernel"
+            "the Riemann estimator needs kernel='laplace' (its scan needs an exponential), "
+            f"got kernel={witness.kernel!r}; exact() accepts any kernel"
         )
 
 
 def require_finite_range(*sorted_samples: RealArray) -> None:
-    """Refuse NaN, ±inf and ranges that overflow: sorted, they all show at the ends."""
+    """Reject NaN, ±inf and ranges that overflow. In sorted samples the ends show all of them."""
     for name, sample in zip(("x", "y"), sorted_samples, strict=False):
         if np.isnan(sample[-1]):
             raise nan_error(name if len(sorted_samples) > 1 else "the pooled sample", sample)
@@ -355,5 +357,5 @@ def infinite_range(low: float, high: float) -> ValueError:
     """The error for values without a finite range."""
     return ValueError(
         f"the Riemann estimator needs finite values and a finite range, got {low!r} to {high!r}: "
-        "the step to an infinite point has no length; exact() takes such values"
+        "the step to an infinite point has no length; exact() accepts such values"
     )

@@ -1,8 +1,9 @@
-"""A function of one variable as a small table of polynomials: how ψ is evaluated in a few ns.
+"""A function of one variable as a small table of polynomials. It evaluates ψ in a few ns.
 
-The half line r ≥ 0 is cut into 16 intervals per doubling of 1 + r: fine near 0, in proportion
-to r far out. Every interval has a polynomial of degree 7; the last one is constant. The number
-of the interval is read off the bits of 1 + r. Knows nothing of kernels or samples.
+The half line r ≥ 0 is cut into 16 intervals per doubling of 1 + r. They are narrow near 0 and grow
+in proportion to r far out. Each interval has a polynomial of degree 7, and the last polynomial is
+constant. The bits of 1 + r give the number of the interval. This module knows nothing about
+kernels or samples.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ class PolynomialTable(NamedTuple):
 
 
 class Jet(NamedTuple):
-    """An odd function with its derivative, and what its next two are worth as corrections."""
+    """An odd function and its derivative, tabulated together. See ``jet_at``."""
 
     origin: Array  # (intervals,)
     coefficients: Array  # (intervals, 2, DEGREE + 1)
     top: float
-    stretch: float  # a derivative by the function's own variable is so many by r
+    stretch: float  # d/dx = stretch · d/dr, with x the function's own variable
 
 
 def jet(function: PolynomialTable, derivative: PolynomialTable, stretch: float) -> Jet:
-    """A function and its derivative side by side: one look-up serves both."""
+    """A function and its derivative side by side, so that one look-up serves both."""
     both = np.stack([function.coefficients, derivative.coefficients], axis=1)
     return Jet(function.origin, np.ascontiguousarray(both), function.top, stretch)
 
@@ -52,8 +53,9 @@ def tabulate(
 ) -> PolynomialTable:
     """Interpolate ``function`` on [0, reach]; beyond ``reach`` the table equals ``limit``.
 
-    Interval 0 is expanded about 0 and, where the function starts from 0, has no constant term, so
-    that small arguments keep their relative accuracy; the others are expanded about their middle.
+    Interval 0 is expanded about 0. If the function is 0 there, the polynomial has no constant
+    term, so that small arguments keep their relative accuracy. The other intervals are expanded
+    about their middle.
     """
     octaves = max(1, math.ceil(math.log2(1.0 + reach)))
     octave, step = np.divmod(np.arange(octaves * PER_OCTAVE), PER_OCTAVE)
@@ -100,9 +102,9 @@ def _lagrange(nodes: Array) -> Array:
 
 
 def _about_zero(function: Callable[[Array], Array], width: float) -> Array:
-    """Powers of r on [0, width]; for a function with f(0) = 0, r times a polynomial of degree 6.
+    """Powers of r on [0, width]. If f(0) = 0, the polynomial is r times one of degree 6.
 
-    One-sided on purpose: f(r)/r may have odd powers of its own (the sign weight's kink at 0).
+    The fit is one-sided because f(r)/r may have odd powers too (the sign weight's kink at 0).
     """
     from_zero = bool(function(np.zeros(1))[0] == 0.0)
     nodes = (1.0 + _chebyshev(DEGREE + 1 - from_zero)) / 2.0
@@ -115,7 +117,7 @@ def _about_zero(function: Callable[[Array], Array], width: float) -> Array:
 
 
 def _keep_below(limit: float, coefficients: Array, half: Array) -> None:
-    """Lower, by a few ulp, the polynomials that rounding lifts above the limit: |ψ| ≤ bound."""
+    """Lower polynomials that rounding lifts above the limit by a few ulp, so that |ψ| ≤ bound."""
     t = half[:, None] * np.linspace(-1.0, 1.0, 17)
     values = np.zeros_like(t)
     for power in range(DEGREE, -1, -1):
@@ -126,7 +128,7 @@ def _keep_below(limit: float, coefficients: Array, half: Array) -> None:
 
 
 def differentiated(table: PolynomialTable, per_unit: float) -> PolynomialTable:
-    """The table of ``per_unit`` · df/dr, polynomial by polynomial (loses two or three digits)."""
+    """The table of ``per_unit`` · df/dr, polynomial by polynomial. It loses two or three digits."""
     powers = np.arange(1, DEGREE + 1)
     coefficients = np.zeros_like(table.coefficients)
     coefficients[:, :-1] = table.coefficients[:, 1:] * powers * per_unit
@@ -135,7 +137,7 @@ def differentiated(table: PolynomialTable, per_unit: float) -> PolynomialTable:
 
 @compiled
 def _interval(r: float, top: float) -> np.uint64:
-    """The number of the interval that holds 0 ≤ r ≤ top, from the bits of 1 + r (NaN: any)."""
+    """The number of the interval with 0 ≤ r ≤ top, from the bits of 1 + r. NaN gives any number."""
     # an unsigned index spares Numba the test for negative ones
     number = np.uint64((np.float64(1.0 + r).view(np.int64) >> _SHIFT) - _FIRST)
     return number if r <= top else np.uint64(0)
@@ -162,7 +164,7 @@ def jet_at(r: float, jet: Jet) -> tuple[float, float, float, float]:
     """The function and its derivatives, orders 0 to 3, at a signed r.
 
     Orders 0 and 1 are as exact as their tables. Orders 2 and 3 come from the first terms of order
-    1, to about 1e-6: they only ever correct for the width of a bin.
+    1 and are good to about 1e-6. They only correct for the width of a bin.
     """
     distance = min(abs(r), jet.top)
     i = _interval(distance, jet.top)
@@ -206,7 +208,7 @@ def evaluate_sorted(
     amplitude: float,
     out: Array,
 ) -> None:
-    """``evaluate`` for sorted values: faster where all of them fall into one interval."""
+    """``evaluate`` for sorted values. It is faster if all values fall into one interval."""
     first, last = (values[0] - center) * per_unit, (values[-1] - center) * per_unit
     top = table.top
     i = _interval(min(abs(first), top), top)
@@ -224,12 +226,12 @@ def evaluate_sorted(
 
 
 LANE = 256
-"""Values added without compensation: the rounding of that many additions stays below 3e-14."""
+"""Values added without compensation. The rounding error of so few additions is below 3e-14."""
 
 
 @compiled
 def sum_odd(values: Array, center: float, per_unit: float, table: PolynomialTable) -> float:
-    """Σ f((v − center) · per_unit) for an odd f: plain sums of 256, compensated between them."""
+    """Σ f((v − center) · per_unit) for an odd f: plain sums of 256, added with compensation."""
     origin, coefficients, top = table.origin, table.coefficients, table.top
     total = 0.0
     lost = 0.0
@@ -238,7 +240,7 @@ def sum_odd(values: Array, center: float, per_unit: float, table: PolynomialTabl
         for i in range(start, min(start + LANE, values.size)):
             r = (values[i] - center) * per_unit
             part += math.copysign(_at(abs(r), origin, coefficients, top), r)
-        # Neumaier: what the addition rounds away is kept aside
+        # Neumaier: keep what the addition rounds away
         larger = total + part
         if abs(total) >= abs(part):
             lost += (total - larger) + part

@@ -1,7 +1,7 @@
 """The witness ψ(x) = ∫ w(z) κ(x − z) dz: the paper's section 3.1, for any kernel and odd weight.
 
-Turns two widths, a centre and two shapes into a function that evaluates in a few ns. Builds its
-table by quadrature (``_convolution``); knows nothing of samples.
+A ``Witness`` turns two widths, a centre and two shapes into a function that evaluates in a few ns.
+Its table is built by quadrature (``_convolution``). This module knows nothing about samples.
 
 | paper      | here                                     |
 |------------|------------------------------------------|
@@ -43,16 +43,16 @@ from dkmd.statistic.table import (
 )
 
 SMALLEST_WIDTH, LARGEST_WIDTH = 1e-290, 1e290
-"""Widths whose reciprocal, and a table's multiple of it, are ordinary doubles."""
+"""Within these widths, the reciprocal and a table's multiple of it are normal doubles."""
 
 LARGEST_RATIO = 1e8
-"""sigma/tau beyond this (or below its inverse) cannot be told from a sign or a linear weight."""
+"""With sigma/tau above this (below its inverse) a weight acts like a sign (linear) weight."""
 
 TABLE_UNIT = 0.5
-"""The table's unit in widths of the weight: its intervals near 0 are a 32nd of tau."""
+"""The table's unit in widths of the weight. Intervals near 0 are 1/32 of tau wide."""
 
 FAR = 2.0**40
-"""Where the table of a weight without a limit ends; from there on ψ = w·∫κ to double precision."""
+"""The end of the table for an unbounded weight. From here on ψ = w·∫κ to double precision."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Witness:
     sigma : float
         Width of the kernel, in the data's units.
     tau : float
-        Width of the weight, in the data's units. The weights "sign" and "linear" have none.
+        Width of the weight, in the data's units. The weights "sign" and "linear" ignore it.
     center : float
         The point about which ψ is odd. The paper fixes 0.
     kernel : {"laplace", "gaussian", "matern32", "matern52"} or callable
@@ -77,8 +77,8 @@ class Witness:
     -----
     ψ is odd about ``center``, strictly increasing wherever the weight is, and |ψ| ≤ ``bound``.
     Named pairs are accurate to 1e-12 of the bound for 1e-4 ≤ sigma/tau ≤ 1e4 at every double,
-    ±inf included. The table behind it depends on the shapes and sigma/tau only and is cached:
-    building one takes a few ms (tens of ms for extreme ratios), a value about 5 ns.
+    ±inf included. The table depends on the shapes and sigma/tau only and is cached. Building a
+    table takes a few ms (tens of ms for extreme ratios). Evaluating one value takes about 5 ns.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Witness:
     weight: str | Profile = "tanh"
 
     def __post_init__(self) -> None:
-        """Validate at the door; plain floats inside."""
+        """Check the arguments and store widths and centre as plain floats."""
         object.__setattr__(self, "sigma", positive_width("sigma", self.sigma))
         object.__setattr__(self, "tau", positive_width("tau", self.tau))
         object.__setattr__(self, "center", _finite("center", self.center))
@@ -128,7 +128,7 @@ class Witness:
     @overload
     def derivative(self, x: npt.ArrayLike) -> Array: ...
     def derivative(self, x: npt.ArrayLike) -> float | Array:
-        """ψ'(x − center). (For a callable weight: to about 1e-10 of bound/tau.)"""
+        """ψ'(x − center). For a callable weight it is good to about 1e-10 of bound/tau."""
         return self._evaluate(x, 1)
 
     @overload
@@ -136,12 +136,12 @@ class Witness:
     @overload
     def second_derivative(self, x: npt.ArrayLike) -> Array: ...
     def second_derivative(self, x: npt.ArrayLike) -> float | Array:
-        """ψ''(x − center). (For a callable weight: to about 1e-7 of bound/tau².)"""
+        """ψ''(x − center). For a callable weight it is good to about 1e-7 of bound/tau²."""
         return self._evaluate(x, 2)
 
     @property
     def weight_table(self) -> PolynomialTable | None:
-        """The weight as a table in the units of ``table``; None where it has no limit."""
+        """The weight as a table in the units of ``table``; None if the weight is unbounded."""
         return None if math.isinf(self.bound) else _weight_table(self.weight)
 
     def weigh(self, x: npt.ArrayLike) -> Array:
@@ -167,7 +167,7 @@ class Witness:
         return 1.0 / (TABLE_UNIT * self.length)
 
     def table(self, order: int = 0) -> PolynomialTable:
-        """The table of the ``order``-th derivative of ψ/length in x/length: shared and cached.
+        """The table of the ``order``-th derivative of ψ/length in x/length. It is cached.
 
         A value is ``length ** (1 - order) * table((x - center) * per_unit)``.
         """
@@ -175,7 +175,7 @@ class Witness:
         return _table(self.kernel, self.weight, ratio, order)
 
     def jet(self) -> Jet:
-        """ψ and ψ' side by side, as inference over bins needs them; cached like the tables."""
+        """ψ and ψ' side by side, as inference over bins needs them. The jet is cached too."""
         ratio = 1.0 if self.weight == "sign" else self.sigma / self.tau
         return _jet(self.kernel, self.weight, ratio)
 
@@ -200,7 +200,7 @@ class Witness:
         return np.where(np.isnan(values), np.nan, slope if order == 1 else 0.0)
 
     def _continue_far_out(self, values: Array, order: int, out: Array) -> None:
-        """Beyond the table of an unbounded callable weight: ψ = w·∫κ, slopes by differences."""
+        """Values beyond the table of an unbounded callable: ψ = w·∫κ, slopes by differences."""
         far = np.flatnonzero(np.abs(values - self.center) > FAR / 2.0 * self.tau)
         if far.size == 0:
             return
@@ -223,7 +223,7 @@ def _finite(name: str, value: float) -> float:
 
 
 def positive_width(name: str, value: float) -> float:
-    """A width given by the caller as a float; ValueError names the argument and the value."""
+    """Check a width given by the caller. The ValueError names the argument and the value."""
     number = float(value)
     if not (math.isfinite(number) and number > 0.0):
         raise ValueError(f"{name} must be a positive finite number, got {value!r}")
@@ -283,7 +283,7 @@ def _weight_table(weight: str | Profile) -> PolynomialTable:
 
 
 def _sign_forms(kernel: Kernel) -> tuple[Profile, ...]:
-    """ψ, ψ', ψ'' for w = sign and x ≥ 0: 2∫₀ˣκ, 2κ, 2κ', as far as the kernel knows them."""
+    """ψ, ψ', ψ'' for w = sign and x ≥ 0: 2∫₀ˣκ, 2κ, 2κ', as far as the kernel has derivatives."""
     integral = kernel.antiderivative
     psi: Profile = _convolution(kernel, np.sign, 1.0)
     if integral is not None:
@@ -297,11 +297,11 @@ def _convolutions(kernel: Kernel, weight: Weight, ratio: float) -> tuple[Profile
 
 
 def _convolution(kernel: Kernel, w: Profile, sigma: float) -> Profile:
-    """x ↦ ∫₀^∞ κ(t/sigma) [w(x + t) + w(x − t)] dt for x ≥ 0, a weight of width 1.
+    """x ↦ ∫₀^∞ κ(t/sigma) [w(x + t) + w(x − t)] dt for x ≥ 0 and a weight of width 1.
 
     Gauss–Legendre on panels that double in length away from the two points where the integrand
-    has detail: t = 0, the kernel's tip, and t = x, where the weight changes sign. So every panel is
-    at most as long as its distance to the next singularity, at any ratio of the two widths.
+    has detail: t = 0, the kernel's tip, and t = x, where the weight changes sign. So no panel is
+    longer than its distance to the next singularity, at any ratio of the two widths.
     """
     reach = sigma * kernel.reach
     doublings = np.ldexp(1.0, np.arange(1 + max(0, math.ceil(math.log2(2.0 * reach)))))
@@ -333,4 +333,4 @@ def _convolution(kernel: Kernel, w: Profile, sigma: float) -> Profile:
 
 NODES_PER_PANEL = 12
 EVALUATIONS_AT_ONCE = 1 << 16
-"""Integrand values held at a time while a table is built: half a MB each for a few temporaries."""
+"""Integrand values held at a time while a table is built. Each temporary array is half a MB."""
