@@ -98,7 +98,7 @@ def test_drift_names_what_changed_and_what_was_skipped() -> None:
     assert document["comparisons"][0]["key"] == "dep_delay"
     assert document["skipped"]["carrier"] == "it holds text"
     shown = here("drift", *tables, "-c", "dep_delay", "-c", "distance").stdout
-    assert shown.startswith("2 of 2 columns changed")
+    assert shown.startswith("2 of 2 columns shifted")
 
 
 def test_planning_answers_three_questions() -> None:

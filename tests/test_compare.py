@@ -247,7 +247,7 @@ def test_a_headline_with_a_margin_counts_what_moved_beyond_it() -> None:
     found = drift(old, new, margin="0.1sd")
     assert found.beyond == ["b"]
     assert found.headline() == (
-        "2 of 2 columns changed (false-discovery rate 0.05), 1 of them by more than 0.1sd: b."
+        "2 of 2 columns shifted (false-discovery rate 0.05), 1 of them by more than 0.1sd: b."
     )
 
 
@@ -405,7 +405,7 @@ def test_levels_of_a_long_table_are_compared(kind: Callable[[dict[str, Any]], An
     assert several["10"].shift > several["2"].shift > 0.0
     assert several.changed == ["2", "10"]
     assert len(_valid(several.to_json())["comparisons"]) == 2
-    assert "2 of 2 changed" in str(several)
+    assert "2 of 2 shifted" in str(several)
     assert "<table>" in several._repr_html_()
     both = compare(table, table, column="lag")
     assert both.pvalue == 1.0
@@ -560,7 +560,7 @@ def test_drift_ranks_columns_by_their_shift_in_scales(kind: Callable[[Any], Any]
     }
     document = _valid(found.to_json())
     assert document["comparisons"][1]["nan_change"] == pytest.approx(0.1)
-    assert "2 of 7 columns changed" in str(found)
+    assert "2 of 7 columns shifted" in str(found)
     assert "word was skipped: it holds text" in str(found)
 
 

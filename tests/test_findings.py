@@ -1,0 +1,139 @@
+"""What changed beside the centre: spread, missing values, mean and percentiles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dkmd import Grid, Summary, compare, drift
+
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
+
+
+def test_a_spread_that_doubled_is_found_and_said() -> None:
+    rng = np.random.default_rng(1)
+    old, new = rng.normal(10.0, 1.0, 400), rng.normal(10.0, 2.0, 300)
+    answer = compare(old, new)
+    spread = answer.finding("spread")
+    assert spread is not None
+    assert spread.interval.low < 2.0 < spread.interval.high
+    assert spread.current / spread.reference == pytest.approx(spread.estimate)
+    assert answer.changed == ["spread"]
+    assert "The spread changed: × " in answer.headline()
+    mirrored = compare(new, old).finding("spread")
+    assert mirrored is not None
+    assert mirrored.estimate == pytest.approx(1.0 / spread.estimate, rel=1e-6)
+
+
+def test_missing_values_are_a_finding_of_their_own() -> None:
+    rng = np.random.default_rng(2)
+    old, new = rng.normal(size=100), rng.normal(size=300)
+    old[:19], new[:177] = math.nan, math.nan
+    answer = compare(old, new)
+    missing = answer.finding("missing")
+    assert missing is not None
+    assert (missing.reference, missing.current) == pytest.approx((0.19, 0.59))
+    table = [[177, 19], [123, 81]]
+    assert missing.pvalue < stats.fisher_exact(table).pvalue
+    assert "More values are missing: 59.0%, before 19.0%." in answer.headline()
+    assert "Fewer values are missing" in compare(new, old).headline()
+    assert compare(old[19:], new[177:]).finding("missing") is None
+
+
+def test_the_mean_has_welchs_interval_and_says_when_it_disagrees() -> None:
+    rng = np.random.default_rng(3)
+    old, new = rng.gamma(2.0, 10.0, 2000), rng.gamma(2.0, 10.0, 1500)
+    new[:60] = 400.0
+    answer = compare(old, new)
+    welch = stats.ttest_ind(new, old, equal_var=False).confidence_interval(0.95)
+    assert answer.mean is not None
+    assert (answer.mean.low, answer.mean.high) == pytest.approx(tuple(welch), rel=1e-9)
+    assert not answer.is_clear
+    assert answer.headline().startswith("value: the mean rose, +")
+    assert "the typical value did not clearly move" in answer.headline()
+    assert compare(old, np.append(new, math.inf)).mean is None
+
+
+def test_a_mean_that_hides_a_shift_is_said_last() -> None:
+    rng = np.random.default_rng(4)
+    old, new = 100 * rng.standard_cauchy(300), 100 * rng.standard_cauchy(300) + 150.0
+    assert "The mean does not show this: " in compare(old, new).headline()
+
+
+def test_percentiles_have_intervals_and_say_what_they_need() -> None:
+    rng = np.random.default_rng(5)
+    old, new = rng.exponential(size=500), rng.exponential(1.5, size=400)
+    answer = compare(old, new)
+    by_level = {change.x.level: change for change in answer.percentiles}
+    assert list(by_level) == [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999]
+    half = by_level[0.5]
+    assert half.x.value == pytest.approx(np.quantile(new, 0.5), rel=0.02)
+    assert half.x.low < half.x.value < half.x.high
+    assert half.low < half.x.value - half.y.value < half.high
+    assert not by_level[0.999].in_reach
+    assert ("99.9%", "needs 3,688 values") in [(row[0], row[3]) for row in answer.rows()]
+
+
+def test_bins_give_the_findings_of_values() -> None:
+    rng = np.random.default_rng(6)
+    old, new = rng.lognormal(size=1500), 1.2 * rng.lognormal(size=1800)
+    old[:100] = math.nan
+    grid = Grid.fit(old, new)
+    exact, binned = compare(old, new), compare(Summary.of(old, grid), Summary.of(new, grid))
+    for one, other in zip(exact.findings, binned.findings, strict=True):
+        assert one.what == other.what
+        assert other.estimate == pytest.approx(one.estimate, rel=1e-3)
+        assert other.pvalue == pytest.approx(one.pvalue, rel=0.05)
+    assert exact.mean is not None
+    assert binned.mean == pytest.approx(exact.mean, rel=1e-9)
+    for one, other in zip(exact.percentiles[:6], binned.percentiles[:6], strict=True):
+        assert other.difference == pytest.approx(one.difference, rel=0.1, abs=0.05)
+
+
+def test_all_findings_of_a_drift_share_one_false_discovery_rate() -> None:
+    rng = np.random.default_rng(7)
+    old = pd.DataFrame(rng.normal(size=(300, 6)), columns=list("abcdef"))
+    new = pd.DataFrame(rng.normal(size=(250, 6)), columns=list("abcdef"))
+    new["b"] *= 2.0
+    new.loc[:100, "c"] = math.nan
+    new["d"] += 1.0
+    found = drift(old, new)
+    assert found.changed == ["d", "b", "c"] or set(found.changed) == {"b", "c", "d"}
+    assert found.shifted == ["d"]
+    assert [found[name].changed for name in "bcd"] == [["spread"], ["missing"], ["shift"]]
+    shifts = {name: found[name].pvalue for name in found}
+    others = [f.pvalue for name in found for f in found[name].findings]
+    family = stats.false_discovery_control([*shifts.values(), *others])
+    expected = dict(zip(shifts, family[: len(shifts)], strict=True))
+    assert found.adjusted_pvalues == pytest.approx(expected)
+    words = found.headline()
+    assert "1 of 6 columns shifted" in words
+    assert "The spread changed: b." in words
+    assert "The share of missing values changed: c." in words
+    assert "spread × " in str(found)
+    assert "missing 0% → 40%" in str(found)
+
+
+def test_false_discoveries_over_findings_stay_below_alpha() -> None:
+    """60 drifts of 10 columns where nothing changed: at most 5% have a finding, plus 3 errors."""
+    rng = np.random.default_rng(8)
+    alarms = 0
+    for _ in range(60):
+        old, new = (pd.DataFrame(rng.exponential(size=(60, 10))) for _ in "ab")
+        for frame in (old, new):
+            frame[rng.random(frame.shape) < 0.1] = math.nan
+        alarms += bool(drift(old, new).changed)
+    assert alarms <= 60 * 0.05 + 3 * math.sqrt(60 * 0.05 * 0.95)
+
+
+def test_findings_are_in_the_json() -> None:
+    rng = np.random.default_rng(9)
+    answer = compare(rng.normal(size=50), 3.0 * rng.normal(size=60)).to_dict()
+    assert answer["changed"] == ["spread"]
+    assert answer["findings"][0]["what"] == "spread"
+    assert answer["percentiles"][-1]["needed"] == 3688
+    assert answer["mean"]["difference"] == answer["mean"]["current"] - answer["mean"]["reference"]
