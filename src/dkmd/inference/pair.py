@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -115,10 +114,6 @@ class Pair:
 
     def coarsened(self) -> Pair:
         """The same pair with only as many bins as this ψ needs. Single values do not change."""
-        return self._coarse
-
-    @cached_property
-    def _coarse(self) -> Pair:
         if math.isinf(self.witness.bound):
             return self
         x, y = _both_coarsened(self.x, self.y, self.witness.length / ATOMS_PER_LENGTH)

@@ -22,6 +22,7 @@ def environment(*packages: str) -> Environment:
     return Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "dkmd.render.report")]),
         autoescape=True,
+        keep_trailing_newline=True,
         undefined=StrictUndefined,
         finalize=_fit,
         trim_blocks=True,
