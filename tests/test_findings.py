@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from shell import here
 
 from dkmd import Grid, Summary, compare, drift
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would on
 
 
 def test_a_spread_that_doubled_is_found_and_said() -> None:
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(11)
     old, new = rng.normal(10.0, 1.0, 400), rng.normal(10.0, 2.0, 300)
     answer = compare(old, new)
     spread = answer.finding("spread")
@@ -90,8 +92,9 @@ def test_bins_give_the_findings_of_values() -> None:
         assert other.pvalue == pytest.approx(one.pvalue, rel=0.05)
     assert exact.mean is not None
     assert binned.mean == pytest.approx(exact.mean, rel=1e-9)
-    for one, other in zip(exact.percentiles[:6], binned.percentiles[:6], strict=True):
-        assert other.difference == pytest.approx(one.difference, rel=0.1, abs=0.05)
+    pairs = zip(exact.percentiles[:6], binned.percentiles[:6], strict=True)
+    for by_values, by_bins in pairs:
+        assert by_bins.difference == pytest.approx(by_values.difference, rel=0.1, abs=0.05)
 
 
 def test_all_findings_of_a_drift_share_one_false_discovery_rate() -> None:
@@ -137,3 +140,27 @@ def test_findings_are_in_the_json() -> None:
     assert answer["findings"][0]["what"] == "spread"
     assert answer["percentiles"][-1]["needed"] == 3688
     assert answer["mean"]["difference"] == answer["mean"]["current"] - answer["mean"]["reference"]
+
+
+def test_fail_on_sets_the_exit_code(tmp_path: Path) -> None:
+    rng = np.random.default_rng(10)
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    values = rng.normal(size=300)
+    pd.DataFrame({"a": values, "b": values}).to_csv(old, index=False)
+    pd.DataFrame({"a": 2.0 * values, "b": values + 1.0}).to_csv(new, index=False)
+    here("drift", str(old), str(new), code=0)
+    here("drift", str(old), str(new), "--fail-on", "missing", code=0)
+    here("drift", str(old), str(new), "--fail-on", "missing,spread", code=1)
+    here("drift", str(old), str(new), "--fail-on", "shift", code=1)
+    here("drift", str(old), str(new), "--fail-on", "shift", "--margin", "3", code=0)
+    refused = here("drift", str(old), str(new), "--fail-on", "shape", code=2).stderr
+    assert "--fail-on needs some of shift, spread, missing, got 'shape'" in refused
+
+
+def test_repeated_measurements_have_a_shift_only() -> None:
+    rng = np.random.default_rng(12)
+    labels = np.repeat(np.arange(20), 10)
+    answer = compare(rng.normal(size=200), 3.0 * rng.normal(size=200), groups=(labels, labels))
+    assert answer.findings == ()
+    assert answer.mean is None
+    assert [row[0] for row in answer.rows()][2:] == ["5%", "25%", "50%", "75%", "95%", "99%"]

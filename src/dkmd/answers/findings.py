@@ -106,11 +106,8 @@ def missing_finding(
 
 
 def spread_finding(outcome: Outcome, confidence: float) -> Finding | None:
-    """The ratio of spreads, current over reference; None where there is none.
-
-    Repeated measurements have none either: their groups would have to be resampled.
-    """
-    if not isinstance(outcome, ExactOutcome) or outcome.pair.clusters is not None:
+    """The ratio of spreads, current over reference; None where there is none."""
+    if not isinstance(outcome, ExactOutcome):
         return None
     found = compare_spreads(outcome.pair.x, outcome.pair.y, outcome.test.center, confidence)
     if math.isnan(found.ratio):

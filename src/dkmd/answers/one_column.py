@@ -61,6 +61,8 @@ def compare_samples(
     notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
     notes += notes_of((before, after), outcome, values)
     exact = outcome if isinstance(outcome, ExactOutcome) else None
+    # intervals and p-values of repeated measurements would have to know the groups
+    grouped = exact is not None and exact.pair.clusters is not None
     held = tuple(
         (summary, side.data.values if isinstance(side.data, HeldColumn) else None)
         for summary, side in zip(test.summaries, (reference, current), strict=True)
@@ -86,9 +88,9 @@ def compare_samples(
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         crossing=None if exact is None else crossing(exact.pair),
         infinite=_infinite(outcome),
-        findings=_findings(before, after, outcome, options.confidence),
-        mean=mean_change(held[0], held[1], options.confidence),
-        percentiles=percentile_changes(held[0], held[1], options.confidence),
+        findings=() if grouped else _findings(before, after, outcome, options.confidence),
+        mean=None if grouped else mean_change(held[0], held[1], options.confidence),
+        percentiles=(() if grouped else percentile_changes(held[0], held[1], options.confidence)),
         result=result,
         values=values,
     )

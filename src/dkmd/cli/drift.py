@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,6 +34,9 @@ from dkmd.cli.show import (
 )
 from dkmd.inference.defaults import ALPHA
 
+if TYPE_CHECKING:
+    from dkmd.answers.comparison import Comparison
+
 
 @telling_too_little
 def drift(
@@ -55,6 +58,12 @@ def drift(
     margin: Margin = None,
     groups: Groups = None,
     alpha: Alpha = ALPHA,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT", help="Exit with 1 if any of these changed: shift,spread,missing."
+        ),
+    ] = None,
     connect: Connect = None,
     table: Tables = None,
     where: Where = None,
@@ -66,17 +75,22 @@ def drift(
 ) -> int:
     """Which columns moved, which way and by how much? The largest shift in scales comes first.
 
-    p-values are adjusted for the number of columns (false-discovery rate). Columns that cannot be
-    compared are listed with the reason. Exits with 3 when there is nothing to compare.
+    Changes of the spread and of the share of missing values are found too. p-values are adjusted
+    for the number of all of them (false-discovery rate). With --margin, a shift counts for
+    --fail-on only if it is beyond the margin. Columns that cannot be compared are listed with the
+    reason. Exits with 3 when there is nothing to compare.
 
     \b
-    Example:
+    Examples:
       dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --margin 0.1sd --report drift.html
+      dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
+          --fail-on shift,missing
     """
     from dkmd.answers.drift import drift as run
 
     require_outputs({"--report": report}, (reference, current), force)
+    watched = _watched(fail_on)
     limit(memory)
     files = [file for file in (reference, current) if file is not None]
     with progress(quiet) as bars, sources(files, connect, table, where) as tables:
@@ -98,4 +112,32 @@ def drift(
         )
     show(answer, answer.notes(), json, quiet)
     code = exit_code(each.pvalue for each in answer.values())
+    if code == 0 and any(watched & _changed(each) for each in answer.values()):
+        code = CHANGED
     return after_writing(code, report_of(answer, report, quiet))
+
+
+CHANGED = 1
+"""The exit code if something that --fail-on names has changed."""
+
+
+def _watched(fail_on: str | None) -> set[str]:
+    """What --fail-on names."""
+    from dkmd.answers.findings import MISSING, SHIFT, SPREAD
+
+    known = (SHIFT, SPREAD, MISSING)
+    given = {word.strip() for word in (fail_on or "").split(",") if word.strip()}
+    unknown = sorted(given - set(known))
+    if unknown or (fail_on is not None and not given):
+        raise ValueError(f"--fail-on needs some of {', '.join(known)}, got {fail_on!r}")
+    return given
+
+
+def _changed(answer: Comparison) -> set[str]:
+    """What changed; with a margin, a shift counts only beyond the margin."""
+    from dkmd.answers.findings import SHIFT
+
+    changed = set(answer.changed)
+    if answer.margin is not None and answer.verdict not in ("increase", "decrease"):
+        changed.discard(SHIFT)
+    return changed

@@ -39,11 +39,7 @@ class PercentileChange(NamedTuple):
     low: float
     high: float
     needed: int  # values per side that this percentile needs
-
-    @property
-    def in_reach(self) -> bool:
-        """Whether both samples are large enough for an interval."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
+    in_reach: bool  # whether both samples have that many
 
 
 def percentile(
@@ -104,4 +100,5 @@ def compare_percentiles(
         low = difference - math.hypot(of_x.value - of_x.low, of_y.high - of_y.value)
         high = difference + math.hypot(of_x.high - of_x.value, of_y.value - of_y.low)
     needed = values_needed(level, confidence_level)
-    return PercentileChange(of_x, of_y, difference, low, high, needed)
+    in_reach = min(x[1], y[1]) >= needed
+    return PercentileChange(of_x, of_y, difference, low, high, needed, in_reach)

@@ -23,6 +23,7 @@ from dkmd.base.wording import (
     html_page,
     plain_pair,
     signed,
+    signed_number,
     text_page,
 )
 from dkmd.inference.opinions import Opinion, Opinions, opinions
@@ -113,7 +114,8 @@ class Comparison:
     mean : MeanChange or None
         Both means and their difference with Welch's interval; None where a value is infinite.
     percentiles : tuple of PercentileChange
-        5 to 99.9%, with intervals of both sides and of the difference (x is current).
+        5 to 99.9%, with intervals of both sides and of the difference (x is current). Empty for
+        repeated measurements, whose intervals would have to know the groups; so is ``mean``.
     reference, current : SampleFacts
         Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str
@@ -282,13 +284,16 @@ class Comparison:
         ]
         if self.mean is not None:
             old, new = self.mean.reference, self.mean.current
-            rows.append(("mean", *plain_pair(old, new), _with_interval(self.mean)))
+            rows.append(("mean", *plain_pair(old, new), _with_interval(self.mean, old, new)))
         spread = self.finding(SPREAD)
         if spread is not None:
             pair = plain_pair(spread.reference, spread.current)
             low, high = (f"{end:.3g}" for end in spread.interval)
             rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
         rows += [_percentile_row(change) for change in self.percentiles]
+        for q in () if self.percentiles else QUANTILES:
+            old, new = before.quantiles[q], after.quantiles[q]
+            rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
         for what, name in ((LEFT_OUT, "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
             old, new = getattr(before, name), getattr(after, name)
             if old or new:
@@ -311,21 +316,20 @@ class Comparison:
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
 
 
-def _with_interval(change: MeanChange | PercentileChange) -> str:
-    """A difference and its interval."""
+def _with_interval(change: MeanChange | PercentileChange, old: float, new: float) -> str:
+    """A difference and its interval. Differences that are rounding errors of old and new are 0."""
+    noise = 4e-15 * max(abs(old), abs(new)) if math.isfinite(old) and math.isfinite(new) else 0.0
     numbers = change.difference, change.low, change.high
-    shown, low, high = (signed(number, change.low, change.high) for number in numbers)
+    shown, low, high = (signed_number(0.0 if abs(v) <= noise else v) for v in numbers)
     return f"{shown} ({low} to {high})"
 
 
 def _percentile_row(change: PercentileChange) -> tuple[str, str, str, str]:
-    """A percentile of both sides; its difference, or how many values it needs."""
+    """A percentile of both sides, with its difference or with how many values it needs."""
     old, new = change.y.value, change.x.value
     told = f"needs {count(change.needed)} values"
     if change.in_reach:
-        told = _with_interval(change)
-    elif not math.isnan(change.difference) and not math.isfinite(change.difference):
-        told = ""
+        told = "" if math.isnan(change.difference) else _with_interval(change, old, new)
     return (f"{100.0 * change.x.level:g}%", *plain_pair(old, new), told)
 
 

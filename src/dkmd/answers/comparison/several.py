@@ -106,8 +106,10 @@ class Comparisons(Mapping[str, Comparison]):
     )  # fmt: skip
 
     def table(self) -> list[tuple[str, ...]]:
-        """``rows`` under a heading."""
-        return [self.HEAD, *self.rows()]
+        """``rows`` under a heading, without columns that are empty in every row."""
+        rows = self.rows()
+        shown = [i for i in range(len(self.HEAD)) if i == 0 or any(row[i] for row in rows)]
+        return [tuple(row[i] for i in shown) for row in (self.HEAD, *rows)]
 
     def headline(self) -> str:
         """How many changed, and their names."""
