@@ -81,11 +81,9 @@ def drift(
     reason. Exits with 3 when there is nothing to compare.
 
     \b
-    Examples:
+    Example:
       dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --margin 0.1sd --report drift.html
-      dkmd drift examples/data/flights_january.parquet examples/data/flights_july.parquet \\
-          --fail-on shift,missing
     """
     from dkmd.answers.drift import drift as run
 
