@@ -24,6 +24,7 @@ from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of
 from dkmd.inference.intervals import _balanced_shift, statistic_interval
 from dkmd.inference.pair import Pair, Studentized, beyond_allowance, satterthwaite
 from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome, RiemannOutcome
+from dkmd.inference.scale import require_squares
 from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums
 from dkmd.inference.tails import (
     Tails,
@@ -627,3 +628,42 @@ def test_a_narrow_witness_gets_a_grid_as_fine_as_itself(widths: tuple[float, flo
     sign = Witness(0.004, 50.0, 0.2, weight="sign")
     found = dkmd_2samp(x, y, witness=sign).statistic
     assert found == pytest.approx(sign(x).mean() - sign(y).mean(), abs=1e-5 * sign.bound)
+
+
+def test_small_samples_whose_range_overflows_are_rejected() -> None:
+    """Infinite values are fine: only finite ones can be too far from the origin."""
+    with pytest.raises(ValueError, match="too far apart to be compared as doubles"):
+        small_sides(np.array([-1.7e308, 1.0]), np.array([1.7e308, 1.7e308, 1.7e308]), False)
+    assert (
+        small_sides(np.array([-math.inf, 1.0]), np.array([2.0, 3.0, math.inf]), False).x.size == 2
+    )
+
+
+@pytest.mark.parametrize(("width", "fits"), [(0.0, True), (1e-141, False), (1e-139, True)])
+@pytest.mark.parametrize("inverse", [False, True])
+def test_scales_must_have_squares(width: float, fits: bool, inverse: bool) -> None:
+    """0 is the scale of constant data, which is told elsewhere."""
+    width = 1.0 / width if inverse and width else width
+    if fits:
+        require_squares(width)
+    else:
+        with pytest.raises(ValueError, match="out of range"):
+            require_squares(width)
+
+
+def test_summaries_of_a_tiny_range_are_rejected_and_constants_are_not() -> None:
+    grid = Grid(0.0, 1e-160)
+    tiny = [Summary.of(np.array([0.0, 1.0, 2.0]) * 1e-160, grid) for _ in "xy"]
+    with pytest.raises(ValueError, match="out of range"):
+        dkmd_2samp(tiny[0], tiny[1])
+    same = [Summary.of([3.0, 3.0], Grid(3.0, 1.0)) for _ in "xy"]
+    with pytest.warns(RuntimeWarning, match="all values are equal"):
+        assert math.isnan(dkmd_2samp(same[0], same[1]).pvalue)
+
+
+def test_groups_of_summaries_are_two_functions() -> None:
+    grid = Grid(0.0, 1.0)
+    x, y = (Summary.of([1.0, 2.0, 4.0], grid) for _ in "xy")
+    for groups in ((lambda _: None, [1, 2, 3]), ([1, 2, 3], lambda _: None)):
+        with pytest.raises(ValueError, match="group labels need single values"):
+            dkmd_2samp(x, y, groups=groups)  # type: ignore[arg-type]
