@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize_scalar
+from scipy.special import betainc
 
 from dkmd.inference.categories import category_pvalue, compare_levels
 from dkmd.inference.percentiles import Quantiles, compare_percentiles, percentile, values_needed
@@ -210,3 +211,39 @@ def test_percentile_intervals_cover(size: int, level: float) -> None:
 def _quantiles(values: np.ndarray) -> Quantiles:
     at = np.arange(values.size)
     return lambda level: float(np.interp(level * (values.size - 1), at, values))
+
+
+@pytest.mark.parametrize(("size", "level"), [(60, 0.3), (1000, 0.5), (5000, 0.99)])
+def test_ends_of_a_percentile_are_ranks_of_the_binomial_law(size: int, level: float) -> None:
+    """P(at most r − 1 of n values lie below) is 2.5% and 97.5%, between whole ranks too."""
+    found = percentile(lambda q: 1.0 + q * (size - 1), size, level)  # the rank itself
+    for rank, chance in ((found.low, 0.025), (found.high, 0.975)):
+        assert betainc(size - rank + 1.0, rank, 1.0 - level) == pytest.approx(chance, rel=1e-6)
+    assert found.value == pytest.approx(1.0 + level * (size - 1))
+
+
+@pytest.mark.parametrize(
+    ("size", "low", "high"), [(5, False, False), (6, True, True)]
+)  # 2⁻⁵ > 2.5% > 2⁻⁶
+def test_a_median_of_five_values_has_no_interval(size: int, low: bool, high: bool) -> None:
+    found = percentile(lambda q: q, size, 0.5)
+    assert (math.isfinite(found.low), math.isfinite(found.high)) == (low, high)
+    upper = percentile(lambda q: q, 20, 0.9)  # 0.9²⁰ > 2.5% > 0.1²⁰
+    assert (math.isfinite(upper.low), math.isfinite(upper.high)) == (True, False)
+
+
+@pytest.mark.parametrize(("a", "n", "b", "m"), SOME[:3])
+def test_the_ratio_of_swapped_sides_is_the_inverse(a: int, n: int, b: int, m: int) -> None:
+    counts = Counts(a, n, b, m)
+    low, high = ratio_interval(counts)
+    assert ratio_interval(counts.swapped()) == pytest.approx((1.0 / high, 1.0 / low), rel=1e-9)
+    assert low < (a / n) / (b / m) < high
+    wide = ratio_interval(counts, 0.99)
+    assert wide[0] < low < high < wide[1]
+
+
+def test_p_values_of_many_counts_are_probabilities() -> None:
+    tails = share_tails(Counts(150, 1000, 151, 1000))
+    assert 0.4 < min(tails) < max(tails) < 0.6
+    mid = stats.hypergeom(2000, 301, 1000)
+    assert tails.upper == pytest.approx(mid.sf(150) + 0.5 * mid.pmf(150), rel=1e-9)

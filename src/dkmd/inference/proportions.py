@@ -317,7 +317,8 @@ def ratio_interval(counts: Counts, confidence_level: float = CONFIDENCE) -> tupl
     room_high = max(
         0.0, product * product - high_x * low_y * (2.0 * share_x - high_x) * (2.0 * share_y - low_y)
     )
-    below, above = high_y * (2.0 * share_y - high_y), low_y * (2.0 * share_y - low_y)
-    low = (product - math.sqrt(room_low)) / below if below > 0.0 else low_x / high_y
+    above = low_y * (2.0 * share_y - low_y)
+    bottom = product + math.sqrt(room_low)
+    low = low_x * (2.0 * share_x - low_x) / bottom if bottom > 0.0 else 0.0
     high = (product + math.sqrt(room_high)) / above if above > 0.0 else math.inf
     return max(0.0, low), high
