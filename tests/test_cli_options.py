@@ -168,7 +168,7 @@ def test_changes_sizes_and_groups_of_plan_reach_it(folder: Path) -> None:
 
 
 def test_plans_of_shares_and_of_mostly_zeros(tmp_path: Path) -> None:
-    rows = [f"{str(i % 20 == 0).lower()},{(i % 20 == 0) * (1 + i % 7)}" for i in range(2000)]
+    rows = [f"{str(i % 20 == 0).lower()},{(i % 20 == 0) * (1 + i % 7)}" for i in range(8000)]
     (tmp_path / "x.csv").write_text("\n".join(["yes,spent", *rows]))
 
     def told(*words: str, code: int = 0) -> str:
@@ -190,6 +190,10 @@ def test_plans_of_shares_and_of_mostly_zeros(tmp_path: Path) -> None:
     assert "a factor of 1.5 in the values other than 0" in factor
     share = told("-c", "spent", "--share", "0.02", "-n", "900")
     assert "a share of values other than 0 that goes from 5% to 7%" in share
+    (tmp_path / "x.csv").write_text("\n".join(["yes,spent", *rows[:2000]]))
+    assert "because only 100 of the pilot's values are of the rarer kind" in told(
+        "-c", "yes", "--shift", "0.01"
+    )
     for wrong in ("0:3", "x", "1:-2", "1:2:3", "inf"):
         assert "--ratio needs" in told("-c", "yes", "--share", "0.1", "--ratio", wrong, code=2)
 

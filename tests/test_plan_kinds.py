@@ -176,6 +176,17 @@ def test_yes_no_data_and_two_parts_have_groups_too() -> None:
     assert grouped.n > sample_size(spent, factor=1.6)
 
 
+def test_few_values_of_the_rarer_kind_give_a_range_too() -> None:
+    """2,000 values of which 100 say yes are known to 10%, and so is the size."""
+    few, many = plan(np.arange(2000) < 100, 0.01), plan(np.arange(4000) < 200, 0.01)
+    assert many.range is None
+    assert few.range is not None
+    assert few.range[0] < 0.95 * few.n < 1.05 * few.n < few.range[1]
+    assert plan(np.arange(2000) >= 100, -0.01).range is not None
+    assert plan(RARE, factor=1.8).range is not None  # 3% of 4,000
+    assert plan(REVENUE, factor=1.5).range is None
+
+
 def test_a_small_pilot_gives_a_range_and_a_large_one_does_not() -> None:
     assert plan(NORMAL[:200], 2.0).range is None
     small, smaller = plan(NORMAL[:199], 2.0), plan(NORMAL[:30], 2.0)

@@ -68,7 +68,7 @@ def plan(
     A pilot of two values (0 and 1, true and false) is planned as shares. If at least half of the
     values are equal (most customers buy nothing), give --factor or --share. With --ratio A:B the
     change happens on side A. With --groups the answer also says how many groups it needs. A
-    pilot of fewer than 200 values, or groups, gives a range.
+    pilot of fewer than 200 values, groups, or values of the rarer kind gives a range.
 
     \b
     Examples:
@@ -78,7 +78,7 @@ def plan(
       dkmd plan examples/data/latency_before.csv -n 500 --shift 3%
       dkmd plan examples/data/visits.csv -c converted --shift 0.01
       dkmd plan examples/data/visits.csv -c revenue_usd --factor 1.5 --power 0.9
-      dkmd plan examples/data/flights_july.parquet -c dep_delay --shift 3 --groups date
+      dkmd plan examples/data/flights_july.parquet -c arr_delay --shift 5 --groups date
     """
     from dkmd.answers.comparison import to_json
     from dkmd.inference import planning
@@ -230,12 +230,17 @@ def _change_in_words(found: Planned, unit: str) -> str:
 def _range_in_words(found: Planned, unit: str) -> str:
     """The range of a small pilot."""
     assert found.range is not None
+    from dkmd.inference.planning import FEW
+
     low, high = found.range
     if found.asked == "n":
         span = f"{low:,.0f} or more" if math.isinf(high) else f"{low:,.0f} to {high:,.0f}"
     else:
         span = f"{low:.3g} to {high:.3g}{unit if found.asked == 'shift' else ''}"
-    return f" ({span}, because the pilot is small)"
+    rarer = min(found.shares[0], 1.0 - found.shares[0]) if found.shares else 1.0
+    few = found.pilot_size >= FEW and found.telling == round(rarer * found.pilot_size)
+    rare = f"only {found.telling} of the pilot's values are of the rarer kind"
+    return f" ({span}, because {rare if few else 'the pilot is small'})"
 
 
 def _notes(summary: Summary) -> list[str]:

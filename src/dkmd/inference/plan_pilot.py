@@ -49,9 +49,18 @@ class Pilot:
         return self.summary.size
 
     @property
-    def units(self) -> int:
-        """How many independent ones: values or groups."""
-        return self.size if self.codes is None else int(self.codes.max()) + 1
+    def groups(self) -> int | None:
+        """How many groups there are; None without groups."""
+        return None if self.codes is None else int(self.codes.max()) + 1
+
+    @property
+    def telling(self) -> int:
+        """How many values, or groups, an answer rests on: of a share, those of the rarer kind."""
+        counts = [self.size] if self.groups is None else [self.groups]
+        shares = self.shares(Change())
+        if shares is not None:
+            counts.append(round(self.size * min(shares[0], 1.0 - shares[0])))
+        return min(counts)
 
     def plan(self, scale: float | str | None, alpha: float) -> Plan:
         """The plan for this kind of pilot."""
@@ -99,7 +108,7 @@ class Pilot:
             values = np.sort(values)  # the order of rows does not matter, nor does a summary
             drawn = values[rng.integers(values.size, size=values.size)]
             return replace(self, summary=_summary(drawn), values=drawn)
-        groups = self.units
+        groups = int(self.codes.max()) + 1
         members = [np.flatnonzero(self.codes == g) for g in rng.integers(groups, size=groups)]
         drawn = values[np.concatenate(members)]
         codes = np.repeat(np.arange(groups), [each.size for each in members])

@@ -22,8 +22,8 @@ from dkmd.inference.plan_search import Change, Plan, shift_for, size_for
 Given = npt.ArrayLike | Summary
 """A pilot as users pass it."""
 
-FEW_UNITS = 200
-"""A pilot of fewer values, or groups, gives an answer with a range."""
+FEW = 200
+"""A pilot of fewer values, groups, or values of the rarer kind gives an answer with a range."""
 
 REPLICATES = 200
 """Pilots that are drawn from a small one for the range of an answer."""
@@ -179,6 +179,9 @@ class Planned:
     groups: tuple[int, int] | None = None
     """How many groups the two sizes are; None without groups."""
     design_effect: float | None = None
+    pilot_size: int = 0
+    telling: int = 0
+    """How many values or groups of the pilot the answer rests on: of shares, the rarer kind."""
     shares: tuple[float, float] | None = None
     """Before and after the change: of the larger of two values, or of values unlike ``common``."""
     common: float | None = None
@@ -230,13 +233,14 @@ def plan(
         power = _power(pilot, n=n, **options, **moves)  # type: ignore[arg-type]
     found = Planned(
         n, _second_size(n, None, ratio), change, power, alpha, known.kind, asked,
-        shares=known.shares(change), common=known.common,
+        pilot_size=known.size, telling=known.telling, shares=known.shares(change),
+        common=known.common,
     )  # fmt: skip
     if known.codes is not None:
         design = known.design()
         of_n, of_m = (math.ceil(size / design.per_group) for size in (found.n, found.m))
         found = replace(found, groups=(of_n, of_m), design_effect=design.effect)
-    if known.units < FEW_UNITS:
+    if known.telling < FEW:
         found = replace(found, range=_range(known, found, scale, ratio))
     return found
 
