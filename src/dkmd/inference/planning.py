@@ -217,7 +217,7 @@ def plan(
     >>> pilot = np.random.default_rng(4).normal(100, 10, 100)
     >>> answer = plan(pilot, shift=1.0, ratio=4)
     >>> answer.n, answer.m, answer.range
-    (1015, 4060, (764.0, 1179.0))
+    (1015, 4060, (775.0, 1195.0))
     """
     known = pilot_of(pilot, groups)
     options = {"alpha": alpha, "scale": scale, "ratio": ratio, "groups": groups}
@@ -248,10 +248,12 @@ def plan(
 def _range(
     pilot: Pilot, found: Planned, scale: float | str | None, ratio: float
 ) -> tuple[float, float]:
-    """The answers of pilots drawn from a small one: closed forms, relative to that of the pilot."""
+    """The answers of pilots drawn from a small one: closed forms, relative to their median.
+
+    Drawn pilots have a smaller spread than the pilot itself, so their median is below its answer.
+    """
     answer = _closed_form(found, ratio)
     rng = np.random.default_rng(5)
-    own = answer(pilot.plan(scale, found.alpha))
     worst = -math.inf if found.asked == "power" else math.inf
     answers = []
     for _ in range(REPLICATES):
@@ -259,7 +261,9 @@ def _range(
             answers.append(answer(pilot.resampled(rng).plan(scale, found.alpha)))
         except ValueError:  # a drawn pilot without spread, or without room for the change
             answers.append(worst)
-    low, high = np.quantile(answers, RANGE, method="closest_observation")
+    low, own, high = np.quantile(answers, (RANGE[0], 0.5, RANGE[1]), method="closest_observation")
+    if not math.isfinite(own):
+        own = answer(pilot.plan(scale, found.alpha))
     if found.asked == "power":
         # powers are moved, not multiplied
         off = found.power - own
