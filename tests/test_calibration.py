@@ -200,7 +200,6 @@ def test_no_wrong_sign_under_contamination(name: str) -> None:
         ("exponential", 0.5, 1.0),
         ("lognormal", 0.5, 1.0),
         ("lognormal", -1.0, 1.0),
-        ("90 % zeros, lognormal", 0.5, 1.0),
     ],
 )
 def test_planned_sizes_have_the_power_that_was_asked_for(

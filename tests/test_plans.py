@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from dkmd import Grid, Summary, detectable_shift, dkmd_2samp, power, sample_size
-from dkmd.inference import planning
+from dkmd.inference import plan_amounts
+from dkmd.inference.plan_search import Change
 
 RNG = np.random.default_rng(27)
 NORMAL = RNG.normal(50.0, 4.0, 3000)
@@ -123,13 +124,13 @@ def test_the_seam_between_simulation_and_formula_is_small(monkeypatch: Any) -> N
     above = power(NORMAL, 0.5, 1025, 1024)
     assert below == pytest.approx(above, abs=0.04)
     drawn: list[tuple[int, int]] = []
-    original = planning._Plan._simulated
+    original = plan_amounts.AmountsPlan._simulated
 
-    def seen(self: Any, shift: float, n: int, m: int) -> tuple[float, float]:
+    def seen(self: Any, change: Change, n: int, m: int) -> tuple[float, float]:
         drawn.append((n, m))
-        return original(self, shift, n, m)
+        return original(self, change, n, m)
 
-    monkeypatch.setattr(planning._Plan, "_simulated", seen)
+    monkeypatch.setattr(plan_amounts.AmountsPlan, "_simulated", seen)
     power(NORMAL, 0.5, 1025, 1024)
     assert drawn == []
     power(NORMAL, 0.5, 30, 20)
@@ -139,7 +140,7 @@ def test_the_seam_between_simulation_and_formula_is_small(monkeypatch: Any) -> N
 def test_draws_from_a_pilot_are_like_it() -> None:
     """Ties keep their share, single values are interpolated, infinite values stay infinite."""
     pilot = np.concatenate([np.zeros(60), np.linspace(1.0, 2.0, 30), [math.inf] * 10])
-    cdf, values = planning._quantile_function(Summary.of(pilot, Grid(0.0, 1e-6)))
+    cdf, values = plan_amounts._quantile_function(Summary.of(pilot, Grid(0.0, 1e-6)))
     drawn = np.interp(np.random.default_rng(1).random(20_000), cdf, values)
     assert np.mean(drawn == 0.0) == pytest.approx(0.6, abs=0.015)
     assert np.mean(np.isinf(drawn)) == pytest.approx(0.1, abs=0.015)

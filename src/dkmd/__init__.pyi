@@ -12,6 +12,7 @@ from .inference.fitting import fit_witness as fit_witness
 from .inference.margins import equivalence as equivalence
 from .inference.margins import verdict as verdict
 from .inference.planning import detectable_shift as detectable_shift
+from .inference.planning import plan as plan
 from .inference.planning import power as power
 from .inference.planning import sample_size as sample_size
 from .inference.result import DkmdResult as DkmdResult

@@ -1,67 +1,85 @@
-"""Planning: how many values you need to detect a shift, and what shift you can detect.
+"""Planning: how many values a change needs, and what change a number of values can show.
 
-The pilot is compared with a copy of itself that is moved by the shift. For large samples this gives
-the expected score of the test in closed form. Small samples choose ψ and estimate variances from
-few values. For them, thousands of pairs of samples are drawn from the pilot and tested.
+The three questions have one answer, a ``Planned``. Plans for amounts, for yes/no data and for data
+that are mostly one value are in ``plan_amounts``, ``plan_shares`` and ``plan_parts``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, as_sample, nan_error
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Atoms, Summary
+from dkmd.binned.summary import Summary
 from dkmd.inference.defaults import ALPHA, require_shares
-from dkmd.inference.direct import MOST_VALUES
-from dkmd.inference.pair import Pair, Studentized
-from dkmd.inference.pooled_shape import Shape, median_and_spread, shape_of
-from dkmd.inference.scale import scale_of
-from dkmd.inference.sides import Side
-from dkmd.inference.two_sample import row_tails
-from dkmd.statistic.witness import Witness
+from dkmd.inference.plan_pilot import Pilot, pilot_of
+from dkmd.inference.plan_search import Change, Plan, shift_for, size_for
 
-Pilot = npt.ArrayLike | Summary
+Given = npt.ArrayLike | Summary
+"""A pilot as users pass it."""
 
-TRIALS = 2000
-"""Pairs of samples drawn if sizes are small. A power of 80% is then known to 0.9 points."""
+FEW = 200
+"""A pilot of fewer values, groups, or values of the rarer kind gives an answer with a range."""
 
-VALUES = 600_000
-"""At most this many values are drawn for one power: 500 pairs of 600 + 600 give 1.8 points."""
+REPLICATES = 200
+"""Pilots that are drawn from a small one for the range of an answer."""
 
-MOST_DRAWN = MOST_VALUES
-"""Up to this many values in both samples, power is simulated. Above, the closed form is as good."""
+RANGE = (0.1, 0.9)
+"""The range leaves out a tenth of the drawn pilots at each end."""
 
 
 def sample_size(
-    pilot: Pilot,
-    shift: float,
+    pilot: Given,
+    shift: float | None = None,
     power: float = 0.8,
     alpha: float = ALPHA,
     ratio: float = 1.0,
     scale: float | str | None = None,
+    *,
+    factor: float | None = None,
+    share: float | None = None,
+    groups: npt.ArrayLike | None = None,
 ) -> int:
-    """The size of the first sample that detects ``shift``. The second has ``ratio`` times as many.
+    """Values that the first sample needs to show a change; the second has ``ratio`` times as many.
+
+    Give one change: ``shift``, ``factor`` or ``share``. Data of two parts can change by a factor
+    and a share together.
 
     Parameters
     ----------
     pilot : array_like or Summary
-        Data like those that will be compared.
+        Data like those to come. Two distinct values (booleans, 0 and 1) are yes/no data. If at
+        least half of the values are equal (most customers buy nothing), the pilot has two parts.
     shift : float
-        The shift to detect, in data units.
+        The shift to be shown, in data units. For yes/no data of 0 and 1 that is a difference of
+        shares: 0.01 is one percentage point. Not for data of two parts.
     power : float
-        The probability of detecting the shift.
+        The probability of showing it.
     alpha : float
-        The significance level of the two-sided test.
+        The level of the two-sided test.
     ratio : float
-        The size of the second sample divided by the size of the first.
+        Size of the second sample over that of the first.
     scale
-        As in ``dkmd_2samp``.
+        As in ``dkmd_2samp``; not used for yes/no data.
+    factor : float
+        All values are multiplied by this. For yes/no data the share of the larger value is, and for
+        data of two parts the values other than the common one are.
+    share : float
+        A difference of shares: of the larger of two values, or of values other than the common one.
+    groups : array_like
+        A label per value of the pilot: values with one label are repeated measurements. The size is
+        multiplied by their design effect. Groups to come are taken to be as large as the pilot's.
+
+    Notes
+    -----
+    Yes/no data are planned for the exact test of two shares, by the score test's formula with
+    pooled variance, corrected for skewness and for whole counts. From 5% to 6% the usual formula
+    gives 8,155 values per side with unpooled and 8,158 with pooled variance. The corrections add
+    15. Data of two parts are planned for p = min(1, 2·min(p_share, p_rest)).
 
     Examples
     --------
@@ -69,37 +87,32 @@ def sample_size(
     >>> pilot = np.random.default_rng(4).normal(100, 10, 1000)
     >>> sample_size(pilot, shift=0.5)  # about 2 · (2.8 · 10/0.5)², as for a t-test of normal data
     6477
+    >>> converted = np.arange(1000) < 50
+    >>> sample_size(converted, shift=0.01), sample_size(converted, factor=1.2)
+    (8173, 8173)
     """
     _check_power(alpha, power)
-    if not (math.isfinite(shift) and shift != 0.0):
-        raise ValueError(f"shift must be a finite number other than 0, got {shift!r}")
-    if not (ratio > 0.0 and math.isfinite(ratio)):
-        raise ValueError(f"ratio must be positive, got {ratio!r}")
-    plan = _Plan(pilot, scale, alpha)
-    least = max(2.0, 2.0 / ratio)
-
-    near = max(10.0, least)
-
-    def reached(n: float) -> float:
-        return plan.power(shift, n, ratio * n)
-
-    def expected(n: float) -> float:
-        return plan.expected(shift, n, ratio * n)
-
-    goal = _Goal(power, alpha, least)
-    near = goal.reached_at(expected, near, 0.5, 60)
-    return math.ceil(goal.reached_at(reached, near, 0.5, STEPS))
+    change = _change(shift, factor, share)
+    _check_ratio(ratio)
+    plan = pilot_of(pilot, groups).plan(scale, alpha)
+    plan.check(change)
+    return math.ceil(size_for(plan, change, power, alpha, ratio))
 
 
 def detectable_shift(
-    pilot: Pilot,
+    pilot: Given,
     n: int,
     m: int | None = None,
     power: float = 0.8,
     alpha: float = ALPHA,
     scale: float | str | None = None,
+    *,
+    ratio: float = 1.0,
+    groups: npt.ArrayLike | None = None,
 ) -> float:
-    """The shift that samples of n and m values (m = n by default) detect with this power.
+    """The shift that samples of n and m values show with this power; m is ``ratio``·n by default.
+
+    Yes/no data that have no room for a shift up give a shift down, which is negative.
 
     Examples
     --------
@@ -109,181 +122,212 @@ def detectable_shift(
     0.57
     """
     _check_power(alpha, power)
-    m = n if m is None else m
-    _check_sizes(n, m)
-    plan = _Plan(pilot, scale, alpha)
-    near = 3.0 * plan.spread * math.sqrt(1.0 / n + 1.0 / m)
-    goal = _Goal(power, alpha, 0.0)
-    near = goal.reached_at(lambda shift: plan.expected(shift, n, m), near, 1.0, 60)
-    return float(goal.reached_at(lambda shift: plan.power(shift, n, m), near, 1.0, STEPS))
+    m = _second_size(n, m, ratio)
+    plan = pilot_of(pilot, groups).plan(scale, alpha)
+    plan.check(Change(shift=1e-300))
+    return shift_for(plan, n, m, power, alpha)
 
 
 def power(
-    pilot: Pilot,
-    shift: float,
-    n: int,
+    pilot: Given,
+    shift: float | None = None,
+    n: int = 0,
     m: int | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
+    *,
+    ratio: float = 1.0,
+    factor: float | None = None,
+    share: float | None = None,
+    groups: npt.ArrayLike | None = None,
 ) -> float:
-    """The probability that samples of n and m values (m = n by default) detect ``shift``.
+    """The probability that samples of n and m values show a change; m is ``ratio``·n by default.
 
     Examples
     --------
     >>> import numpy as np
     >>> pilot = np.random.default_rng(4).normal(100, 10, 1000)
-    >>> round(power(pilot, shift=0.5, n=7000), 2)
-    0.83
+    >>> round(power(pilot, shift=0.5, n=7000), 2), round(power(pilot, n=7000, factor=1.005), 2)
+    (0.83, 0.83)
     """
     require_shares(alpha=alpha)
-    m = n if m is None else m
-    _check_sizes(n, m)
-    return _Plan(pilot, scale, alpha).power(shift, n, m)
+    m = _second_size(n, m, ratio)
+    change = _change(shift, factor, share, nothing=True)
+    plan = pilot_of(pilot, groups).plan(scale, alpha)
+    plan.check(change)
+    return plan.power(change, n, m)
 
 
-STEPS = 5
-"""At most this many powers are simulated to find a size or a shift."""
-
-CLOSE = 0.005
-"""The search for a size or shift stops when a step changes it by less than this share."""
+_power = power  # ``plan`` has an argument of that name
 
 
-class _Goal:
-    """A search for the size or shift that reaches a power.
+@dataclass(frozen=True)
+class Planned:
+    """A plan: two sizes, a change and a power, of which one was asked for."""
 
-    The score Φ⁻¹(power) + Φ⁻¹(1 − α/2) grows roughly in proportion to √n and to the shift. Each
-    step would be exact if this held exactly.
+    n: int
+    m: int
+    change: Change
+    power: float
+    alpha: float
+    kind: str
+    """"amounts", "yes/no" or "two parts"."""
+    asked: str
+    """"n", "shift" or "power": the number that was worked out."""
+    range: tuple[float, float] | None = None
+    """Where that number lies for 80% of pilots drawn from this one; None for a large pilot."""
+    groups: tuple[int, int] | None = None
+    """How many groups the two sizes are; None without groups."""
+    design_effect: float | None = None
+    pilot_size: int = 0
+    telling: int = 0
+    """How many values or groups of the pilot the answer rests on: of shares, the rarer kind."""
+    shares: tuple[float, float] | None = None
+    """Before and after the change: of the larger of two values, or of values unlike ``common``."""
+    common: float | None = None
+    """The value that at least half of the pilot has; None if there is none."""
+
+    @property
+    def by_shift(self) -> bool:
+        """Whether the change is a shift."""
+        return self.change.factor == 1.0 and not self.change.share
+
+
+def plan(
+    pilot: Given,
+    shift: float | None = None,
+    n: int | None = None,
+    power: float = 0.8,
+    alpha: float = ALPHA,
+    *,
+    ratio: float = 1.0,
+    scale: float | str | None = None,
+    factor: float | None = None,
+    share: float | None = None,
+    groups: npt.ArrayLike | None = None,
+) -> Planned:
+    """Sizes, change and power in one answer, with the range that a small pilot leaves open.
+
+    Without ``n`` the sizes are worked out (``sample_size``). With ``n`` alone the shift is
+    (``detectable_shift``), and with ``n`` and a change the power is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pilot = np.random.default_rng(4).normal(100, 10, 100)
+    >>> answer = plan(pilot, shift=1.0, ratio=4)
+    >>> answer.n, answer.m, answer.range
+    (1015, 4060, (775.0, 1195.0))
     """
-
-    def __init__(self, power: float, alpha: float, least: float) -> None:
-        from scipy.special import ndtri
-
-        self._limit = -float(ndtri(0.5 * alpha))
-        self._needed = self._limit + float(ndtri(power))
-        self._lowest, self._least = 0.5 * alpha, least
-
-    def reached_at(
-        self, reached: Callable[[float], float], start: float, exponent: float, steps: int
-    ) -> float:
-        """The size or shift at which ``reached`` gives the power, after at most ``steps`` steps."""
-        at = start
-        for _ in range(steps):
-            step = float(self._factor(reached(at)) ** (1.0 / exponent))
-            following = max(self._least, at * step)
-            if not following < 1e15 * start:
-                raise ValueError(
-                    "no size reaches that power: the shift is too small for the spread of the pilot"
-                )
-            if abs(following - at) <= CLOSE * at:
-                return following
-            at = following
-        return at
-
-    def _factor(self, power: float) -> float:
-        """The needed score over the current score, limited to a factor of 4."""
-        from scipy.special import ndtri
-
-        score = self._limit + float(ndtri(min(max(power, self._lowest), 1.0 - 1e-9)))
-        return min(4.0, max(0.25, self._needed / max(score, 0.1)))
+    known = pilot_of(pilot, groups)
+    options = {"alpha": alpha, "scale": scale, "ratio": ratio, "groups": groups}
+    moves = {"shift": shift, "factor": factor, "share": share}
+    asked = "n" if n is None else "power" if any(v is not None for v in moves.values()) else "shift"
+    if asked == "n":
+        n = sample_size(pilot, power=power, **options, **moves)  # type: ignore[arg-type]
+    change = Change() if asked == "shift" else _change(shift, factor, share)
+    assert n is not None
+    if asked == "shift":
+        change = Change(detectable_shift(pilot, n, power=power, **options))  # type: ignore[arg-type]
+    elif asked == "power":
+        power = _power(pilot, n=n, **options, **moves)  # type: ignore[arg-type]
+    found = Planned(
+        n, _second_size(n, None, ratio), change, power, alpha, known.kind, asked,
+        pilot_size=known.size, telling=known.telling, shares=known.shares(change),
+        common=known.common,
+    )  # fmt: skip
+    if known.codes is not None:
+        design = known.design()
+        of_n, of_m = (math.ceil(size / design.per_group) for size in (found.n, found.m))
+        found = replace(found, groups=(of_n, of_m), design_effect=design.effect)
+    if known.telling < FEW:
+        found = replace(found, range=_range(known, found, scale, ratio))
+    return found
 
 
-class _Plan:
-    """A pilot compared with itself moved by a shift: the power of the test at given sizes."""
+def _range(
+    pilot: Pilot, found: Planned, scale: float | str | None, ratio: float
+) -> tuple[float, float]:
+    """The answers of pilots drawn from a small one: closed forms, relative to their median.
 
-    def __init__(self, pilot: Pilot, scale: float | str | None, alpha: float) -> None:
-        summary = pilot if isinstance(pilot, Summary) else _summary(pilot)
-        if summary.size < 2:
-            raise ValueError("the pilot needs at least two values")
-        median, self.spread = median_and_spread(summary)
-        if not math.isfinite(median) or math.isnan(self.spread):
-            raise ValueError("the pilot's values are all equal or mostly infinite: it has no scale")
-        self._summary, self._scale, self._alpha = summary, scale, alpha
-        self._drawn = lru_cache(maxsize=None)(self._simulated)
-
-    def power(self, shift: float, n: float, m: float) -> float:
-        """The probability of p < alpha with samples of n and m values, one of them moved."""
-        expected = self.expected(shift, n, m)
-        if n + m > MOST_DRAWN:
-            return expected
-        drawn, error = self._drawn(shift, max(2, math.ceil(n)), max(2, math.ceil(m)))
-        # differences within two standard errors of the simulation do not correct the closed form
-        off = drawn - expected
-        return expected + off * max(0.0, 1.0 - (2.0 * error / off) ** 2 if off else 0.0)
-
-    def _simulated(self, shift: float, n: int, m: int) -> tuple[float, float]:
-        """The share of drawn pairs that the test rejects, and its standard error.
-
-        The draws for all sizes and shifts begin with the same values, so that the answers of
-        ``sample_size``, ``detectable_shift`` and ``power`` agree.
-        """
-        trials = min(TRIALS, VALUES // (n + m))
-        cdf, values = _quantile_function(self._summary)
-        x, y = (
-            np.interp(np.random.default_rng(seed).random((size, trials)), cdf, values).T
-            for seed, size in ((1, n), (2, m))
+    Drawn pilots have a smaller spread than the pilot itself, so their median is below its answer.
+    """
+    answer = _closed_form(found, ratio)
+    rng = np.random.default_rng(5)
+    worst = -math.inf if found.asked == "power" else math.inf
+    answers = []
+    for _ in range(REPLICATES):
+        try:
+            answers.append(answer(pilot.resampled(rng).plan(scale, found.alpha)))
+        except ValueError:  # a drawn pilot without spread, or without room for the change
+            answers.append(worst)
+    low, own, high = np.quantile(answers, (RANGE[0], 0.5, RANGE[1]), method="closest_observation")
+    if not math.isfinite(own):
+        own = answer(pilot.plan(scale, found.alpha))
+    if found.asked == "power":
+        # powers are moved, not multiplied
+        off = found.power - own
+        return min(max(float(low) + off, 0.0), found.power), max(
+            min(float(high) + off, 1.0), found.power
         )
-        tails = row_tails(x + shift, y, self._scale)
-        share = float(np.mean(tails.pvalue("two-sided") < self._alpha))
-        return share, math.sqrt(max(share * (1.0 - share), 1.0 / trials) / trials)
-
-    def expected(self, shift: float, n: float, m: float) -> float:
-        """The power in closed form: the pilot moved, as n values, against itself as m values."""
-        from scipy.special import ndtr, ndtri
-
-        pilot, atoms = Side.of(self._summary), self._summary.atoms()
-        moved = pilot._replace(offset=pilot.offset + shift).scaled_to(n)
-        resized = pilot.scaled_to(m)
-        both = [Atoms(atoms.offset + by, atoms.weights * k / pilot.size, atoms.tied)
-                for by, k in ((shift, n), (0.0, m))]  # fmt: skip
-        shape = Shape(*shape_of(both[0], both[1], self._summary.grid.unit, False))
-        width = scale_of(moved, resized, shape, self._scale).width
-        pair = Pair(
-            moved, resized, Witness(width, width), self._summary.grid.center, False,
-            separation=shape.separation, allowance=shape.allowance,
-        )  # fmt: skip
-        score, limit = _score(pair.test(near=shape.median)), -float(ndtri(0.5 * self._alpha))
-        return float(ndtr(score - limit) + ndtr(-score - limit))
+    given = float(found.n) if found.asked == "n" else found.change.shift
+    ends = sorted(given * end / own for end in (float(low), float(high)))
+    if found.asked == "n":
+        ends = [math.ceil(end) if math.isfinite(end) else end for end in ends]
+    return float(min(ends[0], given)), float(max(ends[1], given))
 
 
-def _score(test: Studentized) -> float:
-    """The normal score of the smaller tail."""
-    from scipy.special import ndtri
-
-    tails = test.tails()
-    return min(-float(ndtri(min(tails.upper, tails.lower))), 1e6)
-
-
-def _quantile_function(summary: Summary) -> tuple[Array, Array]:
-    """The quantile function of a pilot, linear between neighbouring values and a step at ties.
-
-    Draws from it are distributed like the pilot without repeating its values.
-    """
-    values, weights = summary.all_points().ordered()
-    passed = np.concatenate([[0.0], np.cumsum(weights)]) / weights.sum()
-    tied = np.abs(weights - 1.0) > 1e-9  # several values at one point, or a part of a full bin
-    ends = np.column_stack([passed[:-1], passed[1:]])
-    middle = ends.mean(axis=1, keepdims=True)
-    ends = np.where(tied[:, None] | ~np.isfinite(values)[:, None], ends, middle)
-    return ends.reshape(-1), np.repeat(values, 2)
+def _closed_form(found: Planned, ratio: float) -> Callable[[Plan], float]:
+    """The number that was asked for, from another plan and without simulation."""
+    if found.asked == "n":
+        return partial(_closed_size, found=found, ratio=ratio)
+    if found.asked == "shift":
+        return lambda plan: shift_for(plan, found.n, found.m, found.power, found.alpha, False)
+    return lambda plan: plan.expected(found.change, found.n, found.m)
 
 
-def _summary(pilot: npt.ArrayLike) -> Summary:
-    sample = as_sample(pilot, "pilot")
-    summary = Summary.of(sample, Grid.fit(sample))
-    if summary.nan:
-        raise nan_error("pilot", sample)
-    return summary
+def _closed_size(plan: Plan, found: Planned, ratio: float) -> float:
+    plan.check(found.change)
+    return size_for(plan, found.change, found.power, found.alpha, ratio, simulate=False)
 
 
-def _check_sizes(n: int, m: int) -> None:
+def _change(
+    shift: float | None, factor: float | None, share: float | None, nothing: bool = False
+) -> Change:
+    """The change that was asked for; ``nothing`` allows a shift of 0."""
+    if shift is None and factor is None and share is None:
+        raise ValueError("give a change: a shift, a factor or a share")
+    if shift is not None and (factor is not None or share is not None):
+        raise ValueError("give a shift, or a factor or a share, not both")
+    if shift is not None and not (math.isfinite(shift) and (nothing or shift != 0.0)):
+        raise ValueError(f"shift must be a finite number other than 0, got {shift!r}")
+    if factor is not None and not (0.0 < factor < math.inf and factor != 1.0):
+        raise ValueError(f"factor must be a positive number other than 1, got {factor!r}")
+    if share is not None and not (-1.0 <= share <= 1.0 and share != 0.0):
+        raise ValueError(f"share must be a difference of shares other than 0, got {share!r}")
+    return Change(shift or 0.0, 1.0 if factor is None else factor, share or 0.0)
+
+
+def _second_size(n: int, m: int | None, ratio: float) -> int:
+    """m, or ratio·n."""
+    _check_ratio(ratio)
+    if m is not None and ratio != 1.0:
+        raise ValueError("give m or ratio, not both")
+    m = math.ceil(ratio * n - 1e-9) if m is None else m
     if min(n, m) < 2:
         raise ValueError(f"each sample needs at least two values, got n={n!r}, m={m!r}")
+    return m
+
+
+def _check_ratio(ratio: float) -> None:
+    if not (ratio > 0.0 and math.isfinite(ratio)):
+        raise ValueError(f"ratio must be positive, got {ratio!r}")
 
 
 def _check_power(alpha: float, power: float) -> None:
     require_shares(alpha=alpha, power=power)
     if power <= alpha:
         raise ValueError(
-            f"power must be above alpha, the power without any shift; got power={power!r}, "
+            f"power must be above alpha, which is reached without any shift; got power={power!r}, "
             f"alpha={alpha!r}"
         )

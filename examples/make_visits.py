@@ -1,0 +1,29 @@
+"""Write data/visits.csv: visits to a made-up shop, whether each converted, and its revenue.
+
+One visit in twenty converts, and the revenue of those is lognormal. Run
+``python examples/make_visits.py`` to write the same file again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+VISITS = 2000
+
+
+def main() -> None:
+    """Draw, round to cents, write one visit per line."""
+    rng = np.random.default_rng(2027)
+    converted = rng.permutation(VISITS) < VISITS // 20
+    revenue = np.where(converted, rng.lognormal(3.5, 0.8, VISITS), 0.0)
+    visitor = np.sort(rng.integers(0, VISITS // 2, VISITS))
+    with open(Path(__file__).parent / "data" / "visits.csv", "w", newline="\n") as file:
+        file.write("visitor,converted,revenue_usd\n")
+        for who, yes, amount in zip(visitor, converted, revenue, strict=True):
+            file.write(f"v{who},{str(bool(yes)).lower()},{amount:.2f}\n")
+
+
+if __name__ == "__main__":
+    main()
