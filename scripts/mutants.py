@@ -59,7 +59,7 @@ TESTS = {
     "inference/intervals": "core",
     "inference/pooled_shape": "choice_of_width",
     "inference/proportions": "shares",
-    "inference/percentiles": "shares",
+    "inference/percentiles": "shares findings",
     "inference/categories": "shares",
     "inference/spread": "spread",
     "inference/fitting": "inference",

@@ -230,3 +230,11 @@ def test_sums_of_bins_are_corrected_for_their_width() -> None:
     at = values.ravel() - 0.25
     moves = np.maximum(0.0, 1.0 + 0.4 / 1.1 * (at - 0.3))
     assert exact[3] == pytest.approx(np.sum(psi.derivative(at - 0.2) * moves), rel=1e-9)
+
+
+def test_the_zero_point_of_single_values_does_not_change_their_shape() -> None:
+    """Bins have a resolution, and single values have none, wherever they lie."""
+    x, y = (np.random.default_rng(seed).normal(size=60) for seed in (1, 2))
+    near, far = (small_sides(x + zero, y + zero, False).shape for zero in (0.0, 1000.0))
+    assert far.tilt == pytest.approx(near.tilt, rel=1e-9)
+    assert far.spread == pytest.approx(near.spread, rel=1e-9)

@@ -12,8 +12,10 @@ from scipy.optimize import fsolve
 from dkmd import Grid, Summary, Witness
 from dkmd.base.arrays import Array
 from dkmd.inference.direct import small_sides
+from dkmd.inference.pair import satterthwaite
 from dkmd.inference.sides import Side
-from dkmd.inference.spread import SpreadChange, compare_spreads, kappa, spread_of
+from dkmd.inference.spread import SpreadChange, _guard, compare_spreads, kappa, spread_of
+from dkmd.inference.tails import relabelled_skewness
 
 pytestmark = pytest.mark.slow
 
@@ -118,3 +120,37 @@ def test_power_is_that_of_brown_forsythe_or_more(family: str) -> None:
         ours += change(x, y).tails.pvalue("two-sided") < 0.05
         theirs += stats.levene(x, y).pvalue < 0.05
     assert ours >= theirs - 20
+
+
+def test_the_guard_is_the_law_of_squares_under_relabelling() -> None:
+    """Its z and skewness by definition: ψ² about each centre, less what the centres add."""
+    rng = np.random.default_rng(9)
+    x, y = rng.exponential(size=23), 1.4 * rng.exponential(size=41)
+    small = small_sides(x, y, False)
+    of_x, of_y = spread_of(small.x), spread_of(small.y)
+    n, m, psi = 23, 41, Witness()
+    width = math.exp((n * math.log(of_x.spread) + m * math.log(of_y.spread)) / (n + m))
+    u = np.r_[x - small.origin - of_x.center, y - small.origin - of_y.center] / width
+    f, slope = psi(u), psi.derivative(u)
+    w = f**2 - (2.0 * f * slope).sum() / slope.sum() * f
+    difference = (f[:n] ** 2).sum() / (n - 1) - (f[n:] ** 2).sum() / (m - 1)
+    error = w.std(ddof=1) * math.sqrt(1.0 / n + 1.0 / m)
+    z, skewness = _guard(small.x, of_x, small.y, of_y)
+    assert z == pytest.approx(difference / error, rel=1e-6)
+    assert skewness == pytest.approx(relabelled_skewness(stats.skew(w), n, m), rel=1e-6)
+
+
+def test_the_interval_widens_with_the_guarded_p_value() -> None:
+    """Where the guard decides, the interval stands for its p-value, not for Student's t."""
+    rng = np.random.default_rng(10)
+    wider = 0
+    for _ in range(40):
+        small = small_sides(rng.exponential(size=8), rng.exponential(size=60), False)
+        found = compare_spreads(small.x, small.y)
+        of_x, of_y = spread_of(small.x), spread_of(small.y)
+        df = satterthwaite(of_x.variance, of_y.variance, 7.0, 59.0)
+        reach = stats.t.ppf(0.975, df) * math.sqrt(of_x.variance + of_y.variance)
+        half = 0.5 * math.log(found.high / found.low)
+        assert half >= reach * (1.0 - 1e-9)
+        wider += half > reach * 1.001
+    assert 0 < wider < 40
