@@ -164,3 +164,14 @@ def test_repeated_measurements_have_a_shift_only() -> None:
     assert answer.findings == ()
     assert answer.mean is None
     assert [row[0] for row in answer.rows()][2:] == ["5%", "25%", "50%", "75%", "95%", "99%"]
+
+
+def test_the_page_has_a_tag_for_each_finding(tmp_path: Path) -> None:
+    rng = np.random.default_rng(13)
+    old = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    new = old.assign(a=2.0 * old["a"])
+    drift(old, new).report(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert text.count('<b class="tag">') == 1
+    assert '<b class="tag">spread × 2</b>' in text
+    assert "The spread changed: a." in text

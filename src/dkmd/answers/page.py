@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
 from dkmd.answers.page_details import Compared, reproduce, reproduce_row
@@ -97,7 +98,7 @@ def _comparisons_page(answers: Comparisons, command: str | None) -> Page:
     skipped = answers.skipped if isinstance(answers, Drift) else {}
     return Page(
         title=f"Drift: {before} → {after}" if drift else f"{some.name} against {before}",
-        headline=f"{answers.tally()}.",
+        headline=" ".join([f"{answers.tally()}.", *answers.others()]),
         row_is="column" if drift else "level",
         p_is="adjusted p",
         level=level_of(some.alpha),
@@ -152,6 +153,7 @@ def _comparison_row(
         headline=c.headline(),
         pvalue=adjusted,
         warnings=c.warnings,
+        tags=tags_of(c),
     )
     return _row(name, compared, relative, verdict, in_percent, again)
 
@@ -167,6 +169,7 @@ class Verdict:
     headline: str
     pvalue: float
     warnings: tuple[str, ...]
+    tags: tuple[str, ...] = ()
 
 
 def _row(
@@ -195,6 +198,7 @@ def _row(
         reference=reference,
         current=current,
         warnings=verdict.warnings,
+        tags=verdict.tags,
         curves=compared.curves(),
         quantiles=compared.quantiles(),
         numbers=tuple(compared.numbers()),

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
-from dkmd.answers.comparison.words import also_of, plain_margin
+from dkmd.answers.comparison.words import plain_margin, tags_of
 from dkmd.answers.findings import MISSING as MORE_MISSING
 from dkmd.answers.findings import SHIFT, SPREAD
 from dkmd.base.calls import Call
@@ -114,8 +114,7 @@ class Comparisons(Mapping[str, Comparison]):
     def headline(self) -> str:
         """How many changed, and their names."""
         named = ", ".join(self.beyond)
-        others = self._others()
-        return f"{self.tally()}{named and f': {named}'}.{others and ' ' + others}"
+        return " ".join([f"{self.tally()}{named and f': {named}'}.", *self.others()])
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
@@ -126,13 +125,13 @@ class Comparisons(Mapping[str, Comparison]):
             return told
         return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
 
-    def _others(self) -> str:
+    def others(self) -> list[str]:
         """The names whose spread or missing values changed, in one sentence each."""
         told = []
         for what, words in ((SPREAD, "The spread"), (MORE_MISSING, "The share of missing values")):
             names = [name for name in self if what in self[name].changed]
             told += [f"{words} changed: {', '.join(names)}."] if names else []
-        return " ".join(told)
+        return told
 
     def to_dict(self) -> dict[str, Any]:
         """Every comparison with its adjusted p-value, in order."""
@@ -185,7 +184,7 @@ class Comparisons(Mapping[str, Comparison]):
             short_p(c.pvalue),
             short_p(self.adjusted_pvalues[name]),
             c.verdict,
-            also_of(c),
+            ", ".join(tags_of(c)),
         )
 
 

@@ -58,15 +58,15 @@ def more_of(c: Comparison) -> list[str]:
     return told
 
 
-def also_of(c: Comparison) -> str:
-    """What changed beside the shift, in a few words: spread × 2.0, missing 19% → 59%."""
+def tags_of(c: Comparison) -> tuple[str, ...]:
+    """What changed beside the shift, in a few words each: spread × 2, missing 19% → 59%."""
     told = []
     spread, missing = c.finding(SPREAD), c.finding(MISSING)
     if spread is not None and spread.is_clear(c.alpha):
         told.append(f"spread × {spread.estimate:.2g}")
     if missing is not None and missing.is_clear(c.alpha):
         told.append(f"missing {missing.reference:.0%} → {missing.current:.0%}")
-    return ", ".join(told)
+    return tuple(told)
 
 
 def _mean_first(c: Comparison) -> str:
