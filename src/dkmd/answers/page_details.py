@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dkmd.answers.comparison import QUANTILES, SampleFacts, plain_margin
+from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.reasons import reasons
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
@@ -95,7 +96,7 @@ class Compared:
                 moved = Shown(signed(new - old, old, new), new - old)
                 yield NumberLine(f"{q:.0%}", *_pair(old, new), moved)
         for name, old_count, new_count in (
-            ("NaN, left out", before.nan, after.nan),
+            (LEFT_OUT, before.nan, after.nan),
             ("−inf", before.minus_inf, after.minus_inf),
             ("+inf", before.plus_inf, after.plus_inf),
         ):
