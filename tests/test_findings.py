@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from outcomes import exact_outcome
 from scipy import stats
 from shell import here
 
@@ -175,3 +176,15 @@ def test_the_page_has_a_tag_for_each_finding(tmp_path: Path) -> None:
     assert text.count('<b class="tag">') == 1
     assert '<b class="tag">spread × 2</b>' in text
     assert "The spread changed: a." in text
+
+
+def test_a_slim_result_says_the_same() -> None:
+    rng = np.random.default_rng(14)
+    old, new = rng.lognormal(size=9000), 1.1 * rng.lognormal(size=8000)
+    whole = compare(old, new).result
+    slim = whole.slim()
+    assert (slim.pvalue, slim.shift, slim.notes) == (whole.pvalue, whole.shift, whole.notes)
+    assert slim.on_logs().shift == whole.on_logs().shift
+    assert slim.shift_interval(0.9) == pytest.approx(whole.shift_interval(0.9), rel=1e-8)
+    fewer, all_of_them = (exact_outcome(each).pair.x.offset.size for each in (slim, whole))
+    assert fewer < 0.7 * all_of_them

@@ -6,7 +6,6 @@ A column that cannot be compared is skipped with a reason. The other columns are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -155,5 +154,4 @@ def _without_many_values(answer: Comparison, columns: int) -> Comparison:
     """The answer without its values, if the values of all columns would fill the memory."""
     if answer.values is None or columns * sum(side.size for side in answer.values) <= KEPT:
         return answer
-    # copying a result works out its logarithms, so that it does not need the values any more
-    return replace(answer, values=None, result=copy(answer.result))
+    return replace(answer, values=None, result=answer.result.slim())

@@ -95,7 +95,8 @@ def coarsened(side: Side, width: float) -> Side:
             last = cell
             offset[k], variance[k], counts[k] = at, side.variance[i], count
     k += 1
-    return Side(offset[:k], variance[:k], counts[:k], side.minus_inf, side.plus_inf, side.size)
+    atoms = offset[:k].copy(), variance[:k].copy(), counts[:k].copy()  # views would keep it all
+    return Side(atoms[0], atoms[1], atoms[2], side.minus_inf, side.plus_inf, side.size)
 
 
 EMPTY_SIDE = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
