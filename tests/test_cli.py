@@ -48,7 +48,7 @@ def test_the_answer_comes_in_words_first() -> None:
     lines = run("compare", BEFORE, AFTER, "--column", "latency_ms").stdout.splitlines()
     assert re.fullmatch(
         r"latency_ms is HIGHER in latency_after.csv than in latency_before.csv: "
-        r"\+\d\.\d\d ms \(95 % interval \+\d\.\d\d to \+\d\.\d\d\), \+\d\.\d\d %\. "
+        r"\+\d\.\d\d ms \(95% interval \+\d\.\d\d to \+\d\.\d\d\), \+\d\.\d\d%\. "
         r"p = \de-\d\d, n = 1,000 and 1,000\.",
         lines[0],
     )
@@ -87,7 +87,7 @@ def test_levels_of_a_table_are_compared() -> None:
     flights = str(DATA / "flights.parquet")
     words = ("compare", flights, "-c", "dep_delay", "--by", "origin", "--groups", "date")
     one = answer(*words, "--reference", "JFK", "--current", "EWR")
-    assert (one["verdict"], one["current"]["label"]) == ("increase", "EWR")
+    assert (one["verdict"], one["current"]["label"]) == ("higher", "EWR")
     several = answer(*words, "--reference", "JFK")
     assert [c["key"] for c in several["comparisons"]] == ["EWR", "LGA"]
 
@@ -120,7 +120,7 @@ def test_a_summary_stands_for_its_data(tmp_path: Path) -> None:
     assert both["shift"] == pytest.approx(later["shift"], rel=1e-12)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["new.dkmd", "reference.dkmd"]
     percent = answer("compare", "reference.dkmd", AFTER, "--margin", "3%", cwd=tmp_path)
-    assert percent["verdict"] == "increase"
+    assert percent["verdict"] == "higher"
     (tmp_path / "bad.dkmd").write_text("no")
     assert "not a dkmd summary" in here("compare", "bad.dkmd", AFTER, cwd=tmp_path, code=2).stderr
 
@@ -203,7 +203,7 @@ def test_bad_input_is_one_clear_line(words: tuple[str, ...], expected: str, tmp_
         (("compare", "x.csv", "--by", "a", "--by", "b"), "--by"),
         (("compare", "--where", "a", "--where", "b"), "--where"),
         (("drift", "x.csv", "x.csv", "--margin", "1", "--margin", "2"), "--margin"),
-        (("gate", "x", "y", "--worse", "increase", "--worse", "decrease"), "--worse"),
+        (("gate", "x", "y", "--worse", "higher", "--worse", "lower"), "--worse"),
         (("gate", "x", "y", "--report", "a", "--report", "b"), "--report"),
         (("plan", "x.csv", "-n", "3", "-n", "4"), "-n"),
         (("summarize", "x.csv", "-o", "a.dkmd", "--out", "b.dkmd"), "--out/-o"),

@@ -75,7 +75,7 @@ def test_options_of_compare_and_drift_reach_them(options: dict[str, Any], folder
     _same(["compare", "b.csv", *_flags(levels), *_flags(options)], long, folder)
 
 
-@pytest.mark.parametrize("worse", ["increase", "decrease"])
+@pytest.mark.parametrize("worse", ["higher", "lower"])
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
 def test_options_of_the_gate_reach_it(worse: str, alpha: float, folder: Path) -> None:
     how: dict[str, Any] = {"column": "lag_ms", "by": "level", "groups": "host"}

@@ -348,7 +348,7 @@ def test_a_quantile_at_infinity_is_told_in_words(before: float, after: float, wo
 
 
 def test_verdicts_have_the_colours_of_their_direction() -> None:
-    verdicts = ("increase", "decrease", "equivalent", "inconclusive")
+    verdicts = ("higher", "lower", "equivalent", "inconclusive")
     assert [drawings.kind_of(v) for v in verdicts] == ["up", "down", "flat", "flat"]
 
 

@@ -183,8 +183,8 @@ def test_a_slower_benchmark_fails_and_an_equal_one_passes() -> None:
 def test_faster_is_not_worse_unless_a_decrease_is() -> None:
     before, after = _bench(a=_times(1, 1.0)), _bench(a=_times(2, 0.8))
     assert gate(before, after, margin="2%").outcome == PASSED
-    assert gate(before, after, margin="2%", worse="decrease").outcome == FAILED
-    assert gate(after, before, margin="2%", worse="decrease").outcome == PASSED
+    assert gate(before, after, margin="2%", worse="lower").outcome == FAILED
+    assert gate(after, before, margin="2%", worse="lower").outcome == PASSED
 
 
 def test_margins_in_units_and_scales_work() -> None:
@@ -244,7 +244,7 @@ def test_units_of_time_are_brought_together() -> None:
         (1000, 1030, {"margin": 50}, "not worse", 30.0),
         (1000, 1030, {"margin": 20}, "worse", 30.0),
         (1000, 900, {"margin": "2%"}, "not worse", -0.1),
-        (1000, 900, {"margin": "2%", "worse": "decrease"}, "worse", -0.1),
+        (1000, 900, {"margin": "2%", "worse": "lower"}, "worse", -0.1),
         (1000, 990, {"margin": "0.1sd"}, "not worse", -10.0),
         (1000, 1001, {"margin": "0.1sd"}, "inconclusive", math.nan),
         (0, 5, {"margin": "2%"}, "inconclusive", math.nan),
@@ -467,7 +467,7 @@ def test_twice_as_slow_can_be_the_margin() -> None:
     assert gate(before, _bench(a=_times(2, 1.9)), margin="100%").outcome == PASSED
     assert gate(before, _bench(a=_times(2, 2.2)), margin="100%").outcome == FAILED
     with pytest.raises(ValueError, match="no benchmark could fail"):
-        gate(before, before, margin="100%", worse="decrease")
+        gate(before, before, margin="100%", worse="lower")
 
 
 NOISES: dict[str, Any] = {

@@ -255,7 +255,7 @@ def test_the_shipped_benchmarks_show_a_slower_build(tool: str) -> None:
 def test_names_cannot_break_out_of_markdown() -> None:
     name = "a|b <img src=x onerror=alert(1)> [x](javascript:1)\n# head"
     row = GateRow(name, "s", "worse", "", (3, 3), (1.0, 2.0), 1.0, (0.5, 1.5), True, 0.01)
-    text = Gate((row,), (), (), "2%", "increase", 2.0).markdown()
+    text = Gate((row,), (), (), "2%", "higher", 2.0).markdown()
     assert "<img" not in text.replace("\\<img", "")
     assert "\n# head" not in text
     assert "\\|" in text
@@ -283,7 +283,7 @@ def test_json_tells_what_was_left_out_averaged_and_allowed(tmp_path: Path) -> No
 def test_names_cannot_steer_a_terminal_through_markdown() -> None:
     name = "a\x1b[31m\x9b2J\x07\u202e|b"
     row = GateRow(name, "s", "worse", name, (3, 3), (1.0, 2.0), 1.0, (0.5, 1.5), True, 0.01)
-    gate = Gate((row,), (name,), (), "2%", "increase", 2.0, left_out={name: f"holds {name}"})
+    gate = Gate((row,), (name,), (), "2%", "higher", 2.0, left_out={name: f"holds {name}"})
     text = gate.markdown()
     assert text.replace("\n", "").isprintable()
     assert "a\\\\x1b\\[31m\\\\x9b2J\\\\x07\\\\u202e\\|b" in text

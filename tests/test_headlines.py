@@ -50,7 +50,7 @@ def test_shares_at_infinity_are_said_with_a_quantile_that_both_sides_have(
     few, many = ([*range(1, 1 + k), *[math.inf] * (200 - k)] for k in (40, 140))
     pair = [sign * np.array(side, dtype=float) for side in ((many, few) if more else (few, many))]
     answer = compare(*pair)
-    assert answer.verdict == ("increase" if word == "HIGHER" else "decrease")
+    assert answer.verdict == ("higher" if word == "HIGHER" else "lower")
     shares = (80, 30) if more else (30, 80)
     infinity = "+inf" if sign > 0 else "−inf"
     assert answer.headline().startswith(

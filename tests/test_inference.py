@@ -262,12 +262,12 @@ def test_verdicts_follow_the_interval_and_the_margin() -> None:
     y = rng.normal(100, 10, 4000)
     up, same = rng.normal(103, 10, 4000), rng.normal(100, 10, 4000)
     result = dkmd_2samp(up, y)
-    assert verdict(result) == "increase"
-    assert verdict(dkmd_2samp(y, up)) == "decrease"
+    assert verdict(result) == "higher"
+    assert verdict(dkmd_2samp(y, up)) == "lower"
     assert verdict(result, 5.0) == "equivalent"
     assert verdict(result, 3.0) == "inconclusive"
-    assert verdict(result, "0.1sd") == "increase"
-    assert verdict(result, "1%") == "increase"
+    assert verdict(result, "0.1sd") == "higher"
+    assert verdict(result, "1%") == "higher"
     assert verdict(result, "10 %") == "equivalent"
     assert verdict(dkmd_2samp(same, y)) == "inconclusive"
     assert equivalence(dkmd_2samp(same, y), 1.5) < 1e-3
@@ -294,7 +294,7 @@ def test_a_margin_of_100_percent_bounds_increases_only() -> None:
     rng = np.random.default_rng(19)
     y = rng.lognormal(0.0, 0.2, 400)
     thrice, less = (dkmd_2samp(f * rng.lognormal(0.0, 0.2, 400), y) for f in (3.0, 0.01))
-    assert verdict(thrice, "100%") == "increase"
+    assert verdict(thrice, "100%") == "higher"
     assert verdict(thrice, "250%") == "equivalent"
     assert verdict(less, "100%") == "equivalent"
     assert equivalence(less, "100%") < 1e-6

@@ -65,7 +65,7 @@ def test_values_bins_and_gates_agree_on_the_direction() -> None:
     grid = Grid.fit(REFERENCE, CURRENT)
     binned = Summary.of(REFERENCE, grid), Summary.of(CURRENT, grid)
     for answer in (dkmd.compare(REFERENCE, CURRENT), dkmd.compare(*binned)):
-        assert answer.verdict == "increase"
+        assert answer.verdict == "higher"
         assert answer.shift == pytest.approx(5.0, abs=1.5)
         assert answer.reference.center + 3.0 < answer.current.center
         assert (answer.reference.size, answer.current.size) == (40, 70)

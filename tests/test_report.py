@@ -276,7 +276,7 @@ def test_an_overview_row_says_what_the_answer_says() -> None:
     assert f'title="{c.shift!r}"' in row
     assert f'title="{answer.adjusted_pvalues["c1"]!r}"' in row
     assert "180 →" in shown
-    assert "10.0 %" in shown
+    assert "10.0%" in shown
     label = re.search(r'aria-label="([^"]*) scales, ([^"]*) to ([^"]*)"', row)
     assert label is not None
     assert float(label[1]) == pytest.approx(c.shift_in_scales, rel=5e-3)
@@ -351,7 +351,7 @@ def test_a_gate_colours_what_is_bad_and_puts_it_first() -> None:
             for n, c in zip(names, centers, strict=True)
         }
 
-    judged = gate(rates(100, 100, 100), rates(100, 130, 70), worse="decrease")
+    judged = gate(rates(100, 100, 100), rates(100, 130, 70), worse="lower")
     first, *others = page_of(judged).rows
     assert (first.name, first.mark, first.kind) == ("worse", "▼", "up")
     assert {row.name: row.kind for row in others}["better"] == "down"

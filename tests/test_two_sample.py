@@ -206,7 +206,7 @@ def test_half_of_all_values_at_infinity_are_compared_by_their_shares(sign: float
     assert result.statistic == pytest.approx(sign * 2.0 * bound * (0.62 - 0.40), rel=1e-9)
     assert result.shift == sign * math.inf  # the centre of y is finite
     assert result.shift_interval() == (sign * math.inf, sign * math.inf)
-    assert verdict(result, 10.0) == ("increase" if sign > 0 else "decrease")
+    assert verdict(result, 10.0) == ("higher" if sign > 0 else "lower")
 
 
 def test_exactly_half_at_infinity_has_no_centre_and_one_less_has() -> None:

@@ -321,7 +321,7 @@ def test_cards_say_their_interval_in_words(opened: Open) -> None:
     cell = page.locator("tbody > .row > .bar").first
     said = cell.evaluate("e => getComputedStyle(e, '::after').content")
     assert re.fullmatch(r'"\+[\d.]+ scales, \+[\d.]+ to \+[\d.]+"', said)
-    assert cell.get_attribute("data-h") == "95 % interval, in robust scales"
+    assert cell.get_attribute("data-h") == "95% interval, in robust scales"
     heights = page.locator("thead button, .chips button").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect().height)"
     )

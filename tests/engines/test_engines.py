@@ -77,7 +77,7 @@ def test_two_levels_compare_as_in_memory(table: tuple[pd.DataFrame, Any]) -> Non
     assert_same(found, expected)
     # logarithms have their own scale, which bins give to a thousandth
     assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-4)
-    assert found.verdict == expected.verdict == "increase"
+    assert found.verdict == expected.verdict == "higher"
 
 
 def test_the_scale_of_its_own_is_nearly_the_same(table: tuple[pd.DataFrame, Any]) -> None:

@@ -125,9 +125,9 @@ def compare(
     >>> answer = compare(before, after, margin="1%")
     >>> print(answer.headline())  # doctest: +NORMALIZE_WHITESPACE
     value is HIGHER in current than in reference, by more than 1%: +3.06
-    (95 % interval +1.84 to +4.28), +3.11 %. p = 1e-6, n = 500 and 500.
+    (95% interval +1.84 to +4.28), +3.11%. p = 1e-6, n = 500 and 500.
     >>> answer.verdict, answer.direction, answer.current.plus_inf
-    ('increase', 'current is larger', 3)
+    ('higher', 'current is larger', 3)
     """
     options = CompareOptions.of(margin, alpha, scale, method, nan_policy)
     column = None if column is None else str(column)

@@ -25,7 +25,7 @@ FEW_VALUES = 10
 MANY_TIES = 0.25
 """From this share of one single value on, there is a warning about ties."""
 CORRELATED = 0.1
-"""From this correlation of neighbours on, p-values are too small: at 0.1 a true 5 % is 7.5 %."""
+"""From this correlation of neighbours on, p-values are too small: at 0.1 a true 5% is 7.5%."""
 RUNS = 16
 """How many stretches of PIECE neighbouring values are used of a long sample."""
 

@@ -22,9 +22,9 @@ from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError, NanError
-from dkmd.binned.logarithms import log_grid, log_summaries, require_positive
+from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
-from dkmd.inference.margins import as_percent, beyond_margin, opposed, verdict
+from dkmd.inference.margins import beyond_margin, opposed, verdict
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options
 from dkmd.inference.result import (
@@ -197,8 +197,8 @@ def _percentage(result: DkmdResult, confidence: float) -> _Percentage:
     if opposed(result, on_logs, confidence):
         return _Percentage(note=DISAGREE)
     low, high = on_logs.shift_interval(confidence)
-    interval = ConfidenceInterval(as_percent(low), as_percent(high))
-    return _Percentage(as_percent(on_logs.shift), interval)
+    interval = ConfidenceInterval(as_change(low), as_change(high))
+    return _Percentage(as_change(on_logs.shift), interval)
 
 
 DISAGREE = (

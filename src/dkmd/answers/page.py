@@ -129,8 +129,8 @@ def _comparison_row(
     known = isinstance(outcome, ExactOutcome)
     relative = NOT_MEASURED
     if c.relative_shift is not None and c.relative_shift_interval is not None:
-        low, high = c.relative_shift_interval
-        relative = Measured(c.relative_shift, (low, high))
+        low, high = (100.0 * end for end in c.relative_shift_interval)
+        relative = Measured(100.0 * c.relative_shift, (low, high))
     compared = Compared(
         unit=c.unit,
         shift=Measured(c.shift, (c.shift_interval.low, c.shift_interval.high)),
@@ -148,7 +148,7 @@ def _comparison_row(
     verdict = Verdict(
         kind=kind_of(c.verdict),
         mark=_mark(c, compared.shift.interval),
-        word=WORDS[c.verdict] if known else "no answer",
+        word=c.verdict if known else "no answer",
         rank=RANKS[c.verdict] + clear_direction if known else 0,
         headline=c.headline(),
         pvalue=adjusted,
@@ -210,20 +210,13 @@ def _row(
     )
 
 
-RANKS = {"increase": 5, "decrease": 4, "inconclusive": 2, "equivalent": 1}
-
-WORDS = {
-    "increase": "higher",
-    "decrease": "lower",
-    "equivalent": "equivalent",
-    "inconclusive": "inconclusive",
-}
+RANKS = {"higher": 5, "lower": 4, "inconclusive": 2, "equivalent": 1}
 
 
 def _mark(c: Comparison, interval: Interval) -> str:
     """An arrow: full where the verdict is clear, hollow where only the direction is."""
-    if c.verdict in ("increase", "decrease"):
-        return "▲" if c.verdict == "increase" else "▼"
+    if c.verdict in ("higher", "lower"):
+        return "▲" if c.verdict == "higher" else "▼"
     if c.verdict == "equivalent":
         return "≈"
     return _leaning(interval, "–") if c.is_clear else "–"
@@ -246,7 +239,7 @@ def _gate_page(gate: Gate, command: str | None) -> Page:
         Absent("Not judged", gate.left_out),
     )
     factor = gate.geometric_mean
-    mean = "" if math.isnan(factor) else percent(100.0 * (factor - 1.0))
+    mean = "" if math.isnan(factor) else percent(factor - 1.0)
     return Page(
         title=f"Gate {gate.outcome}{_between(gate.call)}",
         headline=gate.headline(),
@@ -285,7 +278,7 @@ def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce)
     result = gate.evidence[row.name].result
     sign = _leaning(compared.shift.interval, "≈" if row.verdict == NOT_WORSE else "–")
     # a bad change has the colour of an alarm, whichever way it points
-    bad, good = HOLLOW if gate.worse == "increase" else HOLLOW[::-1]
+    bad, good = HOLLOW if gate.worse == "higher" else HOLLOW[::-1]
     kind = {bad: "up", good: "down"}.get(sign, "flat")
     answered = result is not None
     verdict = Verdict(

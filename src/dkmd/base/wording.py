@@ -87,9 +87,9 @@ def rounded(value: float, digits: int = 3) -> str:
     return f"{value:,.{max(0, digits - 1 - exponent)}f}"
 
 
-def percent(value: float) -> str:
-    """A signed number of percent: +3.11 %."""
-    return f"{signed_number(value)} %"
+def percent(change: float) -> str:
+    """A relative change in percent: 0.0311 is +3.11%."""
+    return f"{signed_number(100.0 * change)}%"
 
 
 def count(value: int) -> str:
@@ -107,8 +107,8 @@ def probability(value: float) -> str:
 
 
 def level_of(alpha: float) -> str:
-    """The confidence level of an interval, in percent: 95 %."""
-    return f"{100.0 * (1.0 - alpha):.6g} %"
+    """The confidence level of an interval, in percent: 95%."""
+    return f"{100.0 * (1.0 - alpha):.6g}%"
 
 
 def short_p(value: float) -> str:

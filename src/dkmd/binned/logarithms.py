@@ -105,7 +105,7 @@ def as_factor(log_change: float) -> float:
 
 
 def as_change(log_change: float) -> float:
-    """A change of logarithms as a relative change: 0.02 is 2 %."""
+    """A change of logarithms as a relative change: 0.02 is 2%."""
     return math.expm1(min(log_change, LARGEST_LOG))
 
 

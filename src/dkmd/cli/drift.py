@@ -136,6 +136,6 @@ def _changed(answer: Comparison) -> set[str]:
     from dkmd.answers.findings import SHIFT
 
     changed = set(answer.changed)
-    if answer.margin is not None and answer.verdict not in ("increase", "decrease"):
+    if answer.margin is not None and answer.verdict not in ("higher", "lower"):
         changed.discard(SHIFT)
     return changed

@@ -17,8 +17,8 @@ from dkmd.inference.defaults import ALPHA
 class Worse(StrEnum):
     """The direction that is worse."""
 
-    INCREASE = "increase"
-    DECREASE = "decrease"
+    HIGHER = "higher"
+    LOWER = "lower"
 
 
 class Inconclusive(StrEnum):
@@ -46,7 +46,7 @@ def gate(
             help="Smallest change that matters: 2%, a number in data units, 0.1sd.",
         ),
     ] = "5%",
-    worse: Annotated[Worse, typer.Option(help="The direction that is worse.")] = Worse.INCREASE,
+    worse: Annotated[Worse, typer.Option(help="The direction that is worse.")] = Worse.HIGHER,
     column: Annotated[
         str | None,
         typer.Option("--column", "-c", metavar="NAME", help="In a table: the column to judge."),

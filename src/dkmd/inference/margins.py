@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dkmd.binned.logarithms import as_change
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.result import NO_SHIFT, DkmdResult, ExactOutcome, LimitOutcome, RiemannOutcome
 
@@ -39,9 +38,9 @@ def verdict(
     Returns
     -------
     str
-        "increase" (x is larger by more than the margin), "decrease", "equivalent" (the interval
-        lies within the margin) or "inconclusive". A percentage never gives "increase" or
-        "decrease" if the logarithms moved one way and the values the other way.
+        "higher" (x is larger by more than the margin), "lower", "equivalent" (the interval
+        lies within the margin) or "inconclusive". A percentage never gives "higher" or
+        "lower" if the logarithms moved one way and the values the other way.
 
     Examples
     --------
@@ -51,7 +50,7 @@ def verdict(
     >>> x, y = rng.normal(103, 10, 2000), rng.normal(100, 10, 2000)
     >>> result = dkmd_2samp(x, y)
     >>> verdict(result), verdict(result, 5), verdict(result, "3%"), verdict(result, "0.1sd")
-    ('increase', 'equivalent', 'inconclusive', 'increase')
+    ('higher', 'equivalent', 'inconclusive', 'higher')
     """
     region = region_of(result, margin)
     low, high = region.result.shift_interval(confidence_level)
@@ -60,7 +59,7 @@ def verdict(
     if low > region.high or high < region.low:
         if opposed(result, region.result, confidence_level):
             return "inconclusive"
-        return "increase" if low > region.high else "decrease"
+        return "higher" if low > region.high else "lower"
     if region.low < region.high and region.low <= low and high <= region.high:
         return "equivalent"
     return "inconclusive"
@@ -162,14 +161,3 @@ def parse_amount(given: Margin) -> tuple[float, str]:
         return float(text), kind
     except (TypeError, ValueError):
         return math.nan, kind
-
-
-def as_percent(log_shift: float) -> float:
-    """A shift of logarithms as a change in percent, clipped to what a double can hold.
-
-    Examples
-    --------
-    >>> round(as_percent(math.log(1.02)), 9), math.isfinite(as_percent(1e6))
-    (2.0, True)
-    """
-    return 100.0 * as_change(log_shift)

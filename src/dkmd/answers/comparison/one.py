@@ -49,7 +49,7 @@ class SampleFacts:
     center : float
         The M-centre.
     quantiles : dict
-        At 5, 25, 50, 75, 95 and 99 %, keyed by 0.05, 0.25, …
+        At 5, 25, 50, 75, 95 and 99%, keyed by 0.05, 0.25, …
     neighbour_correlation : float
         The correlation of ψ at values that follow each other; 0 if chance explains it. NaN if the
         values are not in memory or belong to groups.
@@ -92,13 +92,14 @@ class Comparison:
     Attributes
     ----------
     verdict : str
-        "increase", "decrease", "equivalent" or "inconclusive": the shift against ``margin``.
+        "higher", "lower", "equivalent" or "inconclusive": the shift against ``margin``.
     direction : str
         "current is larger", "current is smaller" or "no direction".
     shift, shift_interval : float, ConfidenceInterval
         In data units, with confidence 1 − alpha.
     relative_shift, relative_shift_interval : float, ConfidenceInterval or None
-        In percent, worked out on logarithms. None unless all values are positive and can be read.
+        As a fraction (0.02 is 2%), worked out on logarithms. None unless all values are positive
+        and can be read.
     statistic, pvalue, df : float
         The numbers of the test.
     pvalue_beyond : float
@@ -106,7 +107,7 @@ class Comparison:
     adjusted_pvalue, adjusted_pvalue_beyond : float or None
         For one of several comparisons: adjusted for their number. The verdict rests on them.
     crossing : Crossing or None
-        The differences of the 25 and 75 % quantiles, if they clearly have opposite signs.
+        The differences of the 25 and 75% quantiles, if they clearly have opposite signs.
     infinite : Infinite or None
         The shares at infinity, if at least half of all values are there.
     findings : tuple of Finding

@@ -79,7 +79,7 @@ class Comparisons(Mapping[str, Comparison]):
     @property
     def beyond(self) -> list[str]:
         """Names that moved by more than the margin, at the same false-discovery rate."""
-        return [name for name in self if self[name].verdict in ("increase", "decrease")]
+        return [name for name in self if self[name].verdict in ("higher", "lower")]
 
     def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
         """Write a page with a row for each comparison: one self-contained HTML file.

@@ -13,8 +13,8 @@ from dkmd.inference.shapes import Crossing
 if TYPE_CHECKING:
     from dkmd.answers.comparison.one import Comparison, Infinite
 
-HIGHER = {"increase": "HIGHER", "decrease": "LOWER"}
-"""The word for a verdict that has a direction."""
+DIRECTED = ("higher", "lower")
+"""Verdicts that have a direction."""
 
 
 def answer_of(c: Comparison) -> str:
@@ -102,9 +102,9 @@ def plain_margin(margin: Margin | None, unit: str) -> str:
 def _centre_answer(c: Comparison) -> str:
     where = f"in {c.current.label} than in {c.reference.label}"
     margin, numbers = plain_margin(c.margin, c.unit), _numbers(c)
-    if c.verdict in HIGHER:
+    if c.verdict in DIRECTED:
         beyond = f", by more than {margin}" if c.margin else ""
-        return f"{c.name} is {HIGHER[c.verdict]} {where}{beyond}: {numbers}."
+        return f"{c.name} is {c.verdict.upper()} {where}{beyond}: {numbers}."
     if c.verdict == "equivalent":
         return f"{c.name} is EQUIVALENT up to {margin}: {numbers}."
     if math.isnan(c.shift):
@@ -139,8 +139,8 @@ def _across(c: Comparison, crossing: Crossing) -> str:
 def _answer_at_infinity(c: Comparison, infinite: Infinite) -> str:
     """The shares at infinity, and the first quantile that is finite on both sides."""
     word = "no clear change (INCONCLUSIVE)"
-    if c.verdict in HIGHER:
-        word = f"{HIGHER[c.verdict]} in {c.current.label} than in {c.reference.label}"
+    if c.verdict in DIRECTED:
+        word = f"{c.verdict.upper()} in {c.current.label} than in {c.reference.label}"
     sign = "+" if infinite.where > 0.0 else "−"
     told = (
         f"{c.name}: {word}: {infinite.current:.0%} of the values are at {sign}inf (never finished, "

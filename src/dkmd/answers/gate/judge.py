@@ -44,7 +44,7 @@ class Limit(NamedTuple):
     """What counts as worse: a change beyond the margin, in the bad direction."""
 
     margin: Margin
-    worse: str  # "increase" or "decrease"
+    worse: str  # "higher" or "lower"
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _log_change(pair: Pair, result: DkmdResult) -> float:
 
 def _pvalues(judged: ExactOutcome | LimitOutcome, region: Region, worse: str) -> Two:
     """P-values of "worse than the margin" and of "not worse"."""
-    if worse == "increase":
+    if worse == "higher":
         limit, beyond, within = region.high, "greater", "less"
     else:
         limit, beyond, within = region.low, "less", "greater"
@@ -209,7 +209,7 @@ def _judge_constants(pair: Pair, limit: Limit) -> Judged:
         if change and not pair.positive:
             raise ValueError("percentages need positive data; there are values of 0 or below")
         change, size = change / old if change else 0.0, size / 100.0
-    harm = change if limit.worse == "increase" else -change
+    harm = change if limit.worse == "higher" else -change
     if kind == "sd" and harm > 0.0:
         raise ValueError(NO_SCALE)
     row = pair.row(

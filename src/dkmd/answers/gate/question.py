@@ -29,7 +29,7 @@ from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks
 
-WORSE_WHEN = ("increase", "decrease")
+WORSE_WHEN = ("higher", "lower")
 
 
 @recorded
@@ -38,7 +38,7 @@ def gate(
     current: Benchmarks,
     *,
     margin: Margin = "5%",
-    worse: str = "increase",
+    worse: str = "higher",
     alpha: float = ALPHA,
 ) -> Gate:
     """Judge whether any benchmark of ``current`` is worse than the same one of ``reference``.
@@ -49,7 +49,7 @@ def gate(
         As ``read_benchmarks`` gives them.
     margin : float or str
         The smallest change that matters: a number in the benchmark's unit, "2%", or "0.1sd".
-    worse : {"increase", "decrease"}
+    worse : {"higher", "lower"}
         Which direction is bad: times increase, throughputs decrease.
     alpha : float
         A bound on two probabilities: that of a false alarm anywhere (Holm's correction), and that
@@ -63,7 +63,7 @@ def gate(
         no value varies on either side, the two values are compared with the margin directly.
     """
     if worse not in WORSE_WHEN:
-        raise ValueError(f"worse must be 'increase' or 'decrease', got {worse!r}")
+        raise ValueError(f"worse must be 'higher' or 'lower', got {worse!r}")
     require_shares(alpha=alpha)
     _require_possible(margin, worse)
     before, after = _paired(reference, current)
@@ -103,7 +103,7 @@ def _judged_names(before: BenchmarkFile, after: BenchmarkFile) -> list[str]:
 def _require_possible(margin: Margin, worse: str) -> None:
     """Reject a margin that no change could exceed: any build would pass."""
     amount, kind = parse_margin(margin)
-    if kind == "%" and amount >= 100.0 and worse == "decrease":
+    if kind == "%" and amount >= 100.0 and worse == "lower":
         raise ValueError(
             f"margin {margin}: no positive value can decrease by 100% or more, so no benchmark "
             "could fail"

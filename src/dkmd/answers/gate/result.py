@@ -33,7 +33,7 @@ class GateRow:
     """One benchmark: how it moved and what that means.
 
     ``shift`` and its interval are positive when current is larger. They are relative changes (0.02
-    is 2 %) if ``relative`` is true, else amounts in ``unit``. ``pvalue`` is that of "worse than the
+    is 2%) if ``relative`` is true, else amounts in ``unit``. ``pvalue`` is that of "worse than the
     margin", corrected for the number of benchmarks. It is NaN where no test was made, as for values
     that do not vary.
     """
@@ -124,8 +124,8 @@ class Gate:
 
     @property
     def mean_change(self) -> float:
-        """The geometric mean as a change in percent."""
-        return 100.0 * (self.geometric_mean - 1.0)
+        """The geometric mean as a relative change: 0.02 is 2%."""
+        return self.geometric_mean - 1.0
 
     @property
     def covered(self) -> int:
@@ -202,7 +202,7 @@ def _table_row(row: GateRow) -> tuple[str, ...]:
     change = interval = ""
     if not math.isnan(row.shift):
         scaled = [100.0 * v if row.relative else v for v in (row.shift, *row.interval)]
-        sign = " %" if row.relative else unit
+        sign = "%" if row.relative else unit
         change = f"{signed_number(scaled[0])}{sign}"
         if not math.isnan(row.interval[0]):
             interval = f"{signed_number(scaled[1])} to {signed_number(scaled[2])}{sign}"

@@ -35,7 +35,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 110.0, 28.0
 
 def kind_of(verdict: str) -> str:
     """The colour of current: up, down, or flat without a clear direction."""
-    return {"increase": "up", "decrease": "down"}.get(verdict, "flat")
+    return {"higher": "up", "lower": "down"}.get(verdict, "flat")
 
 
 def density(curves: Curves, paint: Paint, unit: str = "") -> str:
@@ -196,7 +196,7 @@ def interval_scale(extent: float, percent: bool, paint: Paint) -> str:
     across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)
     shown = max((t for t in ticks(0.0, 0.75 * extent, 3) if t > 0.0), default=0.5 * extent)
     texts = tick_words([shown, 2.0 * shown])
-    sign = " %" if percent else ""
+    sign = "%" if percent else ""
     labels = ((-shown, MINUS + texts[0] + sign), (0.0, "0"), (shown, f"+{texts[0]}{sign}"))
     parts = [line(across(v), 14.0, across(v), 18.0, paint("ze")) for v, _ in labels]
     parts += [words(across(v), 11.0, text, paint("tm")) for v, text in labels]

@@ -110,7 +110,7 @@ def shift_shown(row: PageRow) -> Shown:
 def percent_shown(row: PageRow) -> Shown:
     """The shift in percent; a dash if it is unknown."""
     value = row.percent.middle
-    return Shown("–" if math.isnan(value) else percent(value), value)
+    return Shown("–" if math.isnan(value) else percent(value / 100.0), value)
 
 
 def p_shown(row: PageRow) -> Shown:
@@ -135,7 +135,7 @@ def plain_shown(value: float) -> Shown:
 
 def share_shown(share: float) -> Shown:
     """A share in percent."""
-    return Shown(f"{rounded(100.0 * share)} %", 100.0 * share)
+    return Shown(f"{rounded(100.0 * share)}%", 100.0 * share)
 
 
 def sortable(value: float) -> str:
