@@ -44,7 +44,7 @@ def figure(palette: Mapping[str, str]) -> str:
     mean = float(after.mean() - before.mean())
     usual = before[before < before.max()]
     parts = [
-        f'<rect width="{number(WIDTH)}" height="{number(HEIGHT)}" rx="8" fill="{palette["paper"]}"/>',
+        _box(palette["paper"]),
         *_dots(usual, BEFORE, palette["reference"]),
         *_dots(after, AFTER, palette["up"]),
         *_hung(float(before.max()), palette),
@@ -59,7 +59,9 @@ def figure(palette: Mapping[str, str]) -> str:
         _text(
             232.0,
             231.0,
-            f"95% interval {low:.1f} to {high:.1f} ms, p = {result.pvalue:.0e}".replace("e-0", "e-"),
+            f"95% interval {low:.1f} to {high:.1f} ms, p = {result.pvalue:.0e}".replace(
+                "e-0", "e-"
+            ),
             palette["ink"],
             13,
         ),
@@ -71,6 +73,11 @@ def figure(palette: Mapping[str, str]) -> str:
     )
     svg = drawing(WIDTH, HEIGHT, parts, told)
     return svg.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FONT} ', 1) + "\n"
+
+
+def _box(colour: str) -> str:
+    """The background."""
+    return f'<rect width="{number(WIDTH)}" height="{number(HEIGHT)}" rx="8" fill="{colour}"/>'
 
 
 def _dots(values: Array, height: float, colour: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -81,14 +81,21 @@ class Comparisons(Mapping[str, Comparison]):
         """Names that moved by more than the margin, at the same false-discovery rate."""
         return [name for name in self if self[name].verdict in ("higher", "lower")]
 
-    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        command: str | None = None,
+        advance: Callable[[int, int], None] | None = None,
+    ) -> None:
         """Write a page with a row for each comparison: one self-contained HTML file.
 
         ``command`` is the shell command that the page shows; by default it follows from the call.
+        ``advance`` is called with the number of rows that are done and their total.
         """
         from dkmd.answers.page import write_page
 
-        write_page(self, path, command)
+        write_page(self, path, command, advance)
 
     def with_call(self, call: Call) -> Self:
         """The same answers with a record of how they were asked for."""
