@@ -18,6 +18,7 @@ from dkmd import Grid, Summary, embedding_difference
 from dkmd.render.figures import colours, drawings, forest
 from dkmd.render.figures.curves import Curves, Shape, curves_of
 from dkmd.render.figures.svg import Axis, clean, escape, path, tick_words, ticks
+from dkmd.render.plot import ForestLine, plot_forest
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
@@ -275,6 +276,28 @@ def test_several_comparisons_have_bars_and_sparklines_in_a_notebook() -> None:
     assert "a&lt;b" in text
     assert text.count("<svg") == 1 + 2 + 1  # an axis, a bar each, and one that can be drawn
     assert 'class="' not in text
+
+
+def test_a_drift_is_plotted_as_a_forest() -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(5)
+    old = pd.DataFrame({"a$b": rng.normal(size=300), "far": rng.normal(size=300), "c": 1.0})
+    new = old.assign(**{"far": old["far"] + 900.0, "a$b": rng.normal(0.1, 1.0, 300)})
+    found = dkmd.drift(old, new, ["a$b", "far"], margin="0.2sd")
+    axes = found.plot()
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["far", r"a\$b"]
+    assert axes.get_xscale() == "asinh"
+    dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    assert dots == pytest.approx([found["far"].shift_in_scales, found["a$b"].shift_in_scales])
+    axes.figure.canvas.draw()
+    plt.close(axes.figure)
+    with pytest.raises(ValueError, match="nothing to plot"):
+        plot_forest([ForestLine("a", "inconclusive", math.nan, (math.nan, math.nan))], "")
 
 
 def test_counts_are_plotted_as_bars() -> None:

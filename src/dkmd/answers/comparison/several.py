@@ -24,6 +24,7 @@ from dkmd.base.wording import (
     text_page,
     visible,
 )
+from dkmd.inference.margins import parse_margin
 
 
 class Comparisons(Mapping[str, Comparison]):
@@ -96,6 +97,21 @@ class Comparisons(Mapping[str, Comparison]):
         from dkmd.answers.page import write_page
 
         write_page(self, path, command, advance)
+
+    def plot(self, ax: Any = None) -> Any:
+        """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot])."""
+        from dkmd.render.plot import ForestLine, entitle, plot_forest
+
+        lines = [
+            ForestLine(name, c.verdict, c.shift_in_scales, c.interval_in_scales)
+            for name, c in self.items()
+        ]
+        margins = {c.margin for c in self.values() if c.margin is not None}
+        kinds = {parse_margin(margin) for margin in margins}
+        size = next((size for size, kind in kinds if kind == "sd"), 0.0)
+        axes = plot_forest(lines, "shift in robust scales", size, ax)
+        entitle(axes, self.headline())
+        return axes
 
     def with_call(self, call: Call) -> Self:
         """The same answers with a record of how they were asked for."""
