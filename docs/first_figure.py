@@ -82,7 +82,9 @@ def _box(colour: str) -> str:
 
 def _dots(values: Array, height: float, colour: str) -> list[str]:
     """A dot for each value, stacked so that no two overlap."""
-    radius, placed, parts = 3.4, [], []
+    radius = 3.4
+    placed: list[tuple[float, float]] = []
+    parts = []
     for value in np.sort(values):
         x = ACROSS(float(value))
         steps = sorted(range(-6, 7), key=abs)

@@ -286,14 +286,15 @@ def test_a_drift_is_plotted_as_a_forest() -> None:
 
     rng = np.random.default_rng(5)
     old = pd.DataFrame({"a$b": rng.normal(size=300), "far": rng.normal(size=300), "c": 1.0})
-    new = old.assign(**{"far": old["far"] + 900.0, "a$b": rng.normal(0.1, 1.0, 300)})
-    found = dkmd.drift(old, new, ["a$b", "far"], margin="0.2sd")
+    old = old.assign(near=rng.normal(size=300))
+    new = old.assign(**{"far": 900.0 + 0.01 * old["far"], "a$b": rng.normal(0.1, 1.0, 300)})
+    found = dkmd.drift(old, new, ["a$b", "near", "far"], margin="0.2sd")
     axes = found.plot()
     names = [label.get_text() for label in axes.get_yticklabels()]
-    assert names == ["far", r"a\$b"]
+    assert sorted(names) == [r"a\$b", "far", "near"]
     assert axes.get_xscale() == "asinh"
     dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
-    assert dots == pytest.approx([found["far"].shift_in_scales, found["a$b"].shift_in_scales])
+    assert dots == pytest.approx([c.shift_in_scales for c in found.values()])
     axes.figure.canvas.draw()
     plt.close(axes.figure)
     with pytest.raises(ValueError, match="nothing to plot"):
