@@ -155,7 +155,7 @@ def test_fail_on_sets_the_exit_code(tmp_path: Path) -> None:
     here("drift", str(old), str(new), "--fail-on", "shift", code=1)
     here("drift", str(old), str(new), "--fail-on", "shift", "--margin", "3", code=0)
     refused = here("drift", str(old), str(new), "--fail-on", "shape", code=2).stderr
-    assert "--fail-on needs some of shift, spread, missing, got 'shape'" in refused
+    assert "--fail-on needs some of shift, share, rest, spread, missing, got 'shape'" in refused
 
 
 def test_repeated_measurements_have_a_shift_only() -> None:

@@ -300,6 +300,7 @@ def test_columns_without_an_answer_and_without_a_row_are_named() -> None:
     before, after = _frames(2)
     for frame in (before, after):
         frame["constant"], frame["words"], frame["empty"] = 3.0, "x", math.nan
+        frame.loc[0, "constant"] = math.nan  # missing values are compared, so it has a row
     text = Parsed(_html(drift(before, after))).text()
     for words in ("no answer", "all values are equal", "There is nothing to draw", "it holds text"):
         assert words in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -18,6 +19,7 @@ from dkmd.answers.findings import (
     percentile_changes,
     spread_finding,
 )
+from dkmd.answers.kinds import kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.base.arrays import Array
@@ -35,7 +37,7 @@ from dkmd.inference.result import (
     Outcome,
 )
 from dkmd.inference.shapes import crossing
-from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
+from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn, StoredColumn
 from dkmd.sources.kinds import DURATION, NUMBER
 from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
 from dkmd.statistic.witness import Witness
@@ -58,19 +60,23 @@ def compare_samples(
         )
     )
     name = current.name if current.name != "value" else reference.name
-    notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
-    notes += notes_of((before, after), outcome, values)
-    exact = outcome if isinstance(outcome, ExactOutcome) else None
-    # intervals and p-values of repeated measurements would have to know the groups
-    grouped = exact is not None and exact.pair.clusters is not None
-    held = tuple(
+    sides = tuple(
         (summary, side.data.values if isinstance(side.data, HeldColumn) else None)
         for summary, side in zip(test.summaries, (reference, current), strict=True)
     )
-    return Comparison(
+    held = sides[0], sides[1]
+    stored = reference.data.stored.kind if isinstance(reference.data, StoredColumn) else ""
+    kinded = kind_of_column(held, outcome, name, options.kind, stored)
+    notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
+    notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
+    exact = outcome if isinstance(outcome, ExactOutcome) else None
+    # intervals and p-values of repeated measurements would have to know the groups
+    grouped = exact is not None and exact.pair.clusters is not None
+    reading = _Reading() if kinded.decides else _Reading.of(result, options)
+    answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
-        verdict=verdict(result, options.margin or 0.0, confidence_level=options.confidence),
+        verdict=reading.verdict,
         direction=direction_of(result.statistic),
         shift=result.shift,
         shift_interval=result.shift_interval(options.confidence),
@@ -78,7 +84,7 @@ def compare_samples(
         relative_shift_interval=percentage.interval,
         statistic=result.statistic,
         pvalue=result.pvalue,
-        pvalue_beyond=beyond_margin(result, options.margin),
+        pvalue_beyond=reading.pvalue_beyond,
         df=result.df,
         scale=math.nan if exact is None else exact.robust_scale,
         margin=options.margin,
@@ -94,6 +100,29 @@ def compare_samples(
         result=result,
         values=values,
     )
+
+    def means() -> DkmdResult:
+        test = replace(options.test, witness=MEANS, scale=None, method=None)
+        return _tested(reference, current, test).result
+
+    return with_kind(answer, kinded, held, options.test, means)
+
+
+MEANS = Witness(1.0, 1.0, weight="linear")
+"""The ψ whose centre is the mean."""
+
+
+class _Reading(NamedTuple):
+    """The shift against the margin."""
+
+    verdict: str = "inconclusive"
+    pvalue_beyond: float = math.nan
+
+    @classmethod
+    def of(cls, result: DkmdResult, options: CompareOptions) -> _Reading:
+        """The verdict on the shift, and the p-value of "beyond the margin"."""
+        word = verdict(result, options.margin or 0.0, confidence_level=options.confidence)
+        return cls(word, beyond_margin(result, options.margin))
 
 
 def _findings(

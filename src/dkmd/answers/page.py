@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
@@ -171,6 +172,11 @@ def _comparison_row(
         current=c.current,
         outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
+        own=c.own,
+        yes=c.yes,
+        gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,
+        more=tuple(part_rows(c)),
+        kind=c.kind,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"
     verdict = Verdict(
@@ -238,15 +244,15 @@ def _row(
     )
 
 
-RANKS = {"higher": 5, "lower": 4, "inconclusive": 2, "equivalent": 1}
+RANKS = {"mixed": 6, "higher": 5, "lower": 4, "inconclusive": 2, "equivalent": 1}
 
 
 def _mark(c: Comparison, interval: Interval) -> str:
     """An arrow: full where the verdict is clear, hollow where only the direction is."""
     if c.verdict in ("higher", "lower"):
         return "▲" if c.verdict == "higher" else "▼"
-    if c.verdict == "equivalent":
-        return "≈"
+    if c.verdict in ("equivalent", "mixed"):
+        return "≈" if c.verdict == "equivalent" else "⇅"
     return _leaning(interval, "–") if c.is_clear else "–"
 
 

@@ -103,6 +103,8 @@ def _judged_names(before: BenchmarkFile, after: BenchmarkFile) -> list[str]:
 def _require_possible(margin: Margin, worse: str) -> None:
     """Reject a margin that no change could exceed: any build would pass."""
     amount, kind = parse_margin(margin)
+    if kind == "pp":
+        raise ValueError(f"margin {margin}: percentage points are for shares, not for benchmarks")
     if kind == "%" and amount >= 100.0 and worse == "lower":
         raise ValueError(
             f"margin {margin}: no positive value can decrease by 100% or more, so no benchmark "
