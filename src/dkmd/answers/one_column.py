@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
 from dkmd.answers.comparison.missing import emptiness
+from dkmd.answers.extremes import extreme_values
 from dkmd.answers.facts import facts_of, notes_of
 from dkmd.answers.findings import (
     Finding,
+    Held,
+    MeanChange,
     mean_change,
     missing_finding,
     percentile_changes,
@@ -60,11 +63,10 @@ def compare_samples(
         )
     )
     name = current.name if current.name != "value" else reference.name
-    sides = tuple(
-        (summary, side.data.values if isinstance(side.data, HeldColumn) else None)
-        for summary, side in zip(test.summaries, (reference, current), strict=True)
+    held = (
+        _held(reference.data, test.summaries[0]),
+        _held(current.data, test.summaries[1]),
     )
-    held = sides[0], sides[1]
     stored = reference.data.stored.kind if isinstance(reference.data, StoredColumn) else ""
     kinded = kind_of_column(held, outcome, name, options.kind, stored)
     notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
@@ -73,6 +75,7 @@ def compare_samples(
     # intervals and p-values of repeated measurements would have to know the groups
     grouped = exact is not None and exact.pair.clusters is not None
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
+    mean = None if grouped else mean_change(*held, options.confidence)
     answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -95,7 +98,8 @@ def compare_samples(
         crossing=None if exact is None else crossing(exact.pair),
         infinite=_infinite(outcome),
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
-        mean=None if grouped else mean_change(held[0], held[1], options.confidence),
+        mean=mean,
+        extremes=None if _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=(() if grouped else percentile_changes(held[0], held[1], options.confidence)),
         result=result,
         values=values,
@@ -110,6 +114,13 @@ def compare_samples(
 
 MEANS = Witness(1.0, 1.0, weight="linear")
 """The ψ whose centre is the mean."""
+
+
+def _agree(mean: MeanChange | None, result: DkmdResult, alpha: float) -> bool:
+    """Whether the mean says no more than the centre does."""
+    if mean is None or not mean.direction:
+        return True
+    return bool(result.pvalue < alpha) and mean.direction * result.shift > 0.0
 
 
 class _Reading(NamedTuple):
@@ -262,6 +273,11 @@ def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> Non
             f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
             f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
         )
+
+
+def _held(side: ColumnData, summary: Summary | None) -> Held:
+    """One side as its bins, its values, or both."""
+    return summary, side.values if isinstance(side, HeldColumn) else None
 
 
 def _values(reference: ColumnData, current: ColumnData) -> tuple[Array, Array] | None:

@@ -15,6 +15,7 @@ from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
+from dkmd.answers.extremes import Extremes
 from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD, Finding, MeanChange
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
@@ -172,6 +173,8 @@ class Comparison:
     findings: tuple[Finding, ...] = ()
     mean: MeanChange | None = None
     percentiles: tuple[PercentileChange, ...] = ()
+    extremes: Extremes | None = None
+    """How many values explain a change of the mean that the centre does not show."""
     kind: str = AMOUNT
     parts: Parts | None = None
     deciding: tuple[str, ...] = (SHIFT,)

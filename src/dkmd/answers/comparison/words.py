@@ -14,7 +14,16 @@ from dkmd.answers.comparison.kind_words import (
     yes_no_numbers,
 )
 from dkmd.answers.findings import MISSING, SHARE, SHIFT, SPREAD
-from dkmd.base.wording import amount, count, level_of, percent, plain_pair, probability, short_p
+from dkmd.base.wording import (
+    amount,
+    count,
+    level_of,
+    percent,
+    plain,
+    plain_pair,
+    probability,
+    short_p,
+)
 from dkmd.inference.column_kind import IDENTIFIER
 from dkmd.inference.margins import Margin
 from dkmd.inference.opinions import UP
@@ -100,9 +109,23 @@ def _mean_first(c: Comparison) -> str:
         return ""
     word = "rose" if c.mean.direction > 0 else "fell"
     typical = "moved the other way" if c.is_clear else "did not clearly move"
+    low, high = (amount(end) for end in (c.mean.low, c.mean.high))
+    moved = amount(abs(c.mean.difference), c.unit).removeprefix("+")
     return (
-        f"{c.name}: the mean {word}, {_mean_numbers(c)}, because of a few extreme values; the "
-        f"typical value {typical}."
+        f"{c.name}: the mean {word} by {moved} ({level_of(c.alpha)} interval {low} to {high}) "
+        f"because of {_extremes(c)}; the typical value {typical}."
+    )
+
+
+def _extremes(c: Comparison) -> str:
+    """The values that moved the mean: 12 values above 500 (before 3)."""
+    if c.extremes is None:
+        return "values in the tails"
+    where = "above" if c.extremes.above else "below"
+    values = "value" if c.extremes.current == 1 else "values"
+    return (
+        f"{count(c.extremes.current)} {values} {where} {plain(c.extremes.limit, 3)} (before "
+        f"{count(c.extremes.reference)})"
     )
 
 
