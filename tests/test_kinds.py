@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,9 +16,11 @@ from shell import here
 from statsmodels.stats.proportion import proportions_ztest
 
 from dkmd import Grid, Summary, compare, drift
+from dkmd.answers.options import DEFAULT_TEST
 from dkmd.base.arrays import Array
 from dkmd.binned.summary_file import _checksum
 from dkmd.inference.column_kind import TwoSamples, kind_of_pair, parse_kind
+from dkmd.inference.parts import two_parts
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
@@ -274,6 +277,26 @@ def test_two_parts_agree_in_memory_bins_and_files(tmp_path: Path) -> None:
             assert two.ratio == pytest.approx(one.ratio, rel=1e-4)
 
 
+def test_engines_give_the_kinds_of_memory() -> None:
+    rng = np.random.default_rng(15)
+    frames = [
+        pd.DataFrame({
+            "yes": rng.random(3000) < share,
+            "spend": _zeros(3000, f * rng.lognormal(3.0, 0.8, 300)),
+            "stars": rng.integers(1, 6, 3000), "latency": rng.lognormal(size=3000),
+        })
+        for share, f in ((0.2, 1.0), (0.25, 1.5))
+    ]  # fmt: skip
+    exact = drift(frames[0], frames[1])
+    relations = [duckdb.connect().from_df(frame) for frame in frames]
+    found = drift(relations[0], relations[1])
+    assert list(found) == list(exact)
+    for name in exact:
+        one, other = exact[name], found[name]
+        assert (other.kind, other.verdict, other.changed) == (one.kind, one.verdict, one.changed)
+        assert other.tests == pytest.approx(one.tests, rel=0.01, abs=1e-9)
+
+
 def test_no_kind_is_a_cliff_between_yes_no_and_mostly_one() -> None:
     """One value after another becomes a third one: p moves by little each time."""
     old, new = _yes(400, 120), _yes(400, 158)
@@ -420,3 +443,71 @@ def test_a_summary_keeps_the_kind_and_older_files_are_read(tmp_path: Path) -> No
     saved.write_bytes(gzip.compress(json.dumps(document).encode()))
     assert Summary.load(saved).kind == ""
     assert compare(saved, data).kind == "amount"
+
+
+def test_the_power_of_an_answer_is_that_of_an_exact_test() -> None:
+    """The probabilities of all tables are added up, so there is no simulation error."""
+    n, m = 10, 30
+    own, fisher = np.ones((n + 1, m + 1)), np.ones((n + 1, m + 1))
+    for i in range(n + 1):
+        for j in range(m + 1):
+            answer = compare(_yes(m, j), _yes(n, i))
+            own[i, j] = 1.0 if math.isnan(answer.pvalue) else answer.pvalue
+            fisher[i, j] = stats.fisher_exact([[i, n - i], [j, m - j]]).pvalue
+    for before, after in ((0.1, 0.5), (0.3, 0.8), (0.5, 0.1), (0.05, 0.4)):
+        of_x, of_y = (
+            stats.binom.pmf(range(n + 1), n, after),
+            stats.binom.pmf(range(m + 1), m, before),
+        )
+        power, other = (float(of_x @ (p < 0.05) @ of_y) for p in (own, fisher))
+        assert power > other - 0.03
+    for share in np.linspace(0.02, 0.98, 49):
+        of_x, of_y = (
+            stats.binom.pmf(range(n + 1), n, share),
+            stats.binom.pmf(range(m + 1), m, share),
+        )
+        assert float(of_x @ (own < 0.05) @ of_y) < 0.051
+
+
+TRIALS = 600
+
+
+def _pairs(
+    n: int, m: int, zeros: float, few: bool, factor: float, seed: int
+) -> list[tuple[Array, Array]]:
+    """Pairs of samples with zeros; the rest is gamma or, if ``few``, 1, 2 or 3."""
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for _ in range(TRIALS):
+        sides = []
+        for size in (n, m):
+            rest = rng.integers(1, 4, size) if few else rng.gamma(4.0, 10.0, size)
+            sides.append(np.where(rng.random(size) < zeros, 0.0, rest))
+        pairs.append((factor * sides[0], sides[1]))
+    return pairs
+
+
+def _two_part_pvalues(pairs: list[tuple[Array, Array]]) -> Array:
+    found = []
+    for x, y in pairs:
+        samples = TwoSamples(x, y)
+        common = samples.common_value
+        parts = None if common is None else two_parts(samples, common, DEFAULT_TEST, fully=True)
+        found.append(1.0 if parts is None else parts.pvalue)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("n", "m", "few"), [(100, 100, False), (10, 100, False), (10, 100, True)])
+def test_two_parts_raise_few_false_alarms(n: int, m: int, few: bool) -> None:
+    alarms = int((_two_part_pvalues(_pairs(n, m, 0.6, few, 1.0, 31)) < 0.05).sum())
+    # at most 6.5% are promised; more than this has a probability of 0.1% at 5%
+    assert alarms <= stats.binom.ppf(0.999, TRIALS, 0.05)
+
+
+def test_a_factor_on_the_rest_is_found_better_than_by_welch_and_mann_whitney() -> None:
+    pairs = _pairs(100, 100, 0.6, False, 1.5, 32)
+    own = float((_two_part_pvalues(pairs) < 0.05).mean())
+    x, y = (np.array(side) for side in zip(*pairs, strict=True))
+    welch = float((stats.ttest_ind(x, y, axis=1, equal_var=False).pvalue < 0.05).mean())
+    ranks = float((stats.mannwhitneyu(x, y, axis=1).pvalue < 0.05).mean())
+    assert own > 0.8 > welch > ranks

@@ -137,8 +137,9 @@ def _frequent(side: Sample) -> list[float]:
         side = side[np.random.default_rng(0).integers(0, side.size, MANY)]
     # a run of a quarter of the sorted values covers one of these positions
     positions = sorted({min(side.size - 1, int(side.size * part / 8.0)) for part in (1, 3, 5, 7)})
-    found = np.partition(side, positions)[positions]
-    return [float(value) for value in found if math.isfinite(value)]
+    found = set(np.partition(side, positions)[positions].tolist())
+    least = 0.8 * LEAST * side.size  # of a part of the values it may be a little less
+    return [v for v in found if math.isfinite(v) and np.count_nonzero(side == v) >= least]
 
 
 class _Tie(NamedTuple):
