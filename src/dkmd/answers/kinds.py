@@ -20,16 +20,19 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.column_kind import (
     AMOUNT,
     CONSTANT,
+    COUNT,
     IDENTIFIER,
     MOSTLY_ONE,
     YES_NO,
     Sample,
     TwoSamples,
+    is_identifier,
     kind_of_pair,
 )
 from dkmd.inference.options import Options
 from dkmd.inference.parts import two_parts
 from dkmd.inference.result import DkmdResult, ExactOutcome, Outcome
+from dkmd.sources.column_data import ColumnData, StoredColumn, StreamedColumn
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,22 @@ class Kinded:
 
 
 def kind_of_column(
-    sides: tuple[Held, Held], outcome: Outcome, name: str, given: str | None, stored: str
+    data: tuple[ColumnData, ColumnData],
+    sides: tuple[Held, Held],
+    outcome: Outcome,
+    name: str,
+    given: str | None,
 ) -> Kinded:
     """The kind of a column: as given, as stored with a summary of the reference, or as it looks."""
+    stored = data[0].stored.kind if isinstance(data[0], StoredColumn) else ""
     samples = _samples(*sides)
     if samples is None or min(samples.sizes) < 1:
         return Kinded(given or AMOUNT)
     if not isinstance(outcome, ExactOutcome):
         return Kinded(given or _untested_kind(samples), samples)
     kind = kind_of_pair(samples, name)
+    if kind in (AMOUNT, COUNT) and all(_previewed_identifier(side, name) for side in data):
+        kind = IDENTIFIER
     if given is not None:
         _require_possible(given, samples, name)
         kind = given
@@ -70,6 +80,14 @@ def kind_of_column(
     grouped = outcome.pair.clusters is not None
     decides = kind == YES_NO and not (grouped and isinstance(samples.x, Summary))
     return Kinded(kind, samples, decides or (kind == MOSTLY_ONE and not grouped))
+
+
+def _previewed_identifier(side: ColumnData, name: str) -> bool:
+    """Whether streamed values look like identifiers: bins do not tell which values are distinct."""
+    if not isinstance(side, StreamedColumn):
+        return False
+    values = present(side.preview)
+    return not (values % 1.0).any() and is_identifier(values, name)
 
 
 def _untested_kind(samples: TwoSamples) -> str:

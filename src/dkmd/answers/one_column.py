@@ -40,7 +40,7 @@ from dkmd.inference.result import (
     Outcome,
 )
 from dkmd.inference.shapes import crossing
-from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn, StoredColumn
+from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.kinds import DURATION, NUMBER
 from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
 from dkmd.statistic.witness import Witness
@@ -67,8 +67,7 @@ def compare_samples(
         _held(reference.data, test.summaries[0]),
         _held(current.data, test.summaries[1]),
     )
-    stored = reference.data.stored.kind if isinstance(reference.data, StoredColumn) else ""
-    kinded = kind_of_column(held, outcome, name, options.kind, stored)
+    kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
     notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None

@@ -282,15 +282,15 @@ def kind_of_numbers(side: Sample, name: str = "") -> str:
 
 
 def _kind_of_whole(values: Array, size: int, name: str) -> str:
-    """Whole numbers: a rating from 1 or named so, a count if values repeat, else an amount."""
+    """Whole numbers: a rating from 1 or named so, a count from 0 or 1 that repeats, an amount."""
     low, high = float(values.min()), float(values.max())
     if (values % 1.0).any() or low < 0.0:
         return AMOUNT
     named = any(word in name.lower() for word in ("rating", "score", "stars", "nps"))
     if (low == 1.0 or named) and 2.0 <= high - low and high <= SMALL_RANGE:
         return RATING
-    few = high - low <= SMALL_RANGE and high <= 2.0 * SMALL_RANGE
-    return COUNT if few or 2.0 * (high - low + 1.0) <= size else AMOUNT
+    few = high <= 2.0 * SMALL_RANGE or 2.0 * (high + 1.0) <= size
+    return COUNT if low <= 1.0 and few else AMOUNT
 
 
 def is_identifier(values: Array, name: str = "") -> bool:
