@@ -279,6 +279,23 @@ def test_two_parts_agree_in_memory_bins_and_files(tmp_path: Path) -> None:
             assert two.ratio == pytest.approx(one.ratio, rel=1e-4)
 
 
+def test_time_outs_beside_equal_values_are_compared_by_their_share(tmp_path: Path) -> None:
+    old = np.concatenate([np.zeros(60), np.full(5, math.inf)])
+    new = np.concatenate([np.zeros(40), np.full(25, math.inf)])
+    answer = compare(old, new)
+    assert (answer.kind, answer.verdict, answer.changed) == (
+        "mostly one value",
+        "higher",
+        ["share"],
+    )
+    assert "more values differ from 0: 38.5%, before 7.69%" in answer.headline()
+    answer.report(tmp_path / "page.html")
+    assert "higher" in (tmp_path / "page.html").read_text()
+    everything = compare(np.zeros(30), np.zeros(30))
+    assert everything.kind == "constant"
+    assert math.isnan(everything.pvalue)
+
+
 def test_engines_give_the_kinds_of_memory() -> None:
     rng = np.random.default_rng(15)
     frames = [

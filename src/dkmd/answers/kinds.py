@@ -31,7 +31,7 @@ from dkmd.inference.column_kind import (
 )
 from dkmd.inference.options import Options
 from dkmd.inference.parts import two_parts
-from dkmd.inference.result import DkmdResult, ExactOutcome, Outcome
+from dkmd.inference.result import DkmdResult, ExactOutcome, NoOutcome, Outcome
 from dkmd.sources.column_data import ColumnData, StoredColumn, StreamedColumn
 
 
@@ -66,7 +66,7 @@ def kind_of_column(
     samples = _samples(*sides)
     if samples is None or min(samples.sizes) < 1:
         return Kinded(given or AMOUNT)
-    if not isinstance(outcome, ExactOutcome):
+    if not _is_tested(outcome):
         return Kinded(given or _untested_kind(samples), samples)
     kind = kind_of_pair(samples, name)
     if kind in (AMOUNT, COUNT) and all(_previewed_identifier(side, name) for side in data):
@@ -77,9 +77,20 @@ def kind_of_column(
     elif stored and stored != kind and _is_possible(stored, samples):
         kind = stored
     # the parts of repeated measurements would have to know the groups
-    grouped = outcome.pair.clusters is not None
+    grouped = _is_grouped(outcome)
     decides = kind == YES_NO and not (grouped and isinstance(samples.x, Summary))
     return Kinded(kind, samples, decides or (kind == MOSTLY_ONE and not grouped))
+
+
+def _is_tested(outcome: Outcome) -> bool:
+    """Whether the samples can be compared; if all finite values are equal, their share can be."""
+    return isinstance(outcome, ExactOutcome) or (
+        isinstance(outcome, NoOutcome) and outcome.statistic == 0.0
+    )
+
+
+def _is_grouped(outcome: Outcome) -> bool:
+    return isinstance(outcome, ExactOutcome) and outcome.pair.clusters is not None
 
 
 def _previewed_identifier(side: ColumnData, name: str) -> bool:
@@ -142,9 +153,9 @@ def with_kind(
     """
     answer = replace(answer, kind=found.kind)
     samples, outcome = found.samples, answer.result.outcome()
-    if samples is None or not isinstance(outcome, ExactOutcome):
+    if samples is None or not _is_tested(outcome):
         return answer
-    grouped = outcome.pair.clusters is not None
+    grouped = _is_grouped(outcome)
     if found.kind == YES_NO and found.decides:
         return yes_no_answer(answer, samples, means() if grouped else None)
     common = samples.common_value

@@ -19,6 +19,7 @@ from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
+from dkmd.answers.findings import SHIFT
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
 from dkmd.answers.page_details import Compared, reproduce, reproduce_row
 from dkmd.base.calls import Call
@@ -155,7 +156,7 @@ def _comparison_row(
     name: str, c: Comparison, adjusted: float, in_percent: bool, again: Reproduce
 ) -> PageRow:
     outcome = c.result.outcome()
-    known = isinstance(outcome, ExactOutcome)
+    known = isinstance(outcome, ExactOutcome) or c.deciding != (SHIFT,)
     relative = NOT_MEASURED
     if c.relative_shift is not None and c.relative_shift_interval is not None:
         low, high = (100.0 * end for end in c.relative_shift_interval)

@@ -156,6 +156,9 @@ class Comparisons(Mapping[str, Comparison]):
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
+        if not self.changed:
+            rows = f"{len(self)} {self.ROWS or 'comparisons'}"
+            return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
         what = f"{len(self.shifted)} of {len(self)} {self.ROWS}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
         some = next(iter(self.values()))

@@ -162,7 +162,8 @@ def _centre_answer(c: Comparison) -> str:
         if SHARE in c.deciding and c.yes is None:  # the margin may be about another part
             known = f"{what}: whether the change is beyond {margin}"
         return f"{known} is INCONCLUSIVE: {numbers}."
-    return f"{c.name}: no clear change (INCONCLUSIVE): {numbers}."
+    change = "shift of the centre" if also_of_parts(c) else "change"
+    return f"{c.name}: no clear {change} (INCONCLUSIVE): {numbers}."
 
 
 def _numbers(c: Comparison) -> str:
