@@ -289,6 +289,8 @@ def test_time_outs_beside_equal_values_are_compared_by_their_share(tmp_path: Pat
         ["share"],
     )
     assert "more values differ from 0: 38.5%, before 7.69%" in answer.headline()
+    assert not answer.warnings
+    assert not compare([True] * 30, [False] * 30).warnings
     answer.report(tmp_path / "page.html")
     assert "higher" in (tmp_path / "page.html").read_text()
     everything = compare(np.zeros(30), np.zeros(30))

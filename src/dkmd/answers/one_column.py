@@ -30,6 +30,7 @@ from dkmd.base.errors import ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.margins import beyond_margin, opposed, verdict
+from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options
 from dkmd.inference.result import (
@@ -68,7 +69,12 @@ def compare_samples(
         _held(current.data, test.summaries[1]),
     )
     kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
-    notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
+    notes = [
+        *_told(outcome, kinded.decides),
+        percentage.note,
+        emptiness(before, name),
+        emptiness(after, name),
+    ]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
     # intervals and p-values of repeated measurements would have to know the groups
@@ -246,9 +252,12 @@ DISAGREE = (
 )
 
 
-def _told(outcome: Outcome) -> tuple[str, ...]:
-    """The notes of the test. The headline already tells the shares at infinity."""
-    return () if isinstance(outcome, LimitOutcome) else outcome.notes
+def _told(outcome: Outcome, by_shares: bool) -> tuple[str, ...]:
+    """The notes of the test. The headline already tells shares, at infinity or elsewhere."""
+    if isinstance(outcome, LimitOutcome):
+        return ()
+    untrue = (ALL_EQUAL, NOTHING_VARIES) if by_shares else ()
+    return tuple(note for note in outcome.notes if note not in untrue)
 
 
 def _infinite(outcome: Outcome) -> Infinite | None:
