@@ -27,7 +27,7 @@ from dkmd.paper.style import (
     panels,
     styled,
 )
-from dkmd.paper.trials import Spread
+from dkmd.paper.trials import MeanSd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -301,7 +301,7 @@ def departures(result: theorems.Theorems) -> Figure:
         return figure
 
 
-def _bars(axis: Axes, at: Array, values: Sequence[Spread], label: str, mark: Mark) -> None:
+def _bars(axis: Axes, at: Array, values: Sequence[MeanSd], label: str, mark: Mark) -> None:
     """Means with their standard deviations, not joined by lines."""
     style: Mark = {**mark, "linestyle": "none"}
     axis.errorbar(at, [v.mean for v in values], yerr=[v.sd for v in values], label=label, **style)

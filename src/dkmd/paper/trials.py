@@ -28,7 +28,7 @@ Outcome = TypeVar("Outcome")
 Cell = TypeVar("Cell")
 
 
-class Run(Protocol):
+class Runner(Protocol):
     """Something that calls a function on every task and keeps their order."""
 
     def __call__(
@@ -42,7 +42,7 @@ def serial(function: Callable[[Task], Outcome], tasks: Sequence[Task], /) -> lis
     return [function(task) for task in tasks]
 
 
-class Spread(NamedTuple):
+class MeanSd(NamedTuple):
     """Mean ± standard deviation over a number of trials, as the paper prints it."""
 
     mean: float
@@ -50,7 +50,7 @@ class Spread(NamedTuple):
     trials: int
 
     @classmethod
-    def of(cls, values: Array) -> Spread:
+    def of(cls, values: Array) -> MeanSd:
         """The spread of at least two trials."""
         return cls(float(values.mean()), float(values.std(ddof=1)), values.size)
 
@@ -76,7 +76,7 @@ def simulate(
     cells: Sequence[Cell],
     trials: int | Sequence[int],
     seed: int,
-    run: Run,
+    run: Runner,
     batch: int = BATCH,
 ) -> list[Array]:
     """Draw trials of every cell.

@@ -11,7 +11,7 @@ from dkmd.base.arrays import Array
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.render.figures.colours import EITHER, in_notebook
 from dkmd.render.figures.curves import curves_of
-from dkmd.render.figures.drawings import cdf, density, kind_of, sparkline
+from dkmd.render.figures.drawings import cdf, density, colour_of, sparkline
 from dkmd.render.figures.forest import ForestAxis, forest_bar, forest_scale
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def pictures(
 
     if not isinstance(outcome, ExactOutcome):
         return ""
-    kind = kind_of(verdict)
+    kind = colour_of(verdict)
     curves, paint = curves_of(outcome, values), in_notebook(kind)
     return rendered(
         _templates(),
@@ -67,7 +67,7 @@ def overview(lines: Sequence[Line]) -> list[tuple[str, str]]:
 
 
 def _pictured(line: Line, axis: ForestAxis) -> tuple[str, str]:
-    paint = in_notebook(kind_of(line.verdict))
+    paint = in_notebook(colour_of(line.verdict))
     bar = forest_bar(line.shift, line.interval, (0.0, 0.0), axis, paint, "Interval in scales")
     if not isinstance(line.outcome, ExactOutcome):
         return bar, ""

@@ -134,6 +134,6 @@ def open_files(path: str) -> FileTable:
     return FileTable(files_of(path), Path(path).name or path)
 
 
-def text_table(text: str, name: str) -> FileTable:
+def open_text(text: str, name: str) -> FileTable:
     """Text that was read already, with one number per line, as a table."""
     return FileTable([TextFile(name, text)], name)
