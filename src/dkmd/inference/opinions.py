@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -11,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.quiet import without_warnings
 from dkmd.base.wording import plain, short_p, text_table
 from dkmd.statistic import peers
 
@@ -98,6 +98,5 @@ def _mmd2(reference: Array, current: Array, scale: float) -> tuple[Opinion, ...]
 
 def _quietly(test: Callable[[], Answer]) -> Answer:
     """Run a test without SciPy's warnings about samples that hardly vary: the answer shows that."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with without_warnings():
         return test()

@@ -6,7 +6,6 @@ chooses the scheduler.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.quiet import without_warnings
 from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
@@ -145,8 +145,7 @@ class DaskTable:
         """What each column holds, by its type; by its first rows where the type is object."""
         if not any(dtype.kind == "O" for dtype in self._frame.dtypes):
             return Frame(self._frame._meta, self.name).kinds()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first block may have fewer rows
+        with without_warnings():  # the first block may have fewer rows
             return Frame(self._frame.head(1000, npartitions=1), self.name).kinds()
 
     def levels(self, by: str) -> list[str]:
