@@ -169,8 +169,9 @@ def _root(
 ) -> float:
     """A root between two (point, value) pairs of opposite sign, by the Illinois method.
 
-    By hand, because SciPy's ``brentq`` would evaluate both ends again, which are known: each
-    evaluation is a whole test, and an end needs about three of them.
+    By hand, because importing ``scipy.optimize`` takes 0.1 s, a tenth of the time that the command
+    needs for two small files. ``brentq`` would also evaluate both ends again: 6 tests per end
+    instead of 4.
     """
     (left, at_left), (right, at_right) = a, b
     if at_right == 0.0 or at_left * at_right > 0.0:
