@@ -22,7 +22,7 @@ from dkmd.paper.checks import Check, agrees_with_paper
 from dkmd.paper.folder import MARKER, OutputFolder, write_below
 from dkmd.paper.markdown import markdown
 from dkmd.paper.page import inlined, page
-from dkmd.paper.report import Column, PaperTable, Report, Section
+from dkmd.paper.report import Heading, PaperTable, Report, Section
 from dkmd.paper.style import INK
 from dkmd.paper.trials import MeanSd, serial, simulate
 from dkmd.paper.workers import silent, workers
@@ -138,7 +138,7 @@ _NASTY = "<script>alert('&')</script> | \"quoted\""
 
 
 def _nasty_report() -> Report:
-    columns = [Column(_NASTY), Column("number")]
+    columns = [Heading(_NASTY), Heading("number")]
     table = PaperTable("nasty", _NASTY, columns, [(_NASTY, MeanSd(-1.0, 2.0, 3))], _NASTY)
     checks = [Check(_NASTY, 1.0, 0.0)]
     section = Section(_NASTY, [_NASTY, "in `code`"], [table], checks=checks)
@@ -187,7 +187,7 @@ def test_markdown_keeps_a_bar_inside_its_cell() -> None:
 
 
 def test_a_csv_has_all_digits_and_two_columns_for_a_mean_and_its_sd() -> None:
-    table = PaperTable("t", "t", [Column("a"), Column("b")], [(MeanSd(1 / 3, 2 / 3, 9), None)])
+    table = PaperTable("t", "t", [Heading("a"), Heading("b")], [(MeanSd(1 / 3, 2 / 3, 9), None)])
     assert table.records() == [["a, mean", "a, sd", "b"], [1 / 3, 2 / 3, None]]
 
 

@@ -132,11 +132,11 @@ def _balanced_shift(pair: Pair, shift: float) -> float:
     return math.copysign(math.inf, step)
 
 
-Known = tuple[float, float]
+Point = tuple[float, float]
 """A point and the value of a function at that point."""
 
 
-def end_of(function: Callable[[float], float], known: tuple[Known, Known], width: float) -> float:
+def end_of(function: Callable[[float], float], known: tuple[Point, Point], width: float) -> float:
     """The root of a falling function, about ``width`` away from the first of two known points."""
     middle, zero = known
     if math.isnan(middle[0]):

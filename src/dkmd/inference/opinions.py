@@ -14,7 +14,7 @@ from dkmd.base.quiet import without_warnings
 from dkmd.base.wording import plain, short_p, text_table
 from dkmd.statistic import peers
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 UP, DOWN, NONE = "current is larger", "current is smaller", "no direction"
 
@@ -96,7 +96,7 @@ def _mmd2(reference: Array, current: Array, scale: float) -> tuple[Opinion, ...]
     return (Opinion("MMD², Laplacian", value, math.nan, "has no sign"),)
 
 
-def _quietly(test: Callable[[], Answer]) -> Answer:
+def _quietly(test: Callable[[], T]) -> T:
     """Run a test without SciPy's warnings about samples that hardly vary: the answer shows that."""
     with without_warnings():
         return test()

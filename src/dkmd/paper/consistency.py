@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dkmd.paper.checks import DEVIATIONS, Check
-from dkmd.paper.report import Column, PaperTable
+from dkmd.paper.report import Heading, PaperTable
 from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
@@ -71,14 +71,14 @@ def _trial(n: int, rng: np.random.Generator) -> list[float]:
 def table(rows: Sequence[ConsistencyRow]) -> PaperTable:
     """Bias and spread by size."""
     columns = [
-        Column("σ", "g"),
-        Column("n = m"),
-        Column("trials"),
-        Column("riemann, bias", ".5f"),
-        Column("riemann, sd", ".5f"),
-        Column("riemann, bias / population", ".1%"),
-        Column("exact, bias", ".5f"),
-        Column("exact, sd", ".5f"),
+        Heading("σ", "g"),
+        Heading("n = m"),
+        Heading("trials"),
+        Heading("riemann, bias", ".5f"),
+        Heading("riemann, sd", ".5f"),
+        Heading("riemann, bias / population", ".1%"),
+        Heading("exact, bias", ".5f"),
+        Heading("exact, sd", ".5f"),
     ]
     values = [
         (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dkmd.paper.checks import Check, agrees_with_population
-from dkmd.paper.report import Column, PaperTable
+from dkmd.paper.report import Heading, PaperTable
 from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
@@ -55,7 +55,7 @@ def _trial(shift: float, rng: np.random.Generator) -> tuple[float, float]:
 
 def table(rows: Sequence[Figure4Row]) -> PaperTable:
     """The points of the curve."""
-    columns = [Column("μ", "g"), Column("riemann"), Column("exact"), Column("population")]
+    columns = [Heading("μ", "g"), Heading("riemann"), Heading("exact"), Heading("population")]
     values = [(row.shift, row.riemann, row.exact, row.population) for row in rows]
     note = f"Mean ± standard deviation over {rows[0].exact.trials} trials, n = m = {N:,}."
     return PaperTable("figure4", "Figure 4: the points of the curve", columns, values, note)

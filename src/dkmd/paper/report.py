@@ -20,7 +20,7 @@ Value = str | int | float | MeanSd | None
 
 
 @dataclass(frozen=True)
-class Column:
+class Heading:
     """A heading, and the format of its numbers (as in an f-string)."""
 
     name: str
@@ -34,7 +34,7 @@ class PaperTable:
     name: str
     """The name of its CSV file."""
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[Heading]
     rows: Sequence[Sequence[Value]]
     note: str = ""
 
@@ -141,13 +141,18 @@ class Report:
     def claims(self) -> PaperTable | None:
         """The claims of all sections as one table."""
         rows = [(c.claim, c.shown, c.verdict) for s in self.sections for c in s.claims]
-        columns = [Column("the paper says"), Column("this run shows"), Column("verdict")]
+        columns = [Heading("the paper says"), Heading("this run shows"), Heading("verdict")]
         return PaperTable("claims", "What holds", columns, rows) if rows else None
 
     @property
     def checked(self) -> PaperTable:
         """The checks of all sections as one table."""
-        columns = [Column("check"), Column("value", ".5f"), Column("limit", ".5f"), Column("holds")]
+        columns = [
+            Heading("check"),
+            Heading("value", ".5f"),
+            Heading("limit", ".5f"),
+            Heading("holds"),
+        ]
         rows: list[Sequence[Value]] = [
             (check.what, check.value, check.limit, "yes" if check.holds else "NO")
             for check in self.checks

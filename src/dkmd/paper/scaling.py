@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.paper.report import Column, PaperTable, Value
+from dkmd.paper.report import Heading, PaperTable, Value
 from dkmd.paper.trials import SEED, Runner, serial
 from dkmd.statistic.exact import exact
 from dkmd.statistic.riemann import riemann, riemann_witness
@@ -233,7 +233,7 @@ def _pivot(
 ) -> PaperTable:
     """Sizes down, methods across."""
     by_method = [{m.size: float(getattr(m, field)) for m in row.measured} for row in rows]
-    columns = [Column("values"), *(Column(row.method, format_) for row in rows)]
+    columns = [Heading("values"), *(Heading(row.method, format_) for row in rows)]
     values: list[list[Value]] = [
         [f"{size:.0e}".replace("e+0", "e"), *(column.get(size) for column in by_method)]
         for size in sizes
@@ -244,13 +244,13 @@ def _pivot(
 
 def _summary(rows: Sequence[ScalingRow]) -> PaperTable:
     columns = [
-        Column("method"),
-        Column("slope", ".2f"),
-        Column("largest size", ".0e"),
-        Column("seconds", ".3g"),
-        Column("ns a value", ".3g"),
-        Column("bytes a value", ".3g"),
-        Column("why no further"),
+        Heading("method"),
+        Heading("slope", ".2f"),
+        Heading("largest size", ".0e"),
+        Heading("seconds", ".3g"),
+        Heading("ns a value", ".3g"),
+        Heading("bytes a value", ".3g"),
+        Heading("why no further"),
     ]
     values = [
         (

@@ -9,7 +9,7 @@ import numpy as np
 
 from dkmd.paper import printed
 from dkmd.paper.checks import Check, agrees_with_paper, agrees_with_population
-from dkmd.paper.report import Column, PaperTable
+from dkmd.paper.report import Heading, PaperTable
 from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.peers import mmd2
@@ -68,14 +68,14 @@ def _trial(q: tuple[float, float], rng: np.random.Generator) -> tuple[float, flo
 def table(rows: Sequence[Table1Row]) -> PaperTable:
     """The paper's columns beside ours."""
     columns = [
-        Column("type"),
-        Column("parameter", "g"),
-        Column("DKMD, paper"),
-        Column("DKMD, riemann"),
-        Column("DKMD, exact"),
-        Column("DKMD, population"),
-        Column("MMD², paper"),
-        Column("MMD², ours"),
+        Heading("type"),
+        Heading("parameter", "g"),
+        Heading("DKMD, paper"),
+        Heading("DKMD, riemann"),
+        Heading("DKMD, exact"),
+        Heading("DKMD, population"),
+        Heading("MMD², paper"),
+        Heading("MMD², ours"),
     ]
     values = [
         (

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.paper import printed
 from dkmd.paper.checks import Check, agrees_with_paper, agrees_with_population
-from dkmd.paper.report import Column, PaperTable
+from dkmd.paper.report import Heading, PaperTable
 from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
@@ -135,7 +135,7 @@ def _population(reading: str, k: int) -> float:
     return population(mixture_p, mixture_q, PSI)
 
 
-FIRST_COLUMNS = (Column("outliers"), Column("k"))
+FIRST_COLUMNS = (Heading("outliers"), Heading("k"))
 
 
 def tables(rows: Sequence[Table2Row]) -> list[PaperTable]:
@@ -147,15 +147,15 @@ def _dkmd_table(rows: Sequence[Table2Row]) -> PaperTable:
     trials = rows[0].exact.spread.trials
     columns = [
         *FIRST_COLUMNS,
-        Column("paper"),
-        Column("riemann"),
-        Column("riemann, sd by run"),
-        Column("riemann, median"),
-        Column("riemann, wrong sign", ".2%"),
-        Column("exact"),
-        Column("exact, sd by run"),
-        Column("exact, wrong sign", ".2%"),
-        Column("population"),
+        Heading("paper"),
+        Heading("riemann"),
+        Heading("riemann, sd by run"),
+        Heading("riemann, median"),
+        Heading("riemann, wrong sign", ".2%"),
+        Heading("exact"),
+        Heading("exact, sd by run"),
+        Heading("exact, wrong sign", ".2%"),
+        Heading("population"),
     ]
     values = [
         (
@@ -184,11 +184,11 @@ def _dkmd_table(rows: Sequence[Table2Row]) -> PaperTable:
 def _mean_table(rows: Sequence[Table2Row]) -> PaperTable:
     columns = [
         *FIRST_COLUMNS,
-        Column("paper"),
-        Column("ours"),
-        Column("sd by run"),
-        Column("median"),
-        Column("wrong sign", ".2%"),
+        Heading("paper"),
+        Heading("ours"),
+        Heading("sd by run"),
+        Heading("median"),
+        Heading("wrong sign", ".2%"),
     ]
     values = [
         (

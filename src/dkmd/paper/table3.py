@@ -10,7 +10,7 @@ import numpy as np
 
 from dkmd.paper import printed
 from dkmd.paper.checks import Check, agrees_with_paper, agrees_with_population
-from dkmd.paper.report import Column, PaperTable
+from dkmd.paper.report import Heading, PaperTable
 from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
@@ -82,13 +82,13 @@ def likely_trials(rows: Sequence[Table3Row]) -> float:
 def table(rows: Sequence[Table3Row]) -> PaperTable:
     """The grid as a list, so that each cell has room for four numbers."""
     columns = [
-        Column("σ", "g"),
-        Column("τ", "g"),
-        Column("paper"),
-        Column("riemann"),
-        Column("exact"),
-        Column("population"),
-        Column("riemann / population", ".0%"),
+        Heading("σ", "g"),
+        Heading("τ", "g"),
+        Heading("paper"),
+        Heading("riemann"),
+        Heading("exact"),
+        Heading("population"),
+        Heading("riemann / population", ".0%"),
     ]
     values = [
         (row.sigma, row.tau, row.printed, row.riemann, row.exact, row.population, row.share)

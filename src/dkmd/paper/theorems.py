@@ -13,7 +13,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.paper.checks import Check
-from dkmd.paper.report import Column, PaperTable
+from dkmd.paper.report import Heading, PaperTable
 from dkmd.paper.trials import SEED, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.riemann import riemann, riemann_witness
@@ -185,12 +185,12 @@ def _outlier(at: float, x: Array, y: Array) -> Outlier:
 def tables(result: Theorems) -> list[PaperTable]:
     """Departures from each theorem, and the single outlier."""
     columns = [
-        Column("theorem"),
-        Column("samples"),
-        Column("departure"),
-        Column("riemann, typical"),
-        Column("riemann, largest"),
-        Column("exact, largest"),
+        Heading("theorem"),
+        Heading("samples"),
+        Heading("departure"),
+        Heading("riemann, typical"),
+        Heading("riemann, largest"),
+        Heading("exact, largest"),
     ]
     values = [
         (
@@ -210,11 +210,11 @@ def tables(result: Theorems) -> list[PaperTable]:
     shown = [o for o in result.outliers if o in result.outliers[:: len(result.outliers) // 5]]
     outliers = [(o.at, o.psi_hat, o.psi, o.riemann, o.exact) for o in shown]
     outlier_columns = [
-        Column("outlier at", ",.0f"),
-        Column("ψ̂ there (riemann)", ",.1f"),
-        Column("ψ there (exact)", ".4f"),
-        Column("statistic, riemann", ",.3f"),
-        Column("statistic, exact", ".4f"),
+        Heading("outlier at", ",.0f"),
+        Heading("ψ̂ there (riemann)", ",.1f"),
+        Heading("ψ there (exact)", ".4f"),
+        Heading("statistic, riemann", ",.3f"),
+        Heading("statistic, exact", ".4f"),
     ]
     return [
         PaperTable("theorems", "The theorems on finite samples", columns, values, note),

@@ -24,7 +24,7 @@ BATCH = 50
 """Trials per batch: about ten milliseconds of work for samples of a thousand values."""
 
 Task = TypeVar("Task")
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 Cell = TypeVar("Cell")
 
 
@@ -32,12 +32,12 @@ class Runner(Protocol):
     """Something that calls a function on every task and keeps their order."""
 
     def __call__(
-        self, function: Callable[[Task], Outcome], tasks: Sequence[Task], /
-    ) -> list[Outcome]:
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], /
+    ) -> list[Result]:
         """``[function(task) for task in tasks]``, wherever that happens."""
 
 
-def serial(function: Callable[[Task], Outcome], tasks: Sequence[Task], /) -> list[Outcome]:
+def serial(function: Callable[[Task], Result], tasks: Sequence[Task], /) -> list[Result]:
     """One task after another, in this process."""
     return [function(task) for task in tasks]
 

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
 from dkmd.base.compiled import thread_count
-from dkmd.paper.trials import Outcome, Runner, Task
+from dkmd.paper.trials import Result, Runner, Task
 
 Advance = Callable[[int, int], None]
 """Called after every task with the number of finished tasks and of all tasks."""
@@ -61,7 +61,7 @@ def _use_one_thread() -> None:
 
 
 def _run(pool: ProcessPoolExecutor, advance: Advance) -> Runner:
-    def run(function: Callable[[Task], Outcome], tasks: Sequence[Task], /) -> list[Outcome]:
+    def run(function: Callable[[Task], Result], tasks: Sequence[Task], /) -> list[Result]:
         outcomes = []
         for outcome in pool.map(function, tasks):
             outcomes.append(outcome)

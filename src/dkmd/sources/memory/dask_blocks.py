@@ -24,7 +24,7 @@ from dkmd.sources.kinds import no_such_column
 from dkmd.sources.memory.columns import as_numbers, kind_of
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 from dkmd.statistic.witness import Witness
 
 SPLIT_EVERY = 8
@@ -154,7 +154,7 @@ class DaskTable:
         found = self._frame[by].dropna().unique().compute()
         return sorted({str(level) for level in found}, key=level_order)
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
+    def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column, or its values at one level of another column."""
         if where is not None:
             level = str(where[1])
@@ -178,7 +178,7 @@ class DaskTable:
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
         return self._scan(list(columns), read, columns, groups)
 
-    def missing_at(self, column: str, where: Where = None) -> str:
+    def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
         columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
         find = partial(_missing_in_frame, name=self.name, column=column, where=where)
@@ -353,7 +353,7 @@ def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
     return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
 
 
-def _missing_in_frame(block: Any, *, name: str, column: str, where: Where, place: Place) -> str:
+def _missing_in_frame(block: Any, *, name: str, column: str, where: AtLevel, place: Place) -> str:
     """Where the first missing value of a column of a block is."""
     return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
 
