@@ -92,7 +92,7 @@ class TwoTables:
         )
 
     def require_readable(self) -> None:
-        """Raise an error if a table cannot be read any more."""
+        """Raise an error if a table can no longer be read."""
         self.before.require_readable()
         self.after.require_readable()
 

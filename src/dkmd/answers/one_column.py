@@ -226,7 +226,7 @@ def _psi(outcome: Outcome, reference: ColumnData) -> Witness | None:
 
 
 def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:
-    """Reject durations beside plain numbers: durations are seconds, the unit of numbers is open."""
+    """Reject durations against plain numbers: durations are seconds, numbers have no known unit."""
     kinds = {side.kind: side.label for side in (reference, current)}
     if kinds.keys() == {NUMBER, DURATION}:
         raise ColumnTypeError(

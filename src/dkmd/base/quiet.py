@@ -1,4 +1,4 @@
-"""Other libraries' warnings that users cannot act on, kept from them in a way that threads allow.
+"""Hide warnings of other libraries that users cannot act on, safely in threads.
 
 Python keeps one list of filters for the whole process. ``warnings.catch_warnings`` saves the list
 and puts it back. If two threads overlap, the second one puts back the filters of the first, and
@@ -25,7 +25,7 @@ def without_warnings() -> Iterator[None]:
 
 
 def ignore_deprecations_in(modules: re.Pattern[str]) -> None:
-    """Ignore from now on what some modules call of deprecated functions. Nothing has to wait."""
+    """From now on, ignore deprecation warnings that these modules cause. No thread has to wait."""
     for category in (DeprecationWarning, FutureWarning):
         if ("ignore", None, category, modules, 0) not in warnings.filters:
             warnings.filterwarnings("ignore", category=category, module=modules.pattern)

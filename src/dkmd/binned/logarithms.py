@@ -117,7 +117,7 @@ def require_positive(*summaries: Summary) -> None:
 
 
 def _first_narrow(summary: Summary) -> int:
-    """The first bin from which on all bins are narrow; SIDE + 1 if the overflow bin is occupied."""
+    """The first bin such that it and all later bins are narrow; SIDE + 1 with an overflow bin."""
     if summary.bins.size and summary.bins[-1] >= SIDE:
         return SIDE + 1
     offset, variance, _ = summary.moments()

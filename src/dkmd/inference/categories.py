@@ -43,7 +43,7 @@ class LevelChange(NamedTuple):
 
 
 def category_pvalue(x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0) -> float:
-    """The p-value of the null that two lists of counts, level by level, have the same shares.
+    """The p-value of the null that the levels have the same shares in two lists of counts.
 
     Examples
     --------

@@ -296,7 +296,7 @@ def departures(result: theorems.Theorems) -> Figure:
         lone.set_yscale("log")
         lone.set_xlabel("position of one outlier (sd of P)")
         lone.set_ylabel("what the outlier counts as")
-        lone.set_title("An outlier brings its own step")
+        lone.set_title("An outlier sets its own step")
         lone.legend(loc="upper left")
         return figure
 

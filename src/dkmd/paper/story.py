@@ -356,7 +356,7 @@ def of_consistency(rows: Sequence[consistency.ConsistencyRow]) -> Section:
             "The remark of section 3.3 says that the Riemann estimator converges as N → ∞ and "
             "max Δz → 0. It does, slowly: for normal data the range grows like √(2 ln n), and "
             "the part of the integral beyond it shrinks accordingly, faster for a narrow kernel "
-            f"than for a wide one. With n = {largest:,} values a side the bias is still "
+            f"than for a wide one. With n = {largest:,} values per side the bias is still "
             f"{shares[0]:.1%} of the population value for σ = 1 and {shares[1]:.1%} for σ = 4, "
             f"that is {abs(narrow.riemann_bias) / narrow.exact.sd:.0f} and "
             f"{abs(wide.riemann_bias) / wide.exact.sd:.0f} standard deviations of the exact "

@@ -45,7 +45,7 @@ class Table(Protocol):
         """
 
     def require_readable(self) -> None:
-        """Raise an error if nothing can be read any more: a lost connection, a removed file."""
+        """Raise an error if nothing can be read: the connection is lost, or a file is gone."""
 
 
 class OneByOne(Mapping[str, ColumnData]):

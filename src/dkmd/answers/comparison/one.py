@@ -1,4 +1,4 @@
-"""One answer: which way one column moved, by how much, and whether that is real.
+"""One answer: which way one column moved, by how much, and how sure that is.
 
 Every signed number is positive when *current* is larger.
 """

@@ -39,7 +39,7 @@ PER_SPREAD = 32.0
 """The least number of ranges between the quartiles, so that sorting runs in parallel."""
 
 FARTHEST_RANGE = 2.0**50
-"""At so many ranges from the middle, doubles no longer tell the ends of a range apart."""
+"""This many ranges from the middle, the two ends of a range are the same double."""
 
 IN_PROCESS = ("duckdb", "polars")
 """Engines in this process: passing their values on costs nothing."""

@@ -113,7 +113,7 @@ class EngineTable:
         return ""
 
     def require_readable(self) -> None:
-        """Raise an EngineError if the table cannot be read any more: the connection may be lost."""
+        """Raise an EngineError if the table can no longer be read: the connection may be lost."""
         self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))
 
     def values(self, column: str) -> Any:
