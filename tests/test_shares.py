@@ -163,6 +163,8 @@ def test_categories_follow_pearsons_test_and_relabellings() -> None:
     exact = _every_relabelling(few_x, few_y)
     assert category_pvalue(few_x, few_y) == pytest.approx(exact, abs=4 * math.sqrt(exact / 9999))
     assert category_pvalue([5, 0], [7, 0]) == 1.0
+    # equal shares: each of the 9,999 relabellings is at least as extreme
+    assert category_pvalue([1, 2], [2, 4]) == 1.0
 
 
 def _every_relabelling(x: list[int], y: list[int]) -> float:
