@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 MINUS = "−"
 
@@ -165,6 +169,21 @@ def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]
     return "\n\n".join(block for block in blocks if block)
 
 
+ANSWER = """\
+<p>{{ headline }}</p>{{ picture }}<table>\
+<tr>{% for text in head %}<th>{{ text }}</th>{% endfor %}</tr>\
+{% for row in body %}<tr>{% for text in row %}<td>{{ text }}</td>{% endfor %}</tr>{% endfor %}\
+</table>{% if notes %}<ul>{% for note in notes %}<li>{{ note }}</li>{% endfor %}</ul>{% endif %}"""
+"""The template of ``html_page``."""
+
+
+@lru_cache(maxsize=1)
+def _answer_template() -> Template:
+    from jinja2 import Environment
+
+    return Environment(autoescape=True).from_string(ANSWER)
+
+
 def html_page(
     headline: str,
     rows: Iterable[Sequence[str]],
@@ -173,13 +192,11 @@ def html_page(
     beside: Iterable[Sequence[str]] | None = None,
 ) -> str:
     """An answer as HTML for notebooks; ``picture`` and the cells ``beside`` the rows are HTML."""
-    rows = [[html.escape(text) for text in row] for row in rows]
+    from markupsafe import Markup
+
+    lines: list[Sequence[str]] = [*rows]
     if beside is not None:
-        rows = [[*row, *more] for row, more in zip(rows, beside, strict=True)]
-    head, *body = rows
-    lines = ["".join(f"<th>{text}</th>" for text in head)]
-    lines += ["".join(f"<td>{text}</td>" for text in row) for row in body]
-    table = "".join(f"<tr>{line}</tr>" for line in lines)
-    items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-    words = f"<p>{html.escape(headline)}</p>{picture}"
-    return f"{words}<table>{table}</table>{items and f'<ul>{items}</ul>'}"
+        lines = [[*line, *map(Markup, more)] for line, more in zip(lines, beside, strict=True)]
+    return _answer_template().render(
+        headline=headline, picture=Markup(picture), head=lines[0], body=lines[1:], notes=[*notes]
+    )
