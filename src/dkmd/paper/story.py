@@ -231,7 +231,7 @@ def of_table3(rows: Sequence[table3.Table3Row]) -> Section:
                 "figure3",
                 "The wider the kernel, the less the Riemann sum finds",
                 "Three 5 × 5 maps over σ and τ: DKMD by the Riemann estimator, DKMD of the "
-                "population, and the first as a share of the second, which falls from 100 % at σ "
+                "population, and the first as a share of the second, which falls from 100% at σ "
                 "= 0.25 to a third at σ = τ = 4.",
                 partial(figures.sensitivity, rows),
             )

@@ -11,7 +11,7 @@ from dkmd.base.arrays import Array
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.render.figures.colours import EITHER, in_notebook
 from dkmd.render.figures.curves import curves_of
-from dkmd.render.figures.drawings import cdf, density, colour_of, sparkline
+from dkmd.render.figures.drawings import cdf, colour_of, density, sparkline
 from dkmd.render.figures.forest import ForestAxis, forest_bar, forest_scale
 
 if TYPE_CHECKING:
