@@ -39,7 +39,7 @@ TESTS = {
     "inference/sides": "core",
     "inference/tails": "core",
     "inference/pair": "core",
-    "inference/scale": "choice_of_width inference",
+    "inference/scale": "choice_of_width",
     "inference/direct": "core choice_of_width",
     "inference/groups": "repeated two_sample",
     "inference/limits": "core two_sample",
