@@ -61,7 +61,7 @@ def log_summaries(
 def near_edge(grid: Grid) -> float | None:
     """The edge below which a grid's bins are too wide for logarithms, with a bin to spare.
 
-    From x = (center + unit)/9 on, bins are narrow: (unit + center − x)/128 ≤ x/16. The edge is
+    For x ≥ (center + unit)/9 bins are narrow: (unit + center − x)/128 ≤ x/16. The edge is
     None if it would not lie between 0 and the centre.
     """
     narrow = (grid.center + grid.unit) / (1.0 + NARROW * PER_E_FOLD)

@@ -59,7 +59,7 @@ class AmountsPlan:
             )
 
     def power(self, change: Change, n: float, m: float) -> float:
-        """The probability of p < alpha with samples of n and m values, of which one moved."""
+        """The probability of p < alpha with n moved values and m others."""
         expected = self.expected(change, n, m)
         if n + m > MOST_DRAWN:
             return expected

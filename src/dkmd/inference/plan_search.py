@@ -72,7 +72,7 @@ class Goal:
     def reached_at(
         self, reached: Callable[[float], float], start: float, exponent: float, steps: int
     ) -> float:
-        """The size or shift at which ``reached`` gives the power, after so many steps at most."""
+        """The size or shift at which ``reached`` gives the power, after at most this many steps."""
         at = start
         for _ in range(steps):
             step = float(self._factor(reached(at)) ** (1.0 / exponent))

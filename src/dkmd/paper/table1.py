@@ -66,7 +66,7 @@ def _trial(q: tuple[float, float], rng: np.random.Generator) -> tuple[float, flo
 
 
 def table(rows: Sequence[Table1Row]) -> PaperTable:
-    """The paper's columns beside ours."""
+    """The paper's columns next to ours."""
     columns = [
         Heading("type"),
         Heading("parameter", "g"),

@@ -178,7 +178,7 @@ def _fitted(some: Array, extents: Iterable[Extent], sigma: float) -> Ranges | No
 
 
 def _too_many(ranges: Ranges, some: Array, rows: int) -> bool:
-    """Whether so many ranges hold values that reading the values is as good.
+    """Whether most values have a range to themselves, so that reading the values is as good.
 
     The number of ranges is estimated from some rows: ranges that hold one of their values count
     √(all/some) times, the "guaranteed-error estimator" of Charikar et al. (PODS 2000).
