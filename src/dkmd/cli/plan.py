@@ -44,8 +44,8 @@ def plan(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="Change to detect in the share of values that say yes, or that differ from the most "
-            "common value: 0.01 is one percentage point more.",
+            help="Change to detect in the share of values that say yes, or that differ from the "
+            "most common value: 0.01 is one percentage point more.",
         ),
     ] = None,
     n: Annotated[
