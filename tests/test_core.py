@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
 from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of, small_sides
-from dkmd.inference.intervals import DOUBLINGS, _balanced_shift, _end, statistic_interval
+from dkmd.inference.intervals import DOUBLINGS, _balanced_shift, end_of, statistic_interval
 from dkmd.inference.pair import Pair, Studentized, beyond_allowance, satterthwaite
 from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome, RiemannOutcome
 from dkmd.inference.scale import require_squares
@@ -410,7 +410,7 @@ def test_an_end_is_found_far_beyond_its_expected_half_width(root: float, width: 
         return root - delta
 
     start = (0.0, falling(0.0))
-    assert _end(falling, (start, start), width) == pytest.approx(root, abs=1e-7 * width)
+    assert end_of(falling, (start, start), width) == pytest.approx(root, abs=1e-7 * width)
     assert len(seen) < 60  # each doubling reaches twice as far
 
 
@@ -422,7 +422,7 @@ def test_without_an_end_each_step_is_twice_as_long_until_doubles_are_coarse(sign
         seen.append(delta)
         return sign
 
-    assert _end(endless, ((0.0, sign), (0.0, sign)), 3.0) == sign * math.inf
+    assert end_of(endless, ((0.0, sign), (0.0, sign)), 3.0) == sign * math.inf
     assert seen == [sign * 3.0 * (2.0**k - 1.0) for k in range(1, DOUBLINGS + 1)]
 
 
