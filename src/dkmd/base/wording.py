@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 MINUS = "−"
 
@@ -167,36 +162,3 @@ def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]
     watch = "\n".join(f"Watch out: {visible(note)}." for note in notes)
     blocks = [visible(headline), text_table(rows), watch]
     return "\n\n".join(block for block in blocks if block)
-
-
-ANSWER = """\
-<p>{{ headline }}</p>{{ picture }}<table>\
-<tr>{% for text in head %}<th>{{ text }}</th>{% endfor %}</tr>\
-{% for row in body %}<tr>{% for text in row %}<td>{{ text }}</td>{% endfor %}</tr>{% endfor %}\
-</table>{% if notes %}<ul>{% for note in notes %}<li>{{ note }}</li>{% endfor %}</ul>{% endif %}"""
-"""The template of ``html_page``."""
-
-
-@lru_cache(maxsize=1)
-def _answer_template() -> Template:
-    from jinja2 import Environment
-
-    return Environment(autoescape=True).from_string(ANSWER)
-
-
-def html_page(
-    headline: str,
-    rows: Iterable[Sequence[str]],
-    notes: Iterable[str],
-    picture: str = "",
-    beside: Iterable[Sequence[str]] | None = None,
-) -> str:
-    """An answer as HTML for notebooks; ``picture`` and the cells ``beside`` the rows are HTML."""
-    from markupsafe import Markup
-
-    lines: list[Sequence[str]] = [*rows]
-    if beside is not None:
-        lines = [[*line, *map(Markup, more)] for line, more in zip(lines, beside, strict=True)]
-    return _answer_template().render(
-        headline=headline, picture=Markup(picture), head=lines[0], body=lines[1:], notes=[*notes]
-    )

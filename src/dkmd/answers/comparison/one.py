@@ -20,7 +20,6 @@ from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
     count,
-    html_page,
     plain_pair,
     signed,
     signed_number,
@@ -312,12 +311,12 @@ class Comparison:
         return text_page(self.headline(), self.table(), self.warnings)
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import pictures
+        from dkmd.render.figures.notebook import answer_html, pictures
 
         outcome = self.result.outcome()
         labels = (self.reference.label, self.current.label)
         drawn = pictures(outcome, self.verdict, labels, self.unit, self.values)
-        return html_page(self.headline(), self.table(), self.warnings, drawn)
+        return answer_html(self.headline(), self.table(), self.warnings, drawn)
 
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading."""

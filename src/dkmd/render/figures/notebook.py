@@ -1,9 +1,9 @@
-"""The figures of the page for a notebook, painted without styles."""
+"""Answers in a notebook: their words and tables, and the figures of the page without styles."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,26 @@ from dkmd.render.figures.forest import ForestAxis, forest_bar, forest_scale
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+def answer_html(
+    headline: str,
+    rows: Iterable[Sequence[str]],
+    notes: Iterable[str],
+    picture: str = "",
+    beside: Iterable[Sequence[str]] | None = None,
+) -> str:
+    """An answer as HTML. ``picture`` and the cells ``beside`` the rows were made in this module."""
+    from dkmd.render.report.html import ours, rendered
+
+    lines: list[Sequence[str]] = [*rows]
+    if beside is not None:
+        lines = [[*row, *map(ours, more)] for row, more in zip(lines, beside, strict=True)]
+    return rendered(
+        _templates(),
+        "answer.html",
+        headline=headline, picture=ours(picture), rows=lines, notes=[*notes],
+    )  # fmt: skip
 
 
 def pictures(
