@@ -71,7 +71,7 @@ def compare(
     where: Any = None,
     table: str | Sequence[str] | None = None,
 ) -> Comparison | Comparisons:
-    """Which way did it move, by how much, and is that real?
+    """Which way did it move, by how much, and how sure is that?
 
     ``compare(reference, current)`` compares two samples.
     ``compare(frame, column=…, by=…, reference=…, current=…)`` compares two levels of a long table.
@@ -82,7 +82,7 @@ def compare(
         Lists, arrays, and pandas, polars, pyarrow or dask columns of numbers, booleans or durations
         (as seconds). Frames, with a ``column``. Ibis tables, Spark DataFrames and DuckDB relations,
         whose data stay where they are. A Summary, and the path of a data file or of a saved
-        summary. An array beside a Summary is binned on the Summary's grid. For a long table:
+        summary. An array that is compared with a Summary uses its grid. For a long table:
         levels of ``by``.
     column : str, optional
         The column of frames, tables and files. By default the only numeric column, which must have

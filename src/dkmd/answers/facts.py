@@ -23,11 +23,11 @@ from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
 MANY_TIES = 0.25
-"""From this share of one single value on, there is a warning about ties."""
+"""If one value makes up at least this share of a sample, the answer warns about ties."""
 CORRELATED = 0.1
-"""From this correlation of neighbours on, p-values are too small: at 0.1 a true 5% is 7.5%."""
+"""With a larger correlation of neighbours p-values are too small: at 0.1, 5% is really 7.5%."""
 RUNS = 16
-"""How many stretches of PIECE neighbouring values are used of a long sample."""
+"""How many stretches of PIECE neighbouring values represent a long sample."""
 
 
 def facts_of(

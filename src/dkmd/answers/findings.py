@@ -1,4 +1,4 @@
-"""What else changed beside the centre: the spread, the missing values, the mean, percentiles.
+"""What changed besides the centre: the spread, the missing values, the mean, percentiles.
 
 Spread and missing values are findings: each has a p-value, and in a drift all findings of all
 columns share one false-discovery rate. The mean and the percentiles are descriptive: they have

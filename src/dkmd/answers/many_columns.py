@@ -91,7 +91,7 @@ class TwoTables:
     def read(
         self, columns: Sequence[str]
     ) -> tuple[Mapping[str, ColumnData], Mapping[str, ColumnData]]:
-        """Some columns of both tables; engines are told of all of them before the first is read."""
+        """Some columns of both tables. Engines learn about all of them before the first is read."""
         old, new = (t.read_columns(columns, self.groups) for t in (self.before, self.after))
         plan_together(old, new)
         return old, new
@@ -106,7 +106,7 @@ class TwoTables:
         )
 
     def require_readable(self) -> None:
-        """Raise an error if a table cannot be read any more."""
+        """Raise an error if a table can no longer be read."""
         self.before.require_readable()
         self.after.require_readable()
 

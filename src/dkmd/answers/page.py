@@ -30,7 +30,7 @@ from dkmd.binned.logarithms import as_change
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.result import ExactOutcome
-from dkmd.render.figures.drawings import kind_of
+from dkmd.render.figures.drawings import colour_of
 from dkmd.render.report.model import (
     NOT_MEASURED,
     Absent,
@@ -181,7 +181,7 @@ def _comparison_row(
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"
     verdict = Verdict(
-        kind=kind_of(c.verdict),
+        kind=colour_of(c.verdict),
         mark=_mark(c, compared.shift.interval),
         word=c.verdict if known else "no answer",
         rank=RANKS[c.verdict] + clear_direction if known else 0,

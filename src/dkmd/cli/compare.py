@@ -82,7 +82,7 @@ def compare(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Which way did CURRENT move against REFERENCE, by how much, and is that real?
+    """Which way did CURRENT move against REFERENCE, by how much, and how sure is that?
 
     CSV, TSV, JSON, NDJSON, Parquet, Arrow, .npy, or text with one number per line. Signed
     numbers are positive when CURRENT is larger. Exits with 3 when there is nothing to compare: no

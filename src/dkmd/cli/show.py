@@ -75,7 +75,7 @@ def _with_verdict(row: Sequence[str], line: str) -> Text:
     return text
 
 
-class Shown(Protocol):
+class Printable(Protocol):
     """An answer that has words and a table."""
 
     def headline(self) -> str:
@@ -89,7 +89,7 @@ class Shown(Protocol):
 
 
 def show(
-    answer: Shown, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
+    answer: Printable, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
 ) -> None:
     """Show an answer as JSON (with ``more`` in it), or as words, a table and notes.
 

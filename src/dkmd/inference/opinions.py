@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -12,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.quiet import without_warnings
 from dkmd.base.wording import plain, short_p, text_table
 from dkmd.statistic import peers
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 UP, DOWN, NONE = "current is larger", "current is smaller", "no direction"
 
@@ -124,8 +124,7 @@ def _shares(
     )
 
 
-def _quietly(test: Callable[[], Answer]) -> Answer:
+def _quietly(test: Callable[[], T]) -> T:
     """Run a test without SciPy's warnings about samples that hardly vary: the answer shows that."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with without_warnings():
         return test()

@@ -25,7 +25,7 @@ AMOUNTS, YES_NO, TWO_PARTS = "amounts", "yes/no", "two parts"
 """Kinds of pilots."""
 
 MOSTLY = 0.5
-"""A value that at least this share of a pilot has makes it a pilot of two parts."""
+"""If one value has at least this share, the pilot has two parts."""
 
 SAME = 1e-6
 """Values of a summary that differ by less than this part of its range are one value."""
@@ -56,7 +56,7 @@ class Pilot:
 
     @property
     def telling(self) -> int:
-        """How many values, or groups, an answer rests on: of a share, those of the rarer kind."""
+        """How many values, or groups, an answer rests on. For shares only the rarer kind counts."""
         counts = [self.size] if self.groups is None else [self.groups]
         shares = self.shares(Change())
         if shares is not None:
@@ -154,7 +154,7 @@ def pilot_of(given: npt.ArrayLike | Summary, groups: npt.ArrayLike | None) -> Pi
 
 
 def _with_kind(pilot: Pilot) -> Pilot:
-    """Two values are yes/no data; a value that at least half have makes two parts."""
+    """Two distinct values are yes/no data. One value with half of the data makes two parts."""
     values, weights = pilot._points()
     if not np.isfinite(values).any():
         return pilot
@@ -174,7 +174,7 @@ def _summary(values: npt.NDArray[np.float64]) -> Summary:
 
 
 def _psi(values: Array) -> Array:
-    """ψ of values at their own centre and robust scale, which a design effect is measured on."""
+    """ψ of values at their own centre and robust scale. The design effect is measured on it."""
     from dkmd.inference.pooled_shape import median_and_spread
 
     median, spread = median_and_spread(_summary(values))

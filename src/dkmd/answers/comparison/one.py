@@ -1,4 +1,4 @@
-"""One answer: which way one column moved, by how much, and whether that is real.
+"""One answer: which way one column moved, by how much, and how sure that is.
 
 Every signed number is positive when *current* is larger.
 """
@@ -22,7 +22,6 @@ from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
     count,
-    html_page,
     plain_pair,
     signed,
     signed_number,
@@ -361,12 +360,12 @@ class Comparison:
         return text_page(self.headline(), self.table(), self.warnings)
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import pictures
+        from dkmd.render.figures.notebook import answer_html, pictures
 
         outcome = self.result.outcome()
         labels = (self.reference.label, self.current.label)
         drawn = pictures(outcome, self.verdict, labels, self.unit, self.values)
-        return html_page(self.headline(), self.table(), self.warnings, drawn)
+        return answer_html(self.headline(), self.table(), self.warnings, drawn)
 
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading."""

@@ -18,7 +18,6 @@ from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
-    html_page,
     names_by_note,
     short_p,
     text_page,
@@ -199,13 +198,13 @@ class Comparisons(Mapping[str, Comparison]):
         return f"<{type(self).__name__}: {visible(self.headline())}>"
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import Line, overview
+        from dkmd.render.figures.notebook import Line, answer_html, overview
 
         lines = [
             Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
             for c in self.values()
         ]
-        return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
+        return answer_html(self.headline(), self.table(), self.notes(), beside=overview(lines))
 
     def _entry(self, name: str) -> dict[str, Any]:
         one = self[name]

@@ -89,7 +89,7 @@ def more_of(c: Comparison) -> list[str]:
 
 
 def tags_of(c: Comparison) -> tuple[str, ...]:
-    """What changed beside the shift, in a few words each: spread × 2, missing 19% → 59%."""
+    """What changed besides the shift, in a few words each: spread × 2, missing 19% → 59%."""
     told = part_tags(c)
     spread, missing = c.finding(SPREAD), c.finding(MISSING)
     if spread is not None and spread.is_clear(c.alpha):
