@@ -85,13 +85,10 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(
 ) -> None:
     empty = tmp_path / "empty.json"
     empty.touch()
-    served = tmp_path / "served.txt"
-    served.write_text("BenchmarkServe-8 1 500.0 req/s\n")
     for words, reason in (
         ((files["main"], tmp_path / "none.json"), "none.json"),
         ((files["main"], files["other"]), "no benchmark in common"),
         ((files["main"], empty), "empty"),
-        ((served, served), "BenchmarkServe-8 has no ns/op, only req/s"),
         ((files["main"], files["same"], "--margin", "much"), "margin"),
         ((files["main"], files["same"], "--worse", "up"), "worse"),
         ((files["main"],), "CURRENT"),

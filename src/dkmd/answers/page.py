@@ -17,6 +17,7 @@ from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
+from dkmd.answers.gate.result import listed
 from dkmd.answers.page_details import Compared, reproduce, reproduce_row
 from dkmd.base.calls import Call
 from dkmd.base.errors import ColumnError
@@ -251,7 +252,7 @@ def _gate_page(gate: Gate, command: str | None) -> Page:
         legend=(
             *_hollow_means(rows, NOT_SHOWN_WORSE),
             f"p is that of “worse by more than {plain_margin(gate.margin, '')}” "
-            f"({gate.worse} is worse), corrected for the number of benchmarks (Holm).",
+            f"({_direction(gate)}), corrected for the number of benchmarks (Holm).",
         ),
         again=again,
         absent=tuple(absent for absent in not_judged if absent.reasons),
@@ -271,6 +272,15 @@ def _between(call: Call | None) -> str:
     return ": " + " → ".join(Path(str(source)).name for source in call.sources)
 
 
+def _direction(gate: Gate) -> str:
+    """Which direction is worse, in words."""
+    better = {row.better for row in gate.rows}
+    if len(better) > 1:
+        higher = [row.name for row in gate.rows if row.better == "higher"]
+        return f"higher is worse, but lower for {listed(higher)}"
+    return "higher is worse" if better == {"lower"} else "lower is worse"
+
+
 def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce) -> PageRow:
     compared = _compared(gate, row)
     known = compared.outcome is not None
@@ -278,7 +288,7 @@ def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce)
     result = gate.evidence[row.name].result
     sign = _leaning(compared.shift.interval, "≈" if row.verdict == NOT_WORSE else "–")
     # a bad change has the colour of an alarm, whichever way it points
-    bad, good = HOLLOW if gate.worse == "higher" else HOLLOW[::-1]
+    bad, good = HOLLOW if row.better == "lower" else HOLLOW[::-1]
     kind = {bad: "up", good: "down"}.get(sign, "flat")
     answered = result is not None
     verdict = Verdict(

@@ -46,7 +46,10 @@ def gate(
             help="Smallest change that matters: 2%, a number in data units, 0.1sd.",
         ),
     ] = "5%",
-    worse: Annotated[Worse, typer.Option(help="The direction that is worse.")] = Worse.HIGHER,
+    worse: Annotated[
+        Worse | None,
+        typer.Option(help="The direction that is worse. By default each unit says it."),
+    ] = None,
     column: Annotated[
         str | None,
         typer.Option("--column", "-c", metavar="NAME", help="In a table: the column to judge."),
@@ -77,8 +80,9 @@ def gate(
 ) -> int:
     """Is any benchmark of CURRENT worse than that of REFERENCE by more than the margin?
 
-    Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data) and google-benchmark JSON,
-    the output of go test -bench -count N, and tables. Benchmarks are paired by name; values of
+    Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data), google-benchmark, JMH,
+    BenchmarkDotNet, cargo-criterion, k6 and asv JSON, the output of go test -bench -count N and
+    of perf stat -x, and tables. Benchmarks are paired by name; values of
     one pyperf process are taken as repeated measurements; p-values are corrected for
     the number of benchmarks. Exits with 0 when none is worse, 1 when one is, 3 when the result is
     inconclusive (--inconclusive changes that), and 2 when there is no verdict or an output cannot
@@ -101,7 +105,8 @@ def gate(
     with working("reading …", quiet):
         before = load_benchmarks(reference, column, by, groups)
         after = load_benchmarks(current, column, by, groups)
-        answer = judge(before, after, margin=limit, worse=worse.value, alpha=alpha)
+        direction = None if worse is None else worse.value
+        answer = judge(before, after, margin=limit, worse=direction, alpha=alpha)
     show(answer, answer.notes(), json, quiet)
     if quiet and not json:
         warn(answer.not_judged())

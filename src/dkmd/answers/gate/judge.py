@@ -44,7 +44,14 @@ class Limit(NamedTuple):
     """What counts as worse: a change beyond the margin, in the bad direction."""
 
     margin: Margin
-    worse: str  # "higher" or "lower"
+    worse: str | None  # "higher" or "lower"; None: the opposite of what is better
+
+    def of(self, measured: Measurements) -> Limit:
+        """The limit of one benchmark, with its own direction unless one was given."""
+        return self._replace(worse=self.worse or OPPOSITE[measured.better])
+
+
+OPPOSITE = {"higher": "lower", "lower": "higher"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,7 @@ class Pair(NamedTuple):
     reference: Measurements
     current: Measurements
     evidence: Evidence
+    better: str
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -108,7 +116,7 @@ class Pair(NamedTuple):
         unit = self.evidence.reference.unit
         return GateRow(
             self.name, unit, verdict, reason, self.sizes, centers, shift, interval, relative,
-            pvalue=math.nan,
+            pvalue=math.nan, better=self.better,
         )  # fmt: skip
 
     def undecided(self, reason: str) -> Judged:
@@ -121,7 +129,9 @@ def judge(name: str, before: BenchmarkFile, after: BenchmarkFile, limit: Limit) 
     reference, current = (side.get(name) or Measurements("") for side in (before, after))
     current = current.in_unit(reference.unit)
     evidence = Evidence(reference, current)
-    pair = Pair(name, _clean(reference), _clean(current), evidence)
+    limit = limit.of(reference if name in before else current)
+    better = OPPOSITE[str(limit.worse)]
+    pair = Pair(name, _clean(reference), _clean(current), evidence, better)
     reason = _failed(evidence) or _left_out(name, before, after) or _obstacle(pair)
     if reason:
         return pair.undecided(reason)
@@ -167,7 +177,7 @@ def _log_change(pair: Pair, result: DkmdResult) -> float:
     return float(result.on_logs().shift)
 
 
-def _pvalues(judged: ExactOutcome | LimitOutcome, region: Region, worse: str) -> Two:
+def _pvalues(judged: ExactOutcome | LimitOutcome, region: Region, worse: str | None) -> Two:
     """P-values of "worse than the margin" and of "not worse"."""
     if worse == "higher":
         limit, beyond, within = region.high, "greater", "less"
@@ -259,8 +269,9 @@ def _obstacle(pair: Pair) -> str:
     ):
         if not measured.values:
             return no_values(f"{side} has no values", len(given.values))
-        if len(measured.values) < 2:
-            return f"{side} has one value: at least two are needed"
+        if len(measured.values) < 2 and not measured.exact:
+            needed = f"{side} has one value: at least two are needed"
+            return "; ".join(filter(None, (needed, measured.advice)))
         if measured.repeated and len(set(measured.groups)) < 2:
             return f"all values of {side} come from one process: at least two are needed"
     return ""

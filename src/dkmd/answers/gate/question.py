@@ -7,6 +7,7 @@ Two files without a common benchmark are an error.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -38,7 +39,7 @@ def gate(
     current: Benchmarks,
     *,
     margin: Margin = "5%",
-    worse: str = "higher",
+    worse: str | None = None,
     alpha: float = ALPHA,
 ) -> Gate:
     """Judge whether any benchmark of ``current`` is worse than the same one of ``reference``.
@@ -49,7 +50,7 @@ def gate(
         As ``read_benchmarks`` gives them.
     margin : float or str
         The smallest change that matters: a number in the benchmark's unit, "2%", or "0.1sd".
-    worse : {"higher", "lower"}
+    worse : {"higher", "lower"}, optional
         Which direction is bad: times increase, throughputs decrease.
     alpha : float
         A bound on two probabilities: that of a false alarm anywhere (Holm's correction), and that
@@ -62,16 +63,16 @@ def gate(
         change is shown not to, and otherwise "inconclusive". Values of one process are a group. If
         no value varies on either side, the two values are compared with the margin directly.
     """
-    if worse not in WORSE_WHEN:
+    if worse is not None and worse not in WORSE_WHEN:
         raise ValueError(f"worse must be 'higher' or 'lower', got {worse!r}")
     require_shares(alpha=alpha)
-    _require_possible(margin, worse)
     before, after = _paired(reference, current)
     names = _judged_names(before, after)
     judged = [judge(name, before, after, Limit(margin, worse)) for name in names]
+    _require_possible(margin, judged)
     corrected = _holm(np.array([j.worse for j in judged]))
     rows = [_decided(j, p, alpha) for j, p in zip(judged, corrected.tolist(), strict=True)]
-    changes = [j.log_change for j in judged if math.isfinite(j.log_change)]
+    changes = _averaged(judged)
     left_out = {**before.left_out, **after.left_out}
     return Gate(
         rows=tuple(rows),
@@ -100,10 +101,21 @@ def _judged_names(before: BenchmarkFile, after: BenchmarkFile) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _require_possible(margin: Margin, worse: str) -> None:
+def _averaged(judged: Sequence[Judged]) -> list[float]:
+    """The changes that the geometric mean covers: without by-products, all of one direction.
+
+    The bytes of a benchmark do not weigh as much as its time, and a throughput that rises must not
+    cancel a time that rises.
+    """
+    known = [j for j in judged if math.isfinite(j.log_change) and not j.evidence.reference.beside]
+    directions = Counter(j.row.better for j in known)
+    return [j.log_change for j in known if j.row.better == directions.most_common(1)[0][0]]
+
+
+def _require_possible(margin: Margin, judged: Sequence[Judged]) -> None:
     """Reject a margin that no change could exceed: any build would pass."""
     amount, kind = parse_margin(margin)
-    if kind == "%" and amount >= 100.0 and worse == "lower":
+    if kind == "%" and amount >= 100.0 and any(j.row.better == "higher" for j in judged):
         raise ValueError(
             f"margin {margin}: no positive value can decrease by 100% or more, so no benchmark "
             "could fail"

@@ -48,6 +48,7 @@ class GateRow:
     interval: tuple[float, float]
     relative: bool
     pvalue: float
+    better: str = "lower"  # which values are better: "lower" or "higher"
 
 
 class Evidence(NamedTuple):
@@ -67,7 +68,7 @@ class Gate:
     vanished: tuple[str, ...]
     appeared: tuple[str, ...]
     margin: Margin
-    worse: str
+    worse: str | None  # the direction that was given; None: each benchmark has its own
     geometric_mean: float  # of the factors by which benchmarks changed; NaN if no factor is known
     alpha: float = ALPHA
     evidence: Mapping[str, Evidence] = field(default_factory=dict, repr=False, compare=False)
