@@ -90,7 +90,7 @@ def chips(page: Page) -> list[Chip]:
 
 def interval_head(page: Page) -> tuple[str, str]:
     """What the interval bars are, and their unit."""
-    return f"{page.level} interval", "in percent" if page.in_percent else "in robust scales"
+    return f"{page.level} interval".strip(), "in percent" if page.in_percent else "in robust scales"
 
 
 def bar_words(row: PageRow, page: Page) -> str:
