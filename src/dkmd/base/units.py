@@ -1,7 +1,7 @@
 """Units of measurement: SI prefixes for people, and conversion between units of one kind.
 
-Only times and a few SI units have prefixes of their own (ms, MB). Any other unit keeps its name, and
-large amounts of it get a prefix in front: 1.40 M ops/s.
+Only times and a few SI units have prefixes of their own (ms, MB). Any other unit keeps its name,
+and large amounts of it get a prefix in front: 1.40 M ops/s.
 """
 
 from __future__ import annotations
@@ -44,19 +44,14 @@ class Unit(NamedTuple):
     base: str
     per: str
 
-    @property
-    def kind(self) -> str:
-        """What can be converted into each other: "s" for all times, "B/s" for all rates of bytes."""
-        return self.base + self.per
-
 
 def read_unit(text: str) -> Unit:
     """A unit in parts.
 
     Examples
     --------
-    >>> read_unit("us"), read_unit("MB/s"), read_unit("ops/s")
-    (Unit(factor=1e-06, base='s', per=''), Unit(factor=1000000.0, base='B', per='/s'), Unit(factor=1.0, base='ops', per='/s'))
+    >>> [tuple(read_unit(unit)) for unit in ("us", "MB/s", "ops/s")]
+    [(1e-06, 's', ''), (1000000.0, 'B', '/s'), (1.0, 'ops', '/s')]
     """
     head, slash, tail = text.strip().partition("/")
     head, per = SPELLED.get(head, head), slash + (SPELLED.get(tail, tail))

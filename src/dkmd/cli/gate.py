@@ -177,7 +177,7 @@ def gate(
             require_folder(markdown)
             write_whole(markdown, answer.markdown(every=every, only=shown))
 
-    verdict = f"the verdict is {answer.closing_line()}"
+    verdict = f"the verdict is {answer.headline().rstrip('.')}"
     tell_if_lost(verdict)
     code = _exit_code(answer.outcome, settings.inconclusive)
     return after_writing(code, write_markdown, write_page, also=verdict)

@@ -101,7 +101,7 @@ def _settings(table: Any, source: str) -> GateSettings:
         where = f"{BENCHMARKS}.{pattern!r}"
         _require_keys(own, OF_BENCHMARKS, source, where)
         rules[pattern] = Rule(_margin(own, source, where), _choice(own, "worse", source, where))
-    found = {
+    found: dict[str, Any] = {
         "margin": _margin(table, source, ""),
         "alpha": _number(table, "alpha", source),
         **{key: _choice(table, key, source, "") for key in CHOICES},

@@ -103,7 +103,7 @@ def holm(pvalues: Array, alpha: float) -> Corrected:
 
 
 def decided(rows: Sequence[GateRow], tests: Sequence[Tests | None], alpha: float) -> list[GateRow]:
-    """The rows with verdicts, p-values and deciding intervals. Rows without tests stay as they are."""
+    """The rows with verdicts, p-values and deciding intervals. Rows without tests do not change."""
     worse, better = (
         holm(np.array([math.nan if t is None else getattr(t, side) for t in tests]), alpha)
         for side in ("worse", "better")

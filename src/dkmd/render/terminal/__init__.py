@@ -1,7 +1,7 @@
-"""Text for terminals: tables that fit a width, long lists cut with a count, wide characters measured.
+"""Text for terminals: tables that fit a width, and long lists cut with a count.
 
-Plain text without colour. ``cells`` measures and shortens, ``table`` fits columns, and ``lists`` cuts
-lists. The command line adds colour and the width of the terminal.
+Plain text without colour. ``cells`` measures (also wide characters) and shortens, ``table`` fits
+columns, and ``lists`` cuts lists. The command line adds colour and the width of the terminal.
 """
 
 from dkmd.render.terminal.cells import padded, shortened, width_of

@@ -49,7 +49,7 @@ class Line:
 def fitted(
     columns: Sequence[Column], rows: Sequence[Row], steps: Sequence[Step], width: int
 ) -> list[Line]:
-    """The heading and all rows as lines that are at most ``width`` wide.
+    r"""The heading and all rows as lines that are at most ``width`` wide.
 
     ``steps`` are taken in their order until the table fits. Columns without any text are left out.
 
@@ -59,7 +59,7 @@ def fitted(
     >>> rows = [{"name": "a long name", "n": "60", "p": "0.04"}, "… 3 more"]
     >>> for width in (30, 17, 12):
     ...     table = fitted(columns, rows, [Drop(("n",)), Shorten("name", 4)], width)
-    ...     print("\\n".join(line.text for line in table))
+    ...     print("\n".join(line.text for line in table))
     benchmark     n     p
     a long name  60  0.04
     … 3 more
