@@ -211,7 +211,7 @@ def _show(
     show_answer_line(answer.closing_line(width()))
 
 
-NAMES = 5
+NAMES = 3
 """Names in a warning, unless all are asked for."""
 
 

@@ -50,10 +50,12 @@ def show_table(lines: Sequence[Line], verdict: str = "verdict") -> None:
 def show_remarks(remarks: Iterable[str], notes: Iterable[str]) -> None:
     """Print what to know and what to watch out for, wrapped to the width."""
     screen = console()
-    for remark in remarks:
-        screen.print(Text(f"Note: {visible(remark)}.", "dim"), width=width(), crop=False)
-    for note in notes:
-        screen.print(Text(f"Watch out: {visible(note)}.", "yellow"), width=width(), crop=False)
+    told = [Text(f"Note: {visible(remark)}.", "dim") for remark in remarks]
+    told += [Text(f"Watch out: {visible(note)}.", "yellow") for note in notes]
+    for text in told:
+        for line in text.wrap(screen, width()):
+            line.rstrip()
+            screen.print(line, soft_wrap=True)
 
 
 def show_answer_line(line: str) -> None:

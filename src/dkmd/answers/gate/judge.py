@@ -7,10 +7,9 @@ judged without a test: values that never vary, and an outage, where half of the 
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass, replace
 from typing import NamedTuple
-
-import numpy as np
 
 from dkmd.answers.comparison.missing import no_values
 from dkmd.answers.gate.decide import ABSENT, BROKEN, FEW, OTHER, UNITS, Tests, Two, tests_of
@@ -274,9 +273,9 @@ def _judge_outage(pair: Pair) -> Judged | None:
     there = [side.values.count(end) for side in (pair.reference, pair.current)]
     before, after = (count / size for count, size in zip(there, pair.sizes, strict=True))
     if after >= OUTAGE and before <= RARE:
-        verdict, centers = WORSE, (_center(pair.reference), end)
+        verdict, centers = WORSE, (statistics.median_low(pair.reference.values), end)
     elif before >= OUTAGE and after <= RARE:
-        verdict, centers = BETTER, (end, _center(pair.current))
+        verdict, centers = BETTER, (end, statistics.median_low(pair.current.values))
     else:
         return None
     sizes = pair.sizes
@@ -289,11 +288,6 @@ def _judge_outage(pair: Pair) -> Judged | None:
     if relative and shift < 0.0:
         shift = -1.0
     return Judged(pair.row(verdict, Why("", reason), centers, shift, relative), pair.evidence)
-
-
-def _center(measured: Measurements) -> float:
-    """The median of the values."""
-    return float(np.median(measured.values))
 
 
 def _failed(evidence: Evidence) -> Why | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
-
-import numpy as np
 
 from dkmd.base.units import converted, read_amount, shown_in
 from dkmd.base.wording import plain
@@ -106,7 +105,7 @@ def in_unit(margin: Margin, unit: str, name: str = "it") -> Margin:
     """The margin as a number in the unit of a benchmark; percentages and sd stay as they are."""
     amount, given = _read(margin)
     if given in ("%", "sd"):
-        return f"{amount!r}{given}"
+        return margin
     if given == "":
         if unit and amount:
             raise ValueError(
@@ -136,8 +135,8 @@ def _require_possible(given: Margin, own: Margin, worse: str, name: str) -> None
 
 def _require_smaller(given: Margin, own: float, name: str, unit: str, values: list[float]) -> None:
     """Reject a margin that is larger than the values: it is most likely in the wrong unit."""
-    sizes = np.abs([v for v in values if math.isfinite(v)])
-    typical = float(np.median(sizes)) if sizes.size else 0.0
+    sizes = [abs(v) for v in values if math.isfinite(v)]
+    typical = statistics.median_low(sizes) if sizes else 0.0
     if 0.0 < typical < own:
         factor, shown = shown_in(unit, typical)
         size = f"{plain(typical * factor, 3)} {shown}".strip()

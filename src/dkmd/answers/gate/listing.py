@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dkmd.answers.gate.result import BETTER, MISSING, NEW, UNDECIDED, VERDICTS, GateRow
 from dkmd.base.units import shown_in
-from dkmd.base.wording import plain, short_p, signed_number
+from dkmd.base.wording import plain, short_p, short_percent, signed_number
 from dkmd.render.terminal import Column, Drop, Shorten, first_of
 from dkmd.render.terminal.table import Row, Step
 
@@ -102,11 +102,13 @@ def cells(row: GateRow) -> dict[str, str]:
     before, after = (_center(center * factor, unit) for center in row.centers)
     change = interval = ""
     if not math.isnan(row.shift):
-        scale, sign = (100.0, "%") if row.relative else (factor, unit)
-        shift, low, high = (signed_number(v * scale) for v in (row.shift, *row.interval))
-        change = f"{shift}{sign}"
+        changes = (row.shift, *row.interval)
+        if row.relative:
+            change, low, high = map(short_percent, changes)
+        else:
+            change, low, high = (f"{signed_number(v * factor)}{unit}" for v in changes)
         if not math.isnan(row.interval[0]):
-            interval = f"{low} to {high}{sign}"
+            interval = f"{low.removesuffix('%').removesuffix(unit)} to {high}"
     return {
         "name": row.name,
         "reference": before,

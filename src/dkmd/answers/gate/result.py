@@ -53,7 +53,7 @@ class GateRow:
     pvalue: float
     better: str = "lower"  # which values are better: "lower" or "higher"
     margin: Margin | None = None  # as it was given; None: the margin of the gate
-    cause: str = ""  # why it is inconclusive, in two or three words
+    cause: str = ""  # why it is inconclusive (or not better), in two or three words
     levels: tuple[float, float] = (math.nan, math.nan)
 
     @property

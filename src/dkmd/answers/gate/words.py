@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dkmd.answers.comparison import plain_margin
 from dkmd.answers.gate.result import FAILED, INCONCLUSIVE, MISSING, PASSED, UNDECIDED, WORSE
-from dkmd.base.wording import names_by_note, percent
-from dkmd.render.terminal import fitting_line, named
+from dkmd.base.wording import names_by_note, short_percent
+from dkmd.render.terminal import fitting_line, named, shortened
 from dkmd.sources.files.benchmarks import go_processors
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def closing_line(gate: Gate, width: int | None, names: bool) -> str:
     also = f", {len(undecided)} inconclusive" if outcome == FAILED and undecided else ""
     mean = ""
     if not math.isnan(gate.mean_change):
-        mean = f"   {gate.mean_of()} {percent(gate.mean_change)}"
+        mean = f"   {gate.mean_of()} {short_percent(gate.mean_change)}"
     parts = [
         (f"{MARKS[outcome]} {outcome.upper()}  {told}", 0),
         (missing, 0 if failing else 2),
@@ -76,9 +76,17 @@ def notes(gate: Gate, most: int | None, one_sided: bool = True) -> list[str]:
 
     ``one_sided`` includes benchmarks that are in one file only.
     """
-    reasons = names_by_note((row.name, row.reason) for row in gate.rows)
+    reasons = names_by_note((_short(row.name, most), row.reason) for row in gate.rows)
     told = [f"{named(names, most)}: {why}" for why, names in reasons.items() if why]
     return told + not_judged(gate, most, one_sided)
+
+
+def _short(name: str, most: int | None) -> str:
+    """A name in a note, shortened if the notes are short."""
+    return name if most is None else shortened(name, LONGEST_NAME)
+
+
+LONGEST_NAME = 40
 
 
 def not_judged(gate: Gate, most: int | None, one_sided: bool = True) -> list[str]:
