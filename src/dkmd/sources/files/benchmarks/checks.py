@@ -13,11 +13,23 @@ MOST_WORDS = 300
 """The longest message that is taken from a file, in characters."""
 
 
+MOST_NAME = 2000
+"""The longest name of a benchmark with by-products or parameters, in characters."""
+
+
 def fresh(found: Benchmarks, name: str, unit: str, **known: Any) -> Measurements:
     """New measurements under a name that no other benchmark of the file has."""
     if name in found:
         raise BenchmarkFileError(f"two benchmarks are called {short(name)}")
     return found.setdefault(name, Measurements(unit, **known))
+
+
+def named(name: Any) -> str:
+    """A name that by-products and parameters can repeat without filling the memory."""
+    text = str(name)
+    if len(text) > MOST_NAME:
+        raise BenchmarkFileError(f"a name has {len(text):,} characters: {short(text)}")
+    return text
 
 
 def numbers(values: Any, name: str) -> list[float]:

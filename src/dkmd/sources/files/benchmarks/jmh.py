@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dkmd.base.errors import BenchmarkFileError
-from dkmd.sources.files.benchmarks.checks import cut, fresh, number, short
+from dkmd.sources.files.benchmarks.checks import cut, fresh, named, number, short
 from dkmd.sources.files.benchmarks.model import (
     HIGHER,
     LOWER,
@@ -60,7 +60,7 @@ def read(document: list[Any]) -> BenchmarkFile:
 def _name(entry: dict[str, Any]) -> str:
     params = entry.get("params") or {}
     shown = ", ".join(f"{key}={value}" for key, value in params.items())
-    return str(entry["benchmark"]) + (shown and f"({shown})")
+    return named(str(entry["benchmark"]) + (shown and f"({shown})"))
 
 
 def _unit(metric: dict[str, Any]) -> str:
