@@ -50,7 +50,7 @@ class Expected(NamedTuple):
     unit: str
     better: str
     first: float
-    count: int
+    size: int
     processes: int
 
 
@@ -129,7 +129,7 @@ def test_every_benchmark_has_its_unit_direction_values_and_processes(expected: E
     measured = _read(expected.file)[expected.name]
     assert (measured.unit, measured.better) == (expected.unit, expected.better)
     assert measured.values[0] == pytest.approx(expected.first, rel=1e-12)
-    assert len(measured.values) == len(measured.groups) == expected.count
+    assert len(measured.values) == len(measured.groups) == expected.size
     assert len(set(measured.groups)) == expected.processes
 
 
