@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from dkmd.sources.files.benchmarks import (
     looks_like_benchmarks,
     parse_benchmarks,
     read_benchmarks,
+    reading,
 )
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
@@ -258,6 +260,31 @@ def test_jobs_of_one_method_of_benchmark_dotnet_are_told_apart() -> None:
         {**entry, "DisplayInfo": f"Sort.Quick: .NET {n}", "Memory": None} for n in (8, 9)
     ]
     assert list(_parse(document)) == ["Sort.Quick: .NET 8", "Sort.Quick: .NET 9"]
+
+
+def test_one_fork_of_jmh_is_one_process() -> None:
+    entry = json.loads((FOLDER / "jmh.json").read_text())[1]
+    entry["primaryMetric"]["rawData"] = entry["primaryMetric"]["rawData"][:1]
+    (row,) = gate(_parse([entry]), _parse([entry])).rows
+    assert row.verdict == "inconclusive"
+    assert "come from one process" in row.reason
+    assert "run JMH with several forks" in row.reason
+
+
+def test_the_table_of_formats_names_every_reader() -> None:
+    page = (FOLDER.parent.parent / "docs" / "gate_formats.md").read_text()
+    named = re.findall(r"^\| ([\w .-]+?) \|", page.partition("## ")[0], re.MULTILINE)[1:]
+    modules = Path(reading.__file__).parent.glob("*.py")
+    readers = {m.stem for m in modules} - {"__init__", "checks", "model", "reading"}
+    spelled = {
+        "Go": "go_test",
+        "cargo-criterion": "criterion",
+        "BenchmarkDotNet": "benchmark_dotnet",
+    }
+    tables = {"k6 summary", "a table"}
+    found = {spelled.get(n, re.sub("[ -]", "_", n.lower())) for n in named if n not in tables}
+    assert found == readers
+    assert tables <= set(named)
 
 
 @pytest.mark.parametrize(

@@ -273,5 +273,6 @@ def _obstacle(pair: Pair) -> str:
             needed = f"{side} has one value: at least two are needed"
             return "; ".join(filter(None, (needed, measured.advice)))
         if measured.repeated and len(set(measured.groups)) < 2:
-            return f"all values of {side} come from one process: at least two are needed"
+            needed = f"all values of {side} come from one process: at least two are needed"
+            return "; ".join(filter(None, (needed, measured.advice)))
     return ""

@@ -27,6 +27,8 @@ MARK = '"primaryMetric"'
 
 THROUGHPUT = "thrpt"
 
+ONE_FORK = "run JMH with several forks (-f 5)"
+
 NO_RAW_DATA = "the file has no rawData: run JMH without -Djmh.json.rawData=false"
 
 WORDS = {"NaN": math.nan, "+INF": math.inf, "-INF": -math.inf}
@@ -88,6 +90,8 @@ def _add(measured: Measurements, metric: dict[str, Any], name: str) -> None:
     forks = _forks(metric)
     for fork, iterations in enumerate(forks):
         measured.add(_iterations(iterations, name), fork)
+    if len(forks) == 1:
+        measured.advice = ONE_FORK
     if not any(forks):
         measured.add_alone([_number(metric["score"], name)])
         measured.advice = NO_RAW_DATA
