@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from dkmd.sources.files.benchmarks.checks import fresh, is_number, named, number, numbers
+from dkmd.sources.files.benchmarks.checks import (
+    fresh,
+    is_number,
+    named,
+    number,
+    numbers,
+    per_iteration,
+)
 from dkmd.sources.files.benchmarks.model import BenchmarkFile, Measurements
 
 FAILED = "failed: the report has no statistics"
@@ -58,8 +65,7 @@ def _add(measured: Measurements, entry: dict[str, Any], name: str) -> None:
     results = [each for each in entry.get("Measurements") or [] if _is_result(each)]
     launches = [int(number(each.get("LaunchIndex", 1), name)) for each in results]
     for each, launch in zip(results, launches, strict=True):
-        time, count = number(each["Nanoseconds"], name), number(each["Operations"], name)
-        value = number(time / count, name)
+        value = per_iteration(each["Nanoseconds"], each["Operations"], name)
         measured.add([value], launch if len(set(launches)) > 1 else len(measured.values))
     if not results:
         values = (entry.get("Statistics") or {}).get("OriginalValues") or []

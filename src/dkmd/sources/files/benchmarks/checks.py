@@ -50,6 +50,14 @@ def number(value: Any, name: str) -> float:
     raise BenchmarkFileError(f"{short(name)} has {short(value)} where a finite number belongs")
 
 
+def per_iteration(total: Any, count: Any, name: str) -> float:
+    """The share of one iteration in a total of many."""
+    iterations = number(count, name)
+    if not iterations > 0.0:
+        raise BenchmarkFileError(f"{short(name)} has a measurement without iterations")
+    return number(number(total, name) / iterations, name)
+
+
 def is_number(value: Any) -> bool:
     """Whether a value of JSON is a number; true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)

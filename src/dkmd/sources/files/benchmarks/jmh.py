@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dkmd.base.errors import BenchmarkFileError
-from dkmd.sources.files.benchmarks.checks import cut, fresh, named, number, short
+from dkmd.sources.files.benchmarks.checks import cut, fresh, named, number, per_iteration, short
 from dkmd.sources.files.benchmarks.model import (
     HIGHER,
     LOWER,
@@ -107,10 +107,8 @@ def _iterations(iterations: Any, name: str) -> Iterator[float]:
 def _mean(histogram: list[Any], name: str) -> float:
     """The mean of an iteration of sampled times: pairs of a time and its count."""
     pairs = [(_number(value, name), _number(count, name)) for value, count in histogram]
-    total = math.fsum(count for _, count in pairs)
-    if not total > 0.0:
-        raise BenchmarkFileError(f"{short(name)} has an iteration without samples")
-    return number(math.fsum(value * count for value, count in pairs) / total, name)
+    total = math.fsum(value * count for value, count in pairs)
+    return per_iteration(total, math.fsum(count for _, count in pairs), name)
 
 
 def _number(value: Any, name: str) -> float:
