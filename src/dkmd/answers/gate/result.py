@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -76,14 +76,21 @@ class Gate:
     averaged: int | None = None  # how many benchmarks the geometric mean covers; None for all
     left_out: Mapping[str, str] = field(default_factory=dict)  # other columns, and why not judged
 
-    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        command: str | None = None,
+        advance: Callable[[int, int], None] | None = None,
+    ) -> None:
         """Write a page with a row for each benchmark: one self-contained HTML file.
 
         ``command`` is the shell command that the page shows; by default it follows from the call.
+        ``advance`` is called with the number of rows that are done and their total.
         """
         from dkmd.answers.page import write_page
 
-        write_page(self, path, command)
+        write_page(self, path, command, advance)
 
     def with_call(self, call: Call) -> Self:
         """The same gate with a record of how it was asked for."""
