@@ -14,6 +14,7 @@ from distributions import FAMILIES
 from study import KEPT, LIMITS, ROOT, SIZES, Cell, Share
 
 import dkmd
+from dkmd.render.figures.colours import LIGHT
 
 Cells = Sequence[Cell]
 
@@ -280,21 +281,23 @@ def _size_chart(cells: Cells, path: Path) -> None:
     names = list(FAMILIES)
     figure, axes = _axes(1, 3, (10.0, 8.6))
     marks = "ov^s<>Dx"
+    balanced, unequal = LIGHT["down"], LIGHT["up"]
     levels = list(cells[0].shares)[:3]
     for axis, level, limit in zip(axes, levels, list(LIMITS.values())[:3], strict=True):
-        for i, sizes in enumerate(f"{n}:{m}" for n, m in SIZES):
-            found = {c.what: 100 * c.shares[level].value for c in cells if c.sizes == sizes}
+        for i, (n, m) in enumerate(SIZES):
+            found = {c.what: c.shares[level] for c in cells if c.sizes == f"{n}:{m}"}
             at = [names.index(name) + 0.09 * (i - 3.5) for name in found]
-            axis.plot(
-                list(found.values()), at, marks[i], label=sizes, markersize=4,
-                color=f"C{i}" if i < 5 else f"{0.15 * (i - 4)}", linestyle="none",
+            axis.errorbar(
+                [100 * share.value for share in found.values()], at, label=f"{n}:{m}",
+                xerr=[258 * share.error for share in found.values()], fmt=marks[i], markersize=3.5,
+                color=balanced if n == m else unequal, alpha=0.35 + 0.13 * (i % 5), elinewidth=0.7,
             )  # fmt: skip
         nominal = float(level.removesuffix("%"))
-        axis.axvline(nominal, color="0.7", linewidth=0.8)
-        axis.axvline(100 * limit, color="#b3402a", linewidth=1.0)
+        axis.axvline(nominal, color=LIGHT["reference"], linewidth=0.8)
+        axis.axvline(100 * limit, color=LIGHT["ink"], linewidth=1.0, linestyle="--")
         axis.set_xlim(left=0)
-        axis.set_xlabel(_percent(f"rejected at {level} (percent)"))
-        axis.grid(axis="x", color="0.93")
+        axis.set_xlabel(_percent(f"rejected at {level} (percent, 99% error bands)"))
+        axis.grid(axis="x", color=LIGHT["line"])
     axes[0].set_yticks(range(len(names)), map(_percent, names))
     axes[0].invert_yaxis()
     axes[2].legend(title="sizes", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
@@ -315,14 +318,15 @@ def _power_chart(cells: Cells, path: Path) -> None:
     for axis, sizes in zip(axes, ("100:100", "10:100"), strict=True):
         for i, (method, mark) in enumerate(marks.items()):
             found = {c.what: c.shares for c in cells if c.sizes == sizes and method in c.shares}
-            at = [names.index(name) + 0.1 * (i - 2) for name in found]
-            axis.plot(
-                [100 * s[method].value for s in found.values()], at, mark, label=method,
-                color=("#0b5fa5", "#5b9bd5", "0.35", "0.5", "0.65")[i], linestyle="none",
-                markersize=7 if i == 0 else 5,
+            at = [names.index(name) + 0.12 * (i - 2) for name in found]
+            axis.errorbar(
+                [100 * s[method].value for s in found.values()], at, label=method, fmt=mark,
+                xerr=[258 * s[method].error for s in found.values()], elinewidth=0.9,
+                color=[LIGHT["up"], LIGHT["down"], *[LIGHT["reference"]] * 3][i],
+                markersize=6 if i == 0 else 4.5,
             )  # fmt: skip
-        axis.set_xlabel(f"power at 5%, {sizes} (percent)")
-        axis.grid(axis="x", color="0.93")
+        axis.set_xlabel(f"power at 5%, {sizes} (percent, 99% error bands)")
+        axis.grid(axis="x", color=LIGHT["line"])
     axes[0].set_yticks(range(len(names)), map(_percent, names))
     axes[0].invert_yaxis()
     axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

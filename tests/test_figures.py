@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,10 @@ from outcomes import exact_outcome
 
 import dkmd
 from dkmd import Grid, Summary, embedding_difference
-from dkmd.render.figures import colours, drawings
+from dkmd.render.figures import colours, drawings, forest
 from dkmd.render.figures.curves import Curves, Shape, curves_of
 from dkmd.render.figures.svg import Axis, clean, escape, path, tick_words, ticks
+from dkmd.render.plot import ForestLine, plot_forest
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
@@ -276,6 +278,29 @@ def test_several_comparisons_have_bars_and_sparklines_in_a_notebook() -> None:
     assert 'class="' not in text
 
 
+def test_a_drift_is_plotted_as_a_forest() -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(5)
+    old = pd.DataFrame({"a$b": rng.normal(size=300), "far": rng.normal(size=300), "c": 1.0})
+    old = old.assign(near=rng.normal(size=300))
+    new = old.assign(**{"far": 900.0 + 0.01 * old["far"], "a$b": rng.normal(0.1, 1.0, 300)})
+    found = dkmd.drift(old, new, ["a$b", "near", "far"], margin="0.2sd")
+    axes = found.plot()
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert sorted(names) == [r"a\$b", "far", "near"]
+    assert axes.get_xscale() == "asinh"
+    dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    assert dots == pytest.approx([c.shift_in_scales for c in found.values()])
+    axes.figure.canvas.draw()
+    plt.close(axes.figure)
+    with pytest.raises(ValueError, match="nothing to plot"):
+        plot_forest([ForestLine("a", "inconclusive", math.nan, (math.nan, math.nan))], "")
+
+
 def test_counts_are_plotted_as_bars() -> None:
     import matplotlib as mpl
 
@@ -358,7 +383,8 @@ def test_verdicts_have_the_colours_of_their_direction() -> None:
 def test_an_interval_that_goes_on_points_outwards(
     interval: tuple[float, float], points: list[int]
 ) -> None:
-    drawn = drawings.interval_bar(0.2, interval, (0.0, 0.0), 1.0, colours.on_page, "bar")
+    axis = forest.ForestAxis(1.0)
+    drawn = forest.forest_bar(0.2, interval, (0.0, 0.0), axis, colours.on_page, "bar")
     # the tip of an arrow, and the step back from it to its base
     found = re.findall(r"M[\d.-]+ [\d.]+l(-?)5-4v8z", drawn)
     assert [1 if back else -1 for back in found] == points
@@ -367,9 +393,37 @@ def test_an_interval_that_goes_on_points_outwards(
 def test_the_ends_of_an_axis_belong_to_it() -> None:
     axis = Axis(-1.0, 1.0, 0.0, 100.0)
     assert [value in axis for value in (-1.0, 1.0, -1.0001, 1.0001)] == [True, True, False, False]
-    drawn = drawings.interval_bar(1.0, (-1.0, 1.0), (0.0, 0.0), 1.0, colours.on_page, "bar")
+    ends = forest.ForestAxis(1.0)
+    drawn = forest.forest_bar(1.0, (-1.0, 1.0), (0.0, 0.0), ends, colours.on_page, "bar")
     assert "<circle" in drawn
     assert "v8z" not in drawn
+
+
+def test_the_axis_of_a_forest_holds_every_finite_interval() -> None:
+    for reaches in ([0.1], [1.0, 1.1, 0.9], [0.2, 0.3, 0.25, 900.0], [1e-6, 1e6]):
+        axis = forest.ForestAxis.of([*reaches, math.inf])
+        assert all(reach in axis for reach in reaches)
+        at = [axis(v) for v in sorted([*reaches, *(-r for r in reaches), 0.0])]
+        assert at == sorted(set(at))
+        assert axis(0.0) == forest.MIDDLE
+        assert axis(max(reaches)) > forest.MIDDLE + 0.9 * forest.REACH
+
+
+def test_far_rows_bend_the_axis_and_leave_the_others_room() -> None:
+    near = forest.ForestAxis.of([1.0, 1.1, 0.9, 4.0])
+    far = forest.ForestAxis.of([1.0, 1.1, 0.9, 4000.0])
+    assert math.isinf(near.bend)
+    assert far(1.0) - forest.MIDDLE > 25.0  # a linear axis would leave it a thirtieth of a pixel
+
+
+@pytest.mark.parametrize("reaches", [[0.3], [1.0, 2.0], [0.2, 0.3, 0.25, 900.0], [3.0, 4e9, 5.0]])
+def test_labels_of_a_forest_stand_apart(reaches: list[float]) -> None:
+    axis = forest.ForestAxis.of(reaches)
+    at = [axis(value) for value in (0.0, *axis.marks())]
+    assert len(at) > 1
+    assert min(b - a for a, b in pairwise(at)) >= forest.APART - 1e-9
+    drawn = forest.forest_scale(axis, True, colours.on_page)
+    assert drawn.count("%</text>") == 2 * (len(at) - 1)
 
 
 def test_labels_stand_where_their_own_area_is_not() -> None:

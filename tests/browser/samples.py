@@ -33,7 +33,8 @@ def write_pages(folder: Path) -> None:
     dkmd.compare(before, after, margin="2%").report(folder / "compare.html")
     dkmd.drift(_frame(0.0), _frame(1.0), margin="0.1sd").report(folder / "drift.html")
     _gate().report(folder / "gate.html")
-    _wide(rng).report(folder / "wide.html")
+    _wide(rng, 500).report(folder / "wide.html")
+    _wide(rng, 40).report(folder / "forty.html")
 
 
 def _frame(moved: float) -> pd.DataFrame:
@@ -69,12 +70,12 @@ def _gate() -> Gate:
     return gate(build(1.0, ATTACKS[0]), build(1.4, ATTACKS[1]), margin="5%")
 
 
-def _wide(rng: np.random.Generator) -> dkmd.Drift:
-    """A drift of 500 columns."""
+def _wide(rng: np.random.Generator, columns: int) -> dkmd.Drift:
+    """A drift of many columns."""
 
     def table(moved: float) -> pd.DataFrame:
         return pd.DataFrame(
-            {f"column_{i:03d}": rng.normal(moved * (i % 9 == 0), 1, 250) for i in range(500)}
+            {f"column_{i:03d}": rng.normal(moved * (i % 9 == 0), 1, 250) for i in range(columns)}
         )
 
     return dkmd.drift(table(0.0), table(0.4))

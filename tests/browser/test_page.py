@@ -23,11 +23,11 @@ def test_a_heading_sorts_by_its_column_and_back(opened: Open) -> None:
     head = watch.page.locator("thead th", has_text="shift")
     head.locator("button").click()
     expect(head).to_have_attribute("aria-sort", "descending")
-    down = _values(watch.page, 2)
+    down = _values(watch.page, "shift")
     assert down == sorted(down, reverse=True)
     head.locator("button").click()
     expect(head).to_have_attribute("aria-sort", "ascending")
-    assert _values(watch.page, 2) == down[::-1]
+    assert _values(watch.page, "shift") == down[::-1]
     assert sorted(watch.rows()) == sorted(given)
     assert watch.page.locator("[aria-sort=ascending], [aria-sort=descending]").count() == 1
 
@@ -35,42 +35,68 @@ def test_a_heading_sorts_by_its_column_and_back(opened: Open) -> None:
 def test_a_third_click_brings_back_the_first_order(opened: Open) -> None:
     watch = opened("drift")
     given = watch.rows()
-    for column in (0, 2, 5):
+    for column in (0, 1, 3):
         button = watch.page.locator("thead button").nth(column)
         button.click()
         assert watch.rows() != given
         button.click()
         button.click()
         assert watch.rows() == given
-        assert watch.page.locator("thead [aria-sort=none]").count() == 8
+        assert watch.page.locator("thead [aria-sort=none]").count() == 5
 
 
 def test_small_p_values_and_large_intervals_come_first(opened: Open) -> None:
     watch = opened("drift")
-    head = watch.page.locator("thead th", has_text="adjusted p")
-    head.locator("button").click()
-    expect(head).to_have_attribute("aria-sort", "ascending")
-    up = _values(watch.page, 5)
+    given = watch.rows()
+    watch.page.locator("#sort").select_option("p")
+    up = _values(watch.page, "p")
     assert up == sorted(up)
     watch.page.locator("thead button", has_text="interval").click()
-    sizes = _values(watch.page, 3)
+    sizes = _values(watch.page, "size")
     assert sizes == sorted(sizes, reverse=True)
     assert watch.rows()[:2] == ["up", "down"]
+    expect(watch.page.locator("#sort")).to_have_value("size")
+    watch.page.locator("#sort").select_option("")
+    assert watch.rows() == given
 
 
-def test_every_column_sorts_and_what_has_no_number_comes_last(opened: Open) -> None:
+def test_every_key_sorts_and_what_has_no_number_comes_last(opened: Open) -> None:
     watch = opened("drift")
-    buttons = watch.page.locator("thead button")
-    for column in range(buttons.count()):
-        buttons.nth(column).click()
-        if column:
-            values = watch.page.locator(f"tbody > .row > :nth-child({column + 1})").evaluate_all(
-                "cells => cells.map(cell => cell.dataset.v)"
-            )
-            known = [value != "" for value in values]
-            assert known == sorted(known, reverse=True)
+    choice = watch.page.locator("#sort")
+    keys = choice.locator("option").evaluate_all("all => all.map(option => option.value)")
+    assert len(keys) == 9
+    for key in keys[2:]:
+        choice.select_option(key)
+        values = _keys(watch.page, key)
+        known = [value != "" for value in values]
+        assert known == sorted(known, reverse=True)
     watch.page.locator("thead button").first.click()
     assert watch.rows()[0].startswith(("</script>", '"', "<", "a "))
+
+
+def test_headings_are_buttons_over_their_whole_width(opened: Open) -> None:
+    page = opened("drift").page
+    shares = page.locator("thead th[data-key]").evaluate_all(
+        """heads => heads.map(head => { const looks = getComputedStyle(head);
+            const inner = head.clientWidth - parseFloat(looks.paddingLeft)
+                - parseFloat(looks.paddingRight);
+            return head.querySelector("button").getBoundingClientRect().width / inner; })"""
+    )
+    assert len(shares) == 5
+    assert min(shares) > 0.98
+    marks = page.locator("thead th[data-key] button").evaluate_all(
+        "all => all.map(e => getComputedStyle(e, '::after').content)"
+    )
+    assert set(marks) == {'" ↕"'}
+
+
+def test_the_head_says_the_answer_in_figures(opened: Open) -> None:
+    page = opened("drift").page
+    told = page.locator(".tally span").all_inner_texts()
+    assert told[:2] == ["▲ 1 higher", "▼ 1 lower"]
+    assert told[2].endswith(" other")
+    assert sum(int(each.split()[-2]) for each in told) == page.locator("tbody[data-w]").count()
+    assert re.search(r"· \d+ \w+ 20\d\d$", page.locator(".brand").inner_text())
 
 
 def test_a_detail_moves_with_its_row(opened: Open) -> None:
@@ -201,7 +227,13 @@ def test_an_answer_alone_is_open_straight_away(opened: Open) -> None:
     watch = opened("compare")
     expect(watch.page.locator(".detail")).to_be_visible()
     assert watch.page.locator(".tools").count() == 0
-    assert watch.page.locator("thead button").count() == 0
+    assert watch.page.locator(".overview").count() == 0
+    size = watch.page.locator(".big").evaluate("e => getComputedStyle(e).fontSize")
+    assert size == "40px"
+    figure, detail = (watch.page.locator(s).bounding_box() for s in (".hero figure", ".detail"))
+    assert figure is not None
+    assert detail is not None
+    assert figure["y"] + figure["height"] <= detail["y"]
 
 
 def test_an_address_with_a_row_opens_it(opened: Open, pages: Path) -> None:
@@ -212,7 +244,7 @@ def test_an_address_with_a_row_opens_it(opened: Open, pages: Path) -> None:
 
 def test_numbers_are_text_with_all_digits_on_hover(opened: Open) -> None:
     watch = opened("compare")
-    cell = watch.page.locator("tbody > .row > td", has_text="+").first
+    cell = watch.page.locator(".big")
     shown = float(cell.inner_text().split()[0].replace("−", "-"))
     full = float(cell.get_attribute("title") or "nan")
     assert shown == pytest.approx(full, rel=5e-3)
@@ -271,7 +303,7 @@ def test_forced_colours_keep_samples_and_the_pressed_button_apart(opened: Open) 
     assert chips.nth(0).evaluate(looks, "") != chips.nth(1).evaluate(looks, "")
 
 
-@pytest.mark.parametrize("width", [320, 360, 768, 1100, 1261, 1600])
+@pytest.mark.parametrize("width", [320, 390, 768, 1000, 1001, 1280, 1600])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_page_is_wider_than_its_window(opened: Open, name: str, width: int) -> None:
     watch = opened(name, width=width)
@@ -279,7 +311,7 @@ def test_no_page_is_wider_than_its_window(opened: Open, name: str, width: int) -
     page.evaluate("document.querySelectorAll('tbody:not(.open) .row a').forEach(a => a.click())")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("tbody.open").count() == page.locator("tbody[data-w]").count()
-    for selector in (".row > *", ".detail section", "figure"):
+    for selector in (".row > *, .hero > *", ".detail section", "figure"):
         ends = page.locator(selector).evaluate_all(
             "all => all.map(e => e.getBoundingClientRect().right)"
         )
@@ -316,34 +348,50 @@ def test_cells_hold_what_they_show(opened: Open, name: str, width: int) -> None:
     assert [cell for cell in beyond if cell[1] > 0.5] == []
 
 
-def test_cards_say_their_interval_in_words(opened: Open) -> None:
-    page = opened("drift", width=360).page
+def test_cards_say_their_interval_in_words_and_sort_by_one_select(opened: Open) -> None:
+    page = opened("drift", width=390).page
     cell = page.locator("tbody > .row > .bar").first
     said = cell.evaluate("e => getComputedStyle(e, '::after').content")
     assert re.fullmatch(r'"\+[\d.]+ scales, \+[\d.]+ to \+[\d.]+"', said)
-    assert cell.get_attribute("data-h") == "95% interval, in robust scales"
-    heights = page.locator("thead button, .chips button").evaluate_all(
+    expect(page.locator(".overview > thead")).to_be_hidden()
+    page.locator("#sort").select_option("shift")
+    down = _values(page, "shift")
+    assert down == sorted(down, reverse=True)
+    heights = page.locator("#sort, .chips button").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect().height)"
     )
     assert min(heights) >= 32.0
 
 
-@pytest.mark.parametrize("javascript", [True, False])
-def test_printed_pages_have_every_detail_in_light_colours(opened: Open, javascript: bool) -> None:
-    watch = opened("drift", color_scheme="dark", java_script_enabled=javascript)
-    rows = watch.page.locator("tbody[data-w]").count()
-    printed = watch.page.pdf(prefer_css_page_size=True, print_background=True)
+def _sheets(page: Any) -> int:
+    """How many sheets of A4 a page takes."""
+    printed = page.pdf(prefer_css_page_size=True, print_background=True)
     assert printed.startswith(b"%PDF")
-    sheets = len(re.findall(rb"/Type /Page\b", printed))
-    assert rows / 2 <= sheets <= (rows + 2 if javascript else 3 * rows)
     a4 = re.findall(rb"/MediaBox \[0 0 (\d+)[.\d]* (\d+)", printed)
     assert {(int(w), int(h)) for w, h in a4} <= {(594, 841), (595, 842), (595, 841), (594, 842)}
+    return len(re.findall(rb"/Type /Page\b", printed))
+
+
+@pytest.mark.parametrize("javascript", [True, False])
+def test_few_rows_are_printed_with_every_detail_in_light_colours(
+    opened: Open, javascript: bool
+) -> None:
+    watch = opened("gate", color_scheme="dark", java_script_enabled=javascript)
+    rows = watch.page.locator("tbody[data-w]").count()
+    assert rows <= 5
+    assert rows / 2 <= _sheets(watch.page) <= (rows + 2 if javascript else 3 * rows)
     watch.page.emulate_media(media="print")
     if not javascript:
         watch.errors.clear()
         return
     assert _brightness(watch.page) > 0.9
     expect(watch.page.locator(".tools")).to_be_hidden()
+
+
+def test_40_rows_take_at_most_6_sheets(opened: Open) -> None:
+    page = opened("forty").page
+    assert page.locator("tbody[data-w]").count() == 40
+    assert _sheets(page) <= 6
 
 
 def test_a_printed_page_begins_with_the_overview_alone(opened: Open) -> None:
@@ -492,12 +540,17 @@ def test_500_columns_are_sorted_and_filtered_in_one_go(opened: Open) -> None:
     assert 500 < changes < 3 * 500 + 50
 
 
-def _values(page: Any, column: int) -> list[float]:
-    """The sort keys of a column's cells, for cells that have one."""
-    found = page.locator(f"tbody > .row > :nth-child({column + 1})").evaluate_all(
-        "cells => cells.map(cell => cell.dataset.v)"
+def _keys(page: Any, key: str) -> list[str]:
+    """What the rows are sorted by, in the order of the page; empty where it is unknown."""
+    found: list[str] = page.locator("tbody[data-w]").evaluate_all(
+        "(bodies, key) => bodies.map(body => body.dataset[key])", key
     )
-    return [float(value) for value in found if value != ""]
+    return found
+
+
+def _values(page: Any, key: str) -> list[float]:
+    """The known sort keys of the rows, as numbers."""
+    return [float(value) for value in _keys(page, key) if value != ""]
 
 
 def _focused(page: Any) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -47,23 +49,48 @@ HOLLOW = ("△", "▽")
 """Marks of a direction that is clear while the verdict is not."""
 
 
-def write_page(answer: Answer, path: str | os.PathLike[str], command: str | None = None) -> None:
+Advance = Callable[[int, int], None]
+"""Called with how many rows are done, and how many there are."""
+
+
+def write_page(
+    answer: Answer,
+    path: str | os.PathLike[str],
+    command: str | None = None,
+    advance: Advance | None = None,
+) -> None:
     """Write the page of an answer; the file is replaced in one step."""
     from dkmd.render.report.page import page_html
 
     folder = Path(path).parent
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}")
-    write_whole(path, page_html(page_of(answer, command)))
+    page = replace(page_of(answer, command, advance), made=_today())
+    write_whole(path, page_html(page))
 
 
-def page_of(answer: Answer, command: str | None = None) -> Page:
+def _today() -> str:
+    """The date in words. SOURCE_DATE_EPOCH sets it, for pages that must not change."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(given), UTC) if given.isdigit() else datetime.now()
+    return f"{now.day} {now:%B %Y}"
+
+
+def page_of(answer: Answer, command: str | None = None, advance: Advance | None = None) -> Page:
     """The page of an answer; ``command`` is the command that gave it, if that is known."""
     if isinstance(answer, Gate):
-        return _gate_page(answer, command)
+        return _gate_page(answer, command, advance)
     if isinstance(answer, Comparison):
         return _comparison_page(answer, command)
-    return _comparisons_page(answer, command)
+    return _comparisons_page(answer, command, advance)
+
+
+def _told(rows: Iterable[PageRow], total: int, advance: Advance | None) -> Iterator[PageRow]:
+    """The same rows; each one is announced when it is done."""
+    for done, row in enumerate(rows, 1):
+        if advance is not None:
+            advance(done, total)
+        yield row
 
 
 def _comparison_page(answer: Comparison, command: str | None) -> Page:
@@ -86,16 +113,17 @@ def _comparison_page(answer: Comparison, command: str | None) -> Page:
     )
 
 
-def _comparisons_page(answers: Comparisons, command: str | None) -> Page:
+def _comparisons_page(answers: Comparisons, command: str | None, advance: Advance | None) -> Page:
     adjusted = answers.adjusted_pvalues
     some = next(iter(answers.values()))
     in_percent = _is_percent(some.margin)
-    rows = tuple(
+    found = (
         _comparison_row(
             name, c, adjusted[name], in_percent, reproduce_row(c.call, answers.call, command)
         )
         for name, c in answers.items()
     )
+    rows = tuple(_told(found, len(answers), advance))
     before, after = some.reference.label, some.current.label
     drift = isinstance(answers, Drift)
     skipped = answers.skipped if isinstance(answers, Drift) else {}
@@ -231,13 +259,13 @@ def _leaning(interval: Interval, neither: str) -> str:
     return "▽" if interval[1] < 0.0 else neither
 
 
-def _gate_page(gate: Gate, command: str | None) -> Page:
+def _gate_page(gate: Gate, command: str | None, advance: Advance | None) -> Page:
     # margins may differ: percentages fit all benchmarks if any margin is one
     in_percent = any(row.relative for row in gate.rows) or str(gate.margin).endswith("%")
     again = reproduce(gate.call, command)
     ordered = sorted(gate.rows, key=lambda row: math.inf if math.isnan(row.harm) else -row.harm)
     found = (_benchmark_row(gate, row, in_percent, again) for row in ordered)
-    rows = tuple(sorted(found, key=lambda row: -row.rank))
+    rows = tuple(sorted(_told(found, len(gate.rows), advance), key=lambda row: -row.rank))
     not_judged = (
         Absent("Missing from current", dict.fromkeys(gate.missing, "")),
         Absent("New in current, not judged", dict.fromkeys(gate.new, "")),

@@ -145,7 +145,9 @@ def telling_too_little(command: Callable[P, int]) -> Callable[P, int]:
 class Reported(Protocol):
     """An answer that can be written as a page."""
 
-    def report(self, path: Path, *, command: str | None = None) -> None:
+    def report(
+        self, path: Path, *, command: str | None = None, advance: Callable[[int, int], None]
+    ) -> None:
         """Write the page."""
 
 
@@ -155,7 +157,13 @@ def report_of(answer: Reported, path: Path | None, quiet: bool) -> Callable[[], 
     def write() -> None:
         if path is None:
             return
-        answer.report(path, command=command_line())
+        with progress(quiet) as bar:
+            task = bar.add_task("report", total=None)
+            answer.report(
+                path,
+                command=command_line(),
+                advance=lambda done, total: bar.update(task, completed=done, total=total),
+            )
         if not quiet:
             print(f"dkmd: the report is in {visible(str(path))}", file=sys.stderr)
 

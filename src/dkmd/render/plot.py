@@ -1,10 +1,11 @@
-"""A comparison drawn by matplotlib, with the curves and colours of the page."""
+"""Comparisons drawn by matplotlib, with the curves, axes and colours of the page."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dkmd.inference.result import DkmdResult, ExactOutcome
 from dkmd.render.figures.colours import LIGHT
 from dkmd.render.figures.curves import Curves, Shape, curves_of
 from dkmd.render.figures.drawings import kind_of
+from dkmd.render.figures.forest import ForestAxis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,16 +33,12 @@ def plot_pair(
     values: tuple[Array, Array] | None = None,
 ) -> Axes:
     """Both distributions, their M-centres, and the shift between them."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'dkmd[plot]'") from None
     if kind not in KINDS:
         raise ValueError(f"kind must be 'density' or 'cdf', got {kind!r}")
     outcome = result.outcome()
     if not isinstance(outcome, ExactOutcome):
         raise ValueError("there is nothing to plot: the samples could not be compared")
-    axes = plt.subplots(figsize=(7.0, 3.8), layout="constrained")[1] if ax is None else ax
+    axes = _new_axes(7.0, 3.8) if ax is None else ax
     curves = curves_of(outcome, values)
     colours = (LIGHT["reference"], LIGHT[kind_of(verdict)])
     draw = _densities if kind == "density" else _shares
@@ -53,6 +51,51 @@ def plot_pair(
     if kind == "density":
         _arrow(axes, curves, colours[1], unit)
     _dress(axes, curves)
+    return axes
+
+
+def _new_axes(width: float, height: float) -> Axes:
+    """Axes in a figure of their own."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'dkmd[plot]'") from None
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+class ForestLine(NamedTuple):
+    """One row of a forest plot: a name, a verdict, and a shift with its interval."""
+
+    name: str
+    verdict: str
+    middle: float
+    interval: tuple[float, float]
+
+
+def plot_forest(
+    lines: Sequence[ForestLine], unit: str, margin: float = 0.0, ax: Axes | None = None
+) -> Axes:
+    """A row per line on one axis, with zero and the margin, as on the page."""
+    known = [each for each in lines if math.isfinite(each.middle)]
+    if not known:
+        raise ValueError("there is nothing to plot: no row has a shift")
+    axes = _new_axes(7.0, 0.9 + 0.28 * len(known)) if ax is None else ax
+    ends = [[abs(v) for v in (e.middle, *e.interval) if math.isfinite(v)] for e in known]
+    reach = ForestAxis.of([max(margin, *each) for each in ends])
+    for at, each in enumerate(known):
+        colour = LIGHT[kind_of(each.verdict)]
+        low, high = (min(max(end, -reach.extent), reach.extent) for end in each.interval)
+        axes.plot([low, high], [at, at], color=colour, linewidth=1.6, solid_capstyle="butt")
+        axes.plot([each.middle], [at], "o", color=colour, markersize=5)
+    if margin > 0.0:
+        axes.axvspan(-margin, margin, color=LIGHT["band"], linewidth=0, zorder=0)
+    axes.axvline(0.0, color=LIGHT["muted"], linewidth=0.9, zorder=1)
+    if math.isfinite(reach.bend):
+        axes.set_xscale("asinh", linear_width=reach.bend)
+    axes.set(xlim=(-reach.extent, reach.extent), xlabel=unit, ylim=(len(known) - 0.5, -0.5))
+    axes.set_yticks(range(len(known)), [each.name.replace("$", r"\$") for each in known])
+    _plain(axes)
+    axes.spines["left"].set_visible(False)
     return axes
 
 
@@ -137,9 +180,14 @@ LETTERS_PER_INCH = 15.0
 def _dress(axes: Axes, curves: Curves) -> None:
     """Light axes without a frame, and a legend."""
     axes.set_xlim(curves.origin + curves.low, curves.origin + curves.high)
+    _plain(axes)
+    axes.legend(frameon=False, loc="best")
+
+
+def _plain(axes: Axes) -> None:
+    """Light axes without a frame."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(color=LIGHT["line"], labelcolor=LIGHT["muted"])
     for spine in axes.spines.values():
         spine.set_color(LIGHT["line"])
-    axes.legend(frameon=False, loc="best")

@@ -142,8 +142,14 @@ class KSResult(NamedTuple):
     """"x is larger", "y is larger" or "no direction", by the larger one-sided statistic."""
 
 
+EXACT_KS = 1_000
+"""The Kolmogorov–Smirnov test is exact up to this many values per side."""
+
+
 def ks(x: npt.ArrayLike, y: npt.ArrayLike) -> KSResult:
     """The Kolmogorov–Smirnov tests of SciPy, with the direction in words.
+
+    Samples of more than 1,000 values get the asymptotic p-value.
 
     Examples
     --------
@@ -158,10 +164,12 @@ def ks(x: npt.ArrayLike, y: npt.ArrayLike) -> KSResult:
         if np.isnan(sample).any():
             raise nan_error(name, sample)
         samples.append(sample)
-    both = ks_2samp(*samples)
+    # the exact p-value of 1,000 + 1,000 values takes 50 times as long and differs by parts in 100
+    method = "asymp" if max(sample.size for sample in samples) > EXACT_KS else "auto"
+    both = ks_2samp(*samples, method=method)
     # SciPy's "less" asks whether x's cdf lies below y's, that is, whether x is larger
-    x_larger = ks_2samp(*samples, alternative="less")
-    y_larger = ks_2samp(*samples, alternative="greater")
+    x_larger = ks_2samp(*samples, alternative="less", method=method)
+    y_larger = ks_2samp(*samples, alternative="greater", method=method)
     return KSResult(
         float(both.statistic),
         float(both.pvalue),

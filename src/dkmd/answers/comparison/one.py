@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -211,14 +211,21 @@ class Comparison:
         """``to_dict`` as JSON: NaN is null, infinities are "inf" and "-inf"."""
         return to_json(self.to_dict(), indent)
 
-    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        command: str | None = None,
+        advance: Callable[[int, int], None] | None = None,
+    ) -> None:
         """Write a page with the answer and its figures: one self-contained HTML file.
 
         ``command`` is the shell command that the page shows; by default it follows from the call.
+        ``advance`` is called with the number of rows that are done and their total.
         """
         from dkmd.answers.page import write_page
 
-        write_page(self, path, command)
+        write_page(self, path, command, advance)
 
     def with_call(self, call: Call) -> Self:
         """The same answer with a record of how it was asked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -24,6 +24,7 @@ from dkmd.base.wording import (
     text_page,
     visible,
 )
+from dkmd.inference.margins import parse_margin
 
 
 class Comparisons(Mapping[str, Comparison]):
@@ -81,14 +82,36 @@ class Comparisons(Mapping[str, Comparison]):
         """Names that moved by more than the margin, at the same false-discovery rate."""
         return [name for name in self if self[name].verdict in ("higher", "lower")]
 
-    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        command: str | None = None,
+        advance: Callable[[int, int], None] | None = None,
+    ) -> None:
         """Write a page with a row for each comparison: one self-contained HTML file.
 
         ``command`` is the shell command that the page shows; by default it follows from the call.
+        ``advance`` is called with the number of rows that are done and their total.
         """
         from dkmd.answers.page import write_page
 
-        write_page(self, path, command)
+        write_page(self, path, command, advance)
+
+    def plot(self, ax: Any = None) -> Any:
+        """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot])."""
+        from dkmd.render.plot import ForestLine, entitle, plot_forest
+
+        lines = [
+            ForestLine(name, c.verdict, c.shift_in_scales, c.interval_in_scales)
+            for name, c in self.items()
+        ]
+        margins = {c.margin for c in self.values() if c.margin is not None}
+        kinds = {parse_margin(margin) for margin in margins}
+        size = next((size for size, kind in kinds if kind == "sd"), 0.0)
+        axes = plot_forest(lines, "shift in robust scales", size, ax)
+        entitle(axes, self.headline())
+        return axes
 
     def with_call(self, call: Call) -> Self:
         """The same answers with a record of how they were asked for."""

@@ -333,5 +333,6 @@ def _too_little(pair: Pair) -> Why | None:
             needed = f"{side} has one value: at least two are needed"
             return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
         if measured.repeated and len(set(measured.groups)) < 2:
-            return Why(FEW, f"all values of {side} come from one process: at least two are needed")
+            needed = f"all values of {side} come from one process: at least two are needed"
+            return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
     return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -92,14 +92,21 @@ class Gate:
     left_out: Mapping[str, str] = field(default_factory=dict)  # other columns, and why not judged
     missing_fails: bool = False  # whether a missing benchmark fails the gate
 
-    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        command: str | None = None,
+        advance: Callable[[int, int], None] | None = None,
+    ) -> None:
         """Write a page with a row for each benchmark: one self-contained HTML file.
 
         ``command`` is the shell command that the page shows; by default it follows from the call.
+        ``advance`` is called with the number of rows that are done and their total.
         """
         from dkmd.answers.page import write_page
 
-        write_page(self, path, command)
+        write_page(self, path, command, advance)
 
     def with_call(self, call: Call) -> Self:
         """The same gate with a record of how it was asked for."""

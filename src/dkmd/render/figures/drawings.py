@@ -1,4 +1,4 @@
-"""The figures as SVG: distributions, quantile shifts, where samples differ, bars and sparklines.
+"""The figures as SVG: distributions, quantile shifts, where samples differ, and sparklines.
 
 Each function takes numbers and a ``Paint`` and returns an element. Pages and notebooks differ only
 in the ``Paint`` that they pass.
@@ -29,7 +29,6 @@ from dkmd.render.figures.svg import (
 
 WIDTH, HEIGHT = 360.0, 196.0
 LEFT, RIGHT, TOP, FLOOR = 8.0, 352.0, 34.0, 170.0
-BAR_WIDTH, BAR_HEIGHT = 150.0, 24.0
 SPARK_WIDTH, SPARK_HEIGHT = 110.0, 28.0
 
 
@@ -114,7 +113,7 @@ def _quantile_rows(
         if difference in across:
             dots += f"M{number(across(difference))} {number(y)}h0"
         else:
-            arrows += _arrow_head(across(difference), y, difference)
+            arrows += arrow_head(across(difference), y, difference)
     drawn = ((lines, "iv"), (dots, "do"), (arrows, "pt"))
     return parts + [stroke(data, paint(role)) for data, role in drawn if data]
 
@@ -158,50 +157,6 @@ def differences(curves: Curves, paint: Paint) -> str:
     parts.append(words(RIGHT, 158.0, "ψ", paint("te")))
     parts += _bottom(curves, across, paint)
     return drawing(WIDTH, HEIGHT, parts, "Where the samples differ, and the witness ψ below")
-
-
-def interval_bar(
-    middle: float,
-    interval: tuple[float, float],
-    band: tuple[float, float],
-    extent: float,
-    paint: Paint,
-    label: str,
-) -> str:
-    """A shift and its interval on an axis from −extent to extent; ``band`` is the margin."""
-    across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)
-    y = BAR_HEIGHT / 2.0
-    parts = []
-    if band[0] < band[1]:
-        left, right = across(band[0]), across(band[1])
-        width = number(max(right - left, 1.0))
-        parts.append(
-            f'<rect x="{number(left)}" y="2" width="{width}" height="{number(BAR_HEIGHT - 4.0)}" '
-            f"{paint('bd')}/>"
-        )
-    parts.append(line(across(0.0), 0.0, across(0.0), BAR_HEIGHT, paint("ze")))
-    if not math.isnan(middle):
-        parts += _interval(middle, interval, across, y, paint)
-    return drawing(BAR_WIDTH, BAR_HEIGHT, parts, label)
-
-
-def common_extent(reaches: Sequence[float]) -> float:
-    """Where the axis of several interval bars ends: most bars fit, the others get an arrow."""
-    usual = float(np.quantile(reaches, 0.75)) if reaches else 0.0
-    return 1.05 * min(max(reaches, default=0.0), 4.0 * usual or math.inf) or 1.0
-
-
-def interval_scale(extent: float, percent: bool, paint: Paint) -> str:
-    """The axis that all interval bars of a page share."""
-    across = Axis(-extent, extent, 7.0, BAR_WIDTH - 7.0)
-    shown = max((t for t in ticks(0.0, 0.75 * extent, 3) if t > 0.0), default=0.5 * extent)
-    texts = tick_words([shown, 2.0 * shown])
-    sign = "%" if percent else ""
-    labels = ((-shown, MINUS + texts[0] + sign), (0.0, "0"), (shown, f"+{texts[0]}{sign}"))
-    parts = [line(across(v), 14.0, across(v), 18.0, paint("ze")) for v, _ in labels]
-    parts += [words(across(v), 11.0, text, paint("tm")) for v, text in labels]
-    unit = "percent" if percent else "robust scales"
-    return drawing(BAR_WIDTH, 18.0, parts, f"Axis from {labels[0][1]} to {labels[2][1]}, {unit}")
 
 
 def sparkline(curves: Curves, paint: Paint) -> str:
@@ -269,7 +224,7 @@ def _centers(curves: Curves, across: Axis, paint: Paint, unit: str) -> list[str]
         parts.append(line(start, y, end - 0.6 * tip, y, paint("iv")))
         parts.append(stroke(f"M{number(end)} {number(y)}l{number(-tip)}-3v6z", paint("pt")))
     else:
-        parts.append(_dot(0.5 * (start + end), y, 2.5, paint("pt")))
+        parts.append(dot(0.5 * (start + end), y, 2.5, paint("pt")))
     text = _moved(curves, unit)
     half = 3.4 * len(text)
     middle = min(max(0.5 * (start + end), LEFT + half), RIGHT - half)
@@ -324,38 +279,14 @@ def _runs(values: Array) -> list[slice]:
     ]
 
 
-def _interval(
-    middle: float, interval: tuple[float, float], across: Axis, y: float, paint: Paint
-) -> list[str]:
-    """A bar with its middle; an end outside the axis is an arrow, an end inside a short stroke."""
-    low, high = (v if not math.isnan(v) else middle for v in interval)
-    left, right = across(low), max(across(high), across(low) + 1.0)
-    bar = f"M{number(left)} {number(y)}H{number(right)}"
-    arrows = ""
-    for end, x in ((low, left), (high, right)):
-        if end not in across:
-            arrows += _arrow_head(x, y, end)
-        elif right - left > CAPPED:
-            bar += f"M{number(x)} {number(y - 4.0)}v8"
-    parts = [stroke(bar, paint("iv"))]
-    if arrows:
-        parts.append(stroke(arrows, paint("pt")))
-    if middle in across:
-        parts.append(_dot(across(middle), y, 3.5 if right - left > CAPPED else 3.0, paint("pt")))
-    return parts
-
-
-CAPPED = 12.0
-"""Shorter bars have no strokes at their ends, which would run into the dot."""
-
-
-def _arrow_head(x: float, y: float, end: float) -> str:
+def arrow_head(x: float, y: float, end: float) -> str:
     """An arrow head at the end of an axis, for a number beyond that end."""
     out = 5.0 if end > 0.0 else -5.0
     return f"M{number(x + out)} {number(y)}l{number(-out)}-4v8z"
 
 
-def _dot(x: float, y: float, radius: float, paint: str) -> str:
+def dot(x: float, y: float, radius: float, paint: str) -> str:
+    """A filled circle."""
     return f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {paint}/>'
 
 

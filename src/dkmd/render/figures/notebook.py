@@ -11,15 +11,8 @@ from dkmd.base.arrays import Array
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.render.figures.colours import EITHER, in_notebook
 from dkmd.render.figures.curves import curves_of
-from dkmd.render.figures.drawings import (
-    cdf,
-    common_extent,
-    density,
-    interval_bar,
-    interval_scale,
-    kind_of,
-    sparkline,
-)
+from dkmd.render.figures.drawings import cdf, density, kind_of, sparkline
+from dkmd.render.figures.forest import ForestAxis, forest_bar, forest_scale
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -68,14 +61,14 @@ class Line(NamedTuple):
 def overview(lines: Sequence[Line]) -> list[tuple[str, str]]:
     """Two more columns for a table, head first: interval bars on one axis, and sparklines."""
     ends = [[abs(end) for end in line.interval if math.isfinite(end)] for line in lines]
-    extent = common_extent([max(each, default=0.0) for each in ends])
-    axis = interval_scale(extent, False, in_notebook("flat"))
-    return [(axis, "distributions"), *(_pictured(line, extent) for line in lines)]
+    axis = ForestAxis.of([max(each, default=0.0) for each in ends])
+    scale = forest_scale(axis, False, in_notebook("flat"))
+    return [(scale, "distributions"), *(_pictured(line, axis) for line in lines)]
 
 
-def _pictured(line: Line, extent: float) -> tuple[str, str]:
+def _pictured(line: Line, axis: ForestAxis) -> tuple[str, str]:
     paint = in_notebook(kind_of(line.verdict))
-    bar = interval_bar(line.shift, line.interval, (0.0, 0.0), extent, paint, "Interval in scales")
+    bar = forest_bar(line.shift, line.interval, (0.0, 0.0), axis, paint, "Interval in scales")
     if not isinstance(line.outcome, ExactOutcome):
         return bar, ""
     return bar, sparkline(curves_of(line.outcome, line.values), paint)

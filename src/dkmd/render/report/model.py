@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from dkmd.inference.opinions import Opinions
 from dkmd.render.figures.curves import Curves
-from dkmd.render.figures.drawings import common_extent
+from dkmd.render.figures.forest import ForestAxis
 
 Interval = tuple[float, float]
 NO_INTERVAL: Interval = (math.nan, math.nan)
@@ -136,17 +137,18 @@ class Page:
     again: Reproduce
     absent: tuple[Absent, ...] = ()
     closing: str = ""
+    made: str = ""  # the day on which the page was made, in words
 
     @property
     def several(self) -> bool:
         """Whether there is more than one row."""
         return len(self.rows) > 1
 
-    @property
-    def extent(self) -> float:
-        """Where the axis of the interval bars ends: most rows fit, the others get an arrow."""
-        reach = []
+    @cached_property
+    def axis(self) -> ForestAxis:
+        """The axis of the interval bars, which holds every finite interval and the margin."""
+        reaches = []
         for row in self.rows:
-            ends = (*row.bar.interval, *row.band)
-            reach.append(max((abs(end) for end in ends if math.isfinite(end)), default=0.0))
-        return common_extent(reach)
+            ends = (row.bar.middle, *row.bar.interval, *row.band)
+            reaches.append(max((abs(end) for end in ends if math.isfinite(end)), default=0.0))
+        return ForestAxis.of(reaches)

@@ -2,6 +2,7 @@
 document.documentElement.classList.add("js");
 document.addEventListener("DOMContentLoaded", () => {
   const table = document.querySelector(".overview");
+  if (!table) return;  // a single comparison is open already
   const rows = [...table.tBodies];
   const heads = [...table.tHead.rows[0].cells];
   const tools = document.querySelector(".tools");
@@ -40,32 +41,36 @@ document.addEventListener("DOMContentLoaded", () => {
   follow();
 
   const turned = {ascending: "descending", descending: "ascending"};
-  function value(body, column) {
-    const cell = body.rows[0].cells[column];
-    return column ? parseFloat(cell.dataset.v) : cell.textContent.trim();
+  const choice = document.getElementById("sort");
+  function value(body, key) {
+    return key === "name" ? body.rows[0].cells[0].textContent.trim() : parseFloat(body.dataset[key]);
   }
-  function compare(column, sign) {
-    if (!column) return (a, b) => sign * a.key.localeCompare(b.key, undefined, {numeric: true});
+  function compare(key, sign) {
+    if (key === "name") return (a, b) => sign * a.key.localeCompare(b.key, undefined, {numeric: true});
     return (a, b) => isNaN(a.key) - isNaN(b.key) || sign * (a.key - b.key) || 0;
   }
-  // the first click sorts by data-sort, the second reverses, the third restores the first order
-  function sort(column) {
-    const first = heads[column].dataset.sort;
-    const was = heads[column].getAttribute("aria-sort");
-    const now = was === "none" ? first : was === first ? turned[first] : "none";
-    heads.forEach((head, i) => {
-      if (head.dataset.sort) head.setAttribute("aria-sort", i === column ? now : "none");
+  function sort(key, order) {
+    heads.forEach((head) => {
+      if (head.dataset.key) head.setAttribute("aria-sort", head.dataset.key === key ? order : "none");
     });
-    const entries = rows.map((body) => ({body, key: value(body, column)}));
-    if (now !== "none") entries.sort(compare(column, now === "ascending" ? 1 : -1));
+    choice.value = order === "none" ? "" : key;
+    const entries = rows.map((body) => ({body, key: value(body, key)}));
+    if (order !== "none") entries.sort(compare(key, order === "ascending" ? 1 : -1));
     table.append(...entries.map((entry) => entry.body));
   }
-  heads.forEach((head, column) => {
-    if (!head.dataset.sort) return;
+  const first = (key) => choice.querySelector(`[value=${key}]`).dataset.order;
+  choice.addEventListener("change", () => sort(choice.value, choice.value ? first(choice.value) : "none"));
+  // the first click sorts in the usual order, the second reverses, the third restores the given order
+  heads.forEach((head) => {
+    const key = head.dataset.key;
+    if (!key) return;
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.firstElementChild.childNodes);
-    button.addEventListener("click", () => sort(column));
+    button.addEventListener("click", () => {
+      const was = head.getAttribute("aria-sort");
+      sort(key, was === "none" ? first(key) : was === first(key) ? turned[was] : "none");
+    });
     head.firstElementChild.replaceWith(button);
     head.setAttribute("aria-sort", "none");
   });

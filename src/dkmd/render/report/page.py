@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from dkmd.base.wording import count
-from dkmd.render.figures import drawings
+from dkmd.render.figures import drawings, forest
 from dkmd.render.figures.colours import on_page, palette_css, roles_css
 from dkmd.render.figures.curves import Curves
 from dkmd.render.report import words
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-PRINTED_OPEN = 40
+PRINTED_OPEN = 5
 """A page of up to this many rows is printed with all details, a longer page with the open ones."""
 
 
@@ -71,8 +71,8 @@ def _templates() -> Environment:
         *(words.parts, words.breakable, words.chips, words.interval_head, words.bar_words),
         *(words.shift_shown, words.percent_shown, words.p_shown, words.share_shown),
         *(words.plain_shown, words.peer_p_shown, words.direction, words.sortable),
-        *(words.outside, words.reading),
-        *(heads, interval_bar, sparkline, density, cdf, quantile_shifts, differences),
+        *(words.outside, words.reading, words.tally, words.sort_keys, words.interval_shown),
+        *(heads, forest_scale, forest_bar, sparkline, density, cdf, quantile_shifts, differences),
     ):
         templates.filters[function.__name__] = function
     templates.filters["thousands"] = count
@@ -84,8 +84,8 @@ class Head(NamedTuple):
     """The heading of a column of the overview."""
 
     words: str
+    key: str = ""  # what a click sorts by; empty if the column does not sort
     kind: str = ""  # its class: "n" for numbers
-    first_order: str = ""  # how a first click sorts; empty if the column does not sort
     unit: str = ""
     axis: Markup | str = ""
 
@@ -93,24 +93,24 @@ class Head(NamedTuple):
 def heads(page: Page) -> list[Head]:
     """The headings of the overview."""
     interval, unit = words.interval_head(page)
-    axis = ours(drawings.interval_scale(page.extent, page.in_percent, on_page))
-    up, down = "ascending", "descending"
     return [
-        Head(page.row_is, "", up),
-        Head("verdict", "", down),
-        Head("shift", "n", down),
-        Head(interval, "", down, unit, axis),
-        Head("percent", "n", down),
-        Head(page.p_is, "n", up),
-        Head("values", "n", down),
-        Head("missing", "n", down),
+        Head(page.row_is, "name"),
+        Head("verdict", "verdict"),
+        Head(interval, "size", "spine", unit, forest_scale(page)),
+        Head("shift", "shift", "n"),
+        Head("percent", "percent", "n"),
         Head("distributions"),
     ]
 
 
-def interval_bar(row: PageRow, extent: float, label: str) -> Markup:
+def forest_scale(page: Page) -> Markup:
+    """The labels of the axis that all rows share."""
+    return ours(forest.forest_scale(page.axis, page.in_percent, on_page))
+
+
+def forest_bar(row: PageRow, page: Page, label: str) -> Markup:
     """The shift of a row and its interval on the axis of the overview."""
-    return ours(drawings.interval_bar(*row.bar, row.band, extent, on_page, label))
+    return ours(forest.forest_bar(*row.bar, row.band, page.axis, on_page, label))
 
 
 def sparkline(curves: Curves) -> Markup:

@@ -88,6 +88,40 @@ def chips(page: Page) -> list[Chip]:
     return found
 
 
+def tally(page: Page) -> list[Chip]:
+    """The answer in figures: how many rows have each clear verdict, and how many have another."""
+    clear = [chip for chip in chips(page)[1:] if chip.kind != "flat"]
+    clear.sort(key=lambda chip: -max(row.rank for row in page.rows if row.word == chip.word))
+    others = [row for row in page.rows if row.word not in {chip.word for chip in clear}]
+    if not others:
+        return clear
+    words = {row.word for row in others}
+    return [*clear, Chip(words.pop() if len(words) == 1 else "other", len(others))]
+
+
+class SortKey(NamedTuple):
+    """Something to sort rows by, and the order of the first click."""
+
+    key: str
+    words: str
+    order: str
+
+
+def sort_keys(page: Page) -> list[SortKey]:
+    """Everything that rows can be sorted by."""
+    up, down = "ascending", "descending"
+    return [
+        SortKey("name", page.row_is, up),
+        SortKey("verdict", "verdict", down),
+        SortKey("size", "size of the change", down),
+        SortKey("shift", "shift", down),
+        SortKey("percent", "percent", down),
+        SortKey("p", page.p_is, up),
+        SortKey("values", "number of values", down),
+        SortKey("missing", "share of missing values", down),
+    ]
+
+
 def interval_head(page: Page) -> tuple[str, str]:
     """What the interval bars are, and their unit."""
     return f"{page.level} interval".strip(), "in percent" if page.in_percent else "in robust scales"
@@ -105,6 +139,14 @@ def bar_words(row: PageRow, page: Page) -> str:
 def shift_shown(row: PageRow) -> Shown:
     """The shift in data units."""
     return Shown(amount(row.shift.middle, row.unit), row.shift.middle)
+
+
+def interval_shown(row: PageRow) -> str:
+    """The interval of the shift in data units; empty if it is unknown."""
+    if row.interval_ends is None:
+        return ""
+    low, high = (end.text for end in row.interval_ends)
+    return f"{low} to {high}"
 
 
 def percent_shown(row: PageRow) -> Shown:
@@ -174,10 +216,11 @@ def reading(page: Page) -> list[str]:
         else "robust scales (1.4826 × the median distance from the median, of both samples)"
     )
     band = ", the shaded band the margin" if any(r.band != NO_BAND for r in page.rows) else ""
+    bent = "" if math.isinf(page.axis.bend) else " Far from zero the axis is compressed."
     return [
         "Positive means that current is larger. Shift = change in the M-centre, a robust average "
         "in which extreme values carry no extra weight. The bar is its interval in "
-        f"{unit}; the line is zero{band}.",
+        f"{unit}; the line is zero{band}.{bent}",
         " ".join(page.legend),
         "Rounded numbers show all their digits on hover.",
         f"Made by dkmd {__version__}; this file needs no network and sends nothing.",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dkmd.base.errors import BenchmarkFileError
-from dkmd.sources.files.benchmarks.checks import fresh, number, numbers, short
+from dkmd.sources.files.benchmarks.checks import fresh, named, number, numbers, short
 from dkmd.sources.files.benchmarks.model import BenchmarkFile
 
 NO_SAMPLES = "the file has one value per benchmark: use asv run --record-samples"
@@ -78,4 +78,4 @@ def _combinations(benchmark: str, entry: dict[str, Any]) -> Iterator[tuple[str, 
         )
     for chosen, result, each in zip(itertools.product(*params), results, samples, strict=True):
         shown = ", ".join(str(value) for value in chosen)
-        yield benchmark + (shown and f"({shown})"), result, each
+        yield named(benchmark + (shown and f"({shown})")), result, each

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from dkmd.sources.files.benchmarks.checks import fresh, is_number, number, numbers
+from dkmd.sources.files.benchmarks.checks import (
+    fresh,
+    is_number,
+    named,
+    number,
+    numbers,
+    per_iteration,
+)
 from dkmd.sources.files.benchmarks.model import BenchmarkFile, Measurements
 
 FAILED = "failed: the report has no statistics"
@@ -31,7 +38,7 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
     for entry in document["Benchmarks"]:
         name = _name(entry)
         if jobs[name] > 1:  # the same method under several jobs
-            name = str(entry["DisplayInfo"])
+            name = named(entry["DisplayInfo"])
         measured = fresh(found, name, "ns")
         _add(measured, entry, name)
         if not measured.values:
@@ -46,10 +53,11 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
 def _name(entry: dict[str, Any]) -> str:
     """The full name, which has the parameters; older versions did not write it."""
     if entry.get("FullName"):
-        return str(entry["FullName"])
+        return named(entry["FullName"])
     parts = (entry.get("Namespace"), entry.get("Type"), entry["Method"])
     params = entry.get("Parameters")
-    return ".".join(str(part) for part in parts if part) + (f"({params})" if params else "")
+    called = ".".join(str(part) for part in parts if part)
+    return named(called + (f"({params})" if params else ""))
 
 
 def _add(measured: Measurements, entry: dict[str, Any], name: str) -> None:
@@ -57,8 +65,7 @@ def _add(measured: Measurements, entry: dict[str, Any], name: str) -> None:
     results = [each for each in entry.get("Measurements") or [] if _is_result(each)]
     launches = [int(number(each.get("LaunchIndex", 1), name)) for each in results]
     for each, launch in zip(results, launches, strict=True):
-        time, count = number(each["Nanoseconds"], name), number(each["Operations"], name)
-        value = number(time / count, name)
+        value = per_iteration(each["Nanoseconds"], each["Operations"], name)
         measured.add([value], launch if len(set(launches)) > 1 else len(measured.values))
     if not results:
         values = (entry.get("Statistics") or {}).get("OriginalValues") or []

@@ -13,11 +13,23 @@ MOST_WORDS = 300
 """The longest message that is taken from a file, in characters."""
 
 
+MOST_NAME = 2000
+"""The longest name of a benchmark with by-products or parameters, in characters."""
+
+
 def fresh(found: Benchmarks, name: str, unit: str, **known: Any) -> Measurements:
     """New measurements under a name that no other benchmark of the file has."""
     if name in found:
         raise BenchmarkFileError(f"two benchmarks are called {short(name)}")
     return found.setdefault(name, Measurements(unit, **known))
+
+
+def named(name: Any) -> str:
+    """A name that by-products and parameters can repeat without filling the memory."""
+    text = str(name)
+    if len(text) > MOST_NAME:
+        raise BenchmarkFileError(f"a name has {len(text):,} characters: {short(text)}")
+    return text
 
 
 def numbers(values: Any, name: str) -> list[float]:
@@ -36,6 +48,14 @@ def number(value: Any, name: str) -> float:
         except OverflowError:  # a whole number of more than 308 digits
             pass
     raise BenchmarkFileError(f"{short(name)} has {short(value)} where a finite number belongs")
+
+
+def per_iteration(total: Any, count: Any, name: str) -> float:
+    """The share of one iteration in a total of many."""
+    iterations = number(count, name)
+    if not iterations > 0.0:
+        raise BenchmarkFileError(f"{short(name)} has a measurement without iterations")
+    return number(number(total, name) / iterations, name)
 
 
 def is_number(value: Any) -> bool:

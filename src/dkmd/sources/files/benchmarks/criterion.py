@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dkmd.base.errors import BenchmarkFileError, UnknownFormatError
-from dkmd.sources.files.benchmarks.checks import cut, fresh, number, numbers, short
+from dkmd.sources.files.benchmarks.checks import cut, fresh, per_iteration, short
 from dkmd.sources.files.benchmarks.model import BenchmarkFile
 
 COMPLETE = "benchmark-complete"
@@ -33,13 +33,10 @@ def read(messages: Iterable[dict[str, Any]]) -> BenchmarkFile:
 
 def _add(found: BenchmarkFile, message: dict[str, Any]) -> None:
     name = str(message["id"])
-    totals = numbers(message["measured_values"], name)
-    counts = numbers(message["iteration_count"], name)
+    totals, counts = message["measured_values"], message["iteration_count"]
     if len(totals) != len(counts):
         raise BenchmarkFileError(
             f"{short(name)} has {len(totals)} measured_values and {len(counts)} iteration_count"
         )
-    if not all(count > 0.0 for count in counts):
-        raise BenchmarkFileError(f"{short(name)} has a sample without iterations")
     measured = fresh(found, name, cut(message["unit"]))
-    measured.add_alone(number(t / n, name) for t, n in zip(totals, counts, strict=True))
+    measured.add_alone(per_iteration(t, n, name) for t, n in zip(totals, counts, strict=True))

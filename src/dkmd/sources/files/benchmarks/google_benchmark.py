@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dkmd.base.errors import BenchmarkFileError
-from dkmd.sources.files.benchmarks.checks import cut, is_number, number, short
+from dkmd.sources.files.benchmarks.checks import cut, is_number, named, number, short
 from dkmd.sources.files.benchmarks.model import BenchmarkFile, Measurements
 
 FITTED = ("BigO", "RMS")
@@ -46,7 +46,7 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
     """Every benchmark and its counters; each repetition is a unit of its own."""
     found = BenchmarkFile()
     for entry in document["benchmarks"]:
-        name = str(entry.get("run_name", entry["name"]))
+        name = named(entry["run_name"] if "run_name" in entry else entry["name"])
         if entry.get("run_type", "iteration") != "iteration":
             if entry.get("aggregate_name") not in FITTED:
                 found.left_out.setdefault(name, ONLY_AGGREGATES)

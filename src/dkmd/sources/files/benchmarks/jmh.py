@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dkmd.base.errors import BenchmarkFileError
-from dkmd.sources.files.benchmarks.checks import cut, fresh, number, short
+from dkmd.sources.files.benchmarks.checks import cut, fresh, named, number, per_iteration, short
 from dkmd.sources.files.benchmarks.model import (
     HIGHER,
     LOWER,
@@ -26,6 +26,8 @@ MARK = '"primaryMetric"'
 """Every file of JMH has this word near its start."""
 
 THROUGHPUT = "thrpt"
+
+ONE_FORK = "run JMH with several forks (-f 5)"
 
 NO_RAW_DATA = "the file has no rawData: run JMH without -Djmh.json.rawData=false"
 
@@ -60,7 +62,7 @@ def read(document: list[Any]) -> BenchmarkFile:
 def _name(entry: dict[str, Any]) -> str:
     params = entry.get("params") or {}
     shown = ", ".join(f"{key}={value}" for key, value in params.items())
-    return str(entry["benchmark"]) + (shown and f"({shown})")
+    return named(str(entry["benchmark"]) + (shown and f"({shown})"))
 
 
 def _unit(metric: dict[str, Any]) -> str:
@@ -88,6 +90,8 @@ def _add(measured: Measurements, metric: dict[str, Any], name: str) -> None:
     forks = _forks(metric)
     for fork, iterations in enumerate(forks):
         measured.add(_iterations(iterations, name), fork)
+    if len(forks) == 1:
+        measured.advice = ONE_FORK
     if not any(forks):
         measured.add_alone([_number(metric["score"], name)])
         measured.advice = NO_RAW_DATA
@@ -103,10 +107,8 @@ def _iterations(iterations: Any, name: str) -> Iterator[float]:
 def _mean(histogram: list[Any], name: str) -> float:
     """The mean of an iteration of sampled times: pairs of a time and its count."""
     pairs = [(_number(value, name), _number(count, name)) for value, count in histogram]
-    total = math.fsum(count for _, count in pairs)
-    if not total > 0.0:
-        raise BenchmarkFileError(f"{short(name)} has an iteration without samples")
-    return number(math.fsum(value * count for value, count in pairs) / total, name)
+    total = math.fsum(value * count for value, count in pairs)
+    return per_iteration(total, math.fsum(count for _, count in pairs), name)
 
 
 def _number(value: Any, name: str) -> float:

@@ -50,12 +50,14 @@ def read(lines: Iterable[dict[str, Any]]) -> BenchmarkFile:
     kinds: dict[str, dict[str, Any]] = {}
     seconds: dict[str, int] = {}
     for line in lines:
+        if line.get("type") not in ("Metric", "Point"):
+            continue
         metric, data = str(line["metric"]), line["data"]
         if line["type"] == "Metric":
             kinds[metric] = data
             if why := _not_judged(metric, data):
                 found.left_out[metric] = why
-        elif line["type"] == "Point" and metric not in found.left_out:
+        elif metric not in found.left_out:
             if metric not in kinds:
                 raise BenchmarkFileError(f"metric {short(metric)} has points before its type")
             name = f"{_judged_name(metric)} {_request(data)}".rstrip()
