@@ -83,8 +83,8 @@ class BetweenRuns(NamedTuple):
 
     @property
     def within(self) -> float:
-        """The part of T that is noise within a run."""
-        return self.estimates.within
+        """The part of T that is noise within a run. The usual variance is without any."""
+        return self.estimates.within if self.estimates.df > 0.0 else 0.0
 
     @property
     def sd(self) -> float:
@@ -136,8 +136,6 @@ def between_runs(estimates: Sequence[Estimates]) -> tuple[list[BetweenRuns | Non
     found: list[BetweenRuns | None] = []
     for each, total, df in zip(estimates, shrunk.variance, shrunk.df, strict=True):
         known = df > 0.0 and math.isfinite(total)
-        if known and not each.df > 0.0:  # the usual variance: nothing of it is noise of its own
-            each = Estimates(Source(NOTHING, 0.0, 0.0), Source(NOTHING, 0.0, 0.0))
         found.append(BetweenRuns(float(total), float(df), each) if known else None)
     return found, prior
 
@@ -200,7 +198,7 @@ class RunsOutcome:
     An interval is the hull of both intervals. So 0 is inside exactly when p is at least alpha.
     """
 
-    values: ExactOutcome
+    values: ExactOutcome | None  # None if the values do not vary within runs
     shift: float
     standard_error: float
     df: float
@@ -209,12 +207,12 @@ class RunsOutcome:
     @property
     def alternative(self) -> str:
         """The alternative of the test of the values."""
-        return self.values.alternative
+        return self.values.alternative if self.values else "two-sided"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes of the test of the values."""
-        return self.values.notes
+        return self.values.notes if self.values else ()
 
     @property
     def pvalue(self) -> float:
@@ -224,8 +222,8 @@ class RunsOutcome:
     def pvalue_beyond(self, delta: float, alternative: str) -> float:
         """The p-value of a shift above delta ("greater"), below it ("less") or other than it."""
         if alternative != "two-sided":
-            of_runs = float(self._tails(delta).pvalue(alternative))
-            return max(of_runs, self.values.pvalue_beyond(delta, alternative))
+            of_values = self.values.pvalue_beyond(delta, alternative) if self.values else 0.0
+            return max(float(self._tails(delta).pvalue(alternative)), of_values)
         above, below = (self.pvalue_beyond(delta, side) for side in ("greater", "less"))
         return min(1.0, 2.0 * min(above, below))
 
@@ -233,10 +231,11 @@ class RunsOutcome:
         """The hull of shift ± t·se and of the interval of the values."""
         share = tail_share(confidence_level, self.alternative)
         reach = critical(1.0 - share, self.df) * self.standard_error
-        low, high = self.values.shift_interval(confidence_level)
-        if math.isnan(low) or math.isnan(high):
-            return self.shift - reach, self.shift + reach
-        return min(low, self.shift - reach), max(high, self.shift + reach)
+        low, high = self.shift - reach, self.shift + reach
+        if self.values is None:
+            return low, high
+        ends = self.values.shift_interval(confidence_level)
+        return min(low, ends[0]), max(high, ends[1])
 
     def _tails(self, delta: float) -> Tails:
         apart = self.shift - delta
@@ -248,7 +247,7 @@ class RunsOutcome:
 
 
 def with_runs(
-    values: ExactOutcome, reference: SideRuns, current: SideRuns, between: BetweenRuns
+    values: ExactOutcome | None, reference: SideRuns, current: SideRuns, between: BetweenRuns
 ) -> RunsOutcome:
     """The test of the values with the variance between runs in its error.
 
@@ -256,7 +255,6 @@ def with_runs(
     in logarithms or in data units, as the shift of the values is.
     """
     error, df = shift_error(reference, current, between)
-    shift = values.shift
-    if max(len(reference.levels), len(current.levels)) > 1:
-        shift = current.center - reference.center
+    one_each = max(len(reference.levels), len(current.levels)) == 1
+    shift = values.shift if values and one_each else current.center - reference.center
     return RunsOutcome(values, shift, error, df, between)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.inference.scale import LARGEST, SMALLEST
 
 FEWEST = 24
 """Fewer values or processes than this are too few for blocks."""
@@ -56,7 +57,8 @@ def blocks_of(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Cod
     if groups is not None:
         codes = _in_order(np.asarray(groups))
         sizes = np.bincount(codes)
-        means = np.bincount(codes, weights=held) / sizes
+        with np.errstate(over="ignore"):
+            means = np.bincount(codes, weights=held) / sizes
     size = means.size
     if size < FEWEST or not np.isfinite(means).all():
         return None
@@ -92,10 +94,18 @@ def _in_order(labels: npt.NDArray[np.generic]) -> Codes:
 
 
 def _drawn_in(values: Array) -> Array:
-    """Values with far ones moved in, so that single spikes do not hide what neighbours share."""
-    middle = np.median(values)
-    reach = FAR * 1.4826 * np.median(np.abs(values - middle))
-    return np.clip(values, middle - reach, middle + reach) if reach > 0.0 else values
+    """Values in robust deviations from the median, at most FAR; empty if they have no deviation.
+
+    Single spikes would hide what neighbours share.
+    """
+    with np.errstate(over="ignore"):
+        away = values - np.median(values)
+        scale = 1.4826 * np.median(np.abs(away))
+        if not scale > 0.0:
+            scale = np.max(np.abs(away))
+        if not SMALLEST < scale < LARGEST:
+            return np.empty(0)
+        return np.clip(away / scale, -FAR, FAR)
 
 
 def _correlation(values: Array) -> float:
@@ -105,7 +115,7 @@ def _correlation(values: Array) -> float:
 
 
 def _blocks_vary(values: Array) -> bool:
-    """Whether means of blocks vary more than chance explains, as with a slow drift in much noise."""
+    """Whether means of blocks vary more than by chance, as with a slow drift in much noise."""
     from scipy.special import chdtri
 
     count = min(MOST_BLOCKS, values.size // 4)

@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 from dkmd.answers.comparison.missing import no_values
 from dkmd.answers.gate.result import NOT_WORSE, UNDECIDED, WORSE, Evidence, GateRow
+from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared
 from dkmd.binned.logarithms import as_change
+from dkmd.inference.between_runs import RunsOutcome
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.margins import Margin, Region, opposed, parse_margin, region_of
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
 from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements
 
 FEW = 5
@@ -28,6 +30,8 @@ ROUGH = 10
 """Fewer values than this give a rough interval."""
 
 NOTHING_VARIED = "nothing varied: judged by the values themselves, so there is no p-value"
+
+ONLY_BETWEEN = "values do not vary within a run: judged by how much runs differ"
 
 OPPOSED = (
     "values and their logarithms moved in opposite directions, so a percentage cannot judge them: "
@@ -68,6 +72,8 @@ class Pair(NamedTuple):
     reference: Measurements
     current: Measurements
     evidence: Evidence
+    runs: RunsOfOne | None = None  # what is known about changes from run to run
+    caution: str = ""
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -109,6 +115,8 @@ class Pair(NamedTuple):
         return GateRow(
             self.name, unit, verdict, reason, self.sizes, centers, shift, interval, relative,
             pvalue=math.nan,
+            runs=self.runs.numbers if self.runs else (1, 1),
+            between=self.runs.sd if self.runs else math.nan,
         )  # fmt: skip
 
     def undecided(self, reason: str) -> Judged:
@@ -116,19 +124,25 @@ class Pair(NamedTuple):
         return Judged(self.row(UNDECIDED, reason), self.evidence)
 
 
-def judge(name: str, before: BenchmarkFile, after: BenchmarkFile, limit: Limit) -> Judged:
+def judge(
+    name: str,
+    before: BenchmarkFile,
+    after: BenchmarkFile,
+    limit: Limit,
+    runs: RunsOfOne | None = None,
+) -> Judged:
     """Judge one benchmark. If something stands in the way, that becomes the reason."""
     reference, current = (side.get(name) or Measurements("") for side in (before, after))
     current = current.in_unit(reference.unit)
     evidence = Evidence(reference, current)
-    pair = Pair(name, _clean(reference), _clean(current), evidence)
+    pair = Pair(name, _clean(reference), _clean(current), evidence, runs)
     reason = _failed(evidence) or _left_out(name, before, after) or _obstacle(pair)
     if reason:
         return pair.undecided(reason)
     try:
         if _constant(pair.reference) and _constant(pair.current):
             return _judge_constants(pair, limit)
-        return _judge_samples(pair, limit)
+        return _judge_samples(_in_blocks(pair), limit)
     except ValueError as error:
         return pair.undecided(str(error))
 
@@ -137,11 +151,14 @@ def _judge_samples(pair: Pair, limit: Limit) -> Judged:
     """Judge by the test of a shift beyond the margin."""
     result = pair.test()
     region = region_of(result, limit.margin)
-    judged = region.result.outcome()
-    told = "; ".join(dict.fromkeys([*result.notes, *region.result.notes]))
-    if not isinstance(judged, ExactOutcome | LimitOutcome):
+    judged: Outcome | RunsOutcome = region.result.outcome()
+    notes = dict.fromkeys([pair.caution, *result.notes, *region.result.notes])
+    told = "; ".join(filter(None, notes))
+    if not isinstance(judged, ExactOutcome | LimitOutcome | RunsOutcome):
         return pair.undecided(told or "nothing varies")
     relative = region.result is not result
+    if pair.runs and isinstance(judged, ExactOutcome):
+        judged = pair.runs.outcome(relative, judged) or judged
     if relative and opposed(result, region.result, CONFIDENCE):
         return pair.undecided(OPPOSED)
     low, high = judged.shift_interval(CONFIDENCE)
@@ -160,6 +177,14 @@ def _judge_samples(pair: Pair, limit: Limit) -> Judged:
     return Judged(row, evidence, worse, fine, log_change)
 
 
+def _in_blocks(pair: Pair) -> Pair:
+    """The same pair with blocks as groups where neighbouring values are alike."""
+    reference, current = in_blocks(pair.reference), in_blocks(pair.current)
+    if reference is pair.reference and current is pair.current:
+        return pair
+    return pair._replace(reference=reference, current=current, caution=CORRELATED)
+
+
 def _log_change(pair: Pair, result: DkmdResult) -> float:
     """The shift of the logarithms; NaN where there is none."""
     if not pair.positive or not isinstance(result.outcome(), ExactOutcome):
@@ -167,7 +192,7 @@ def _log_change(pair: Pair, result: DkmdResult) -> float:
     return float(result.on_logs().shift)
 
 
-def _pvalues(judged: ExactOutcome | LimitOutcome, region: Region, worse: str) -> Two:
+def _pvalues(judged: ExactOutcome | LimitOutcome | RunsOutcome, region: Region, worse: str) -> Two:
     """P-values of "worse than the margin" and of "not worse"."""
     if worse == "higher":
         limit, beyond, within = region.high, "greater", "less"
@@ -179,7 +204,7 @@ def _pvalues(judged: ExactOutcome | LimitOutcome, region: Region, worse: str) ->
 def _too_few(pair: Pair) -> str:
     """Why so few values beside so many cannot be judged; empty if they can."""
     few, many = min(pair.units), max(pair.units)
-    if few >= FEW or many <= MANY_TIMES * few:
+    if few >= FEW or many <= MANY_TIMES * few or pair.runs:
         return ""
     what = "values" if pair.groups is None else "processes"
     return (
@@ -205,6 +230,10 @@ def _judge_constants(pair: Pair, limit: Limit) -> Judged:
     size, kind = parse_margin(limit.margin)
     change = new - old
     relative = kind == "%"
+    if pair.runs and pair.runs.between.total > 0.0 and kind != "sd":
+        by_runs = pair.runs.outcome(relative)
+        if by_runs is not None:
+            return _judge_by_runs(pair, by_runs, limit)
     if relative:
         if change and not pair.positive:
             raise ValueError("percentages need positive data; there are values of 0 or below")
@@ -222,6 +251,30 @@ def _judge_constants(pair: Pair, limit: Limit) -> Judged:
     log_change = math.log(new) - math.log(old) if pair.positive else math.nan
     result = compared(pair.reference.values, pair.current.values, DEFAULT_TEST)
     return Judged(row, pair.evidence._replace(result=result), log_change=log_change)
+
+
+def _judge_by_runs(pair: Pair, judged: RunsOutcome, limit: Limit) -> Judged:
+    """Judge values that do not vary within a run by how much runs differ from each other."""
+    old, new = pair.reference.values[0], pair.current.values[0]
+    result = compared(pair.reference.values, pair.current.values, DEFAULT_TEST)
+    size, kind = parse_margin(limit.margin)
+    relative = kind == "%"
+    region = Region(-size, size, result)
+    if relative:
+        least = math.log1p(-size / 100.0) if size < 100.0 else -math.inf
+        region = Region(least, math.log1p(size / 100.0), result)
+    low, high = judged.shift_interval(CONFIDENCE)
+    row = pair.row(
+        verdict="",
+        reason=ONLY_BETWEEN,
+        centers=(old, new),
+        shift=as_change(judged.shift) if relative else judged.shift,
+        interval=(as_change(low), as_change(high)) if relative else (low, high),
+        relative=relative,
+    )
+    worse, fine = _pvalues(judged, region, limit.worse)
+    log_change = math.log(new) - math.log(old) if pair.positive else math.nan
+    return Judged(row, pair.evidence._replace(result=result, pvalue=worse), worse, fine, log_change)
 
 
 def _failed(evidence: Evidence) -> str:

@@ -22,31 +22,35 @@ from dkmd.answers.gate.result import (
     listed,
     processors_differ,
 )
+from dkmd.answers.gate.runs import Side, in_one, known_runs
 from dkmd.base.arrays import Array
 from dkmd.base.calls import recorded
 from dkmd.binned.logarithms import as_factor
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks
+from dkmd.sources.files.history_file import History
 
 WORSE_WHEN = ("higher", "lower")
 
 
 @recorded
 def gate(
-    reference: Benchmarks,
-    current: Benchmarks,
+    reference: Side,
+    current: Side,
     *,
     margin: Margin = "5%",
     worse: str = "higher",
     alpha: float = ALPHA,
+    history: History = (),
 ) -> Gate:
     """Judge whether any benchmark of ``current`` is worse than the same one of ``reference``.
 
     Parameters
     ----------
-    reference, current : mapping of names to Measurements
-        As ``read_benchmarks`` gives them.
+    reference, current : mapping of names to Measurements, or a list of them
+        As ``read_benchmarks`` gives them. A list holds several runs of one build. Changes from run
+        to run are then part of the answer.
     margin : float or str
         The smallest change that matters: a number in the benchmark's unit, "2%", or "0.1sd".
     worse : {"higher", "lower"}
@@ -54,6 +58,9 @@ def gate(
     alpha : float
         A bound on two probabilities: that of a false alarm anywhere (Holm's correction), and that
         of passing a benchmark that is worse than the margin.
+    history : tuple of StoredRun
+        Past runs, oldest first, as ``read_histories`` gives them. They show how much a benchmark
+        changes from one run to the next.
 
     Returns
     -------
@@ -66,9 +73,12 @@ def gate(
         raise ValueError(f"worse must be 'higher' or 'lower', got {worse!r}")
     require_shares(alpha=alpha)
     _require_possible(margin, worse)
-    before, after = _paired(reference, current)
+    (one, of_one, twice), (other, of_other, twice_too) = in_one(reference), in_one(current)
+    before, after = _paired(one, other)
     names = _judged_names(before, after)
-    judged = [judge(name, before, after, Limit(margin, worse)) for name in names]
+    runs = known_runs(before, after, names, (of_one, of_other), history)
+    limit = Limit(margin, worse)
+    judged = [judge(name, before, after, limit, runs.known.get(name)) for name in names]
     corrected = _holm(np.array([j.worse for j in judged]))
     rows = [_decided(j, p, alpha) for j, p in zip(judged, corrected.tolist(), strict=True)]
     changes = [j.log_change for j in judged if math.isfinite(j.log_change)]
@@ -84,6 +94,10 @@ def gate(
         evidence={j.row.name: j.evidence for j in judged},
         averaged=len(changes),
         left_out={name: why for name, why in left_out.items() if name not in names},
+        runs=runs.sides,
+        history=runs.history,
+        about_runs=runs.about,
+        run_notes=(*twice, *twice_too, *runs.notes),
     )
 
 

@@ -48,6 +48,8 @@ class GateRow:
     interval: tuple[float, float]
     relative: bool
     pvalue: float
+    runs: tuple[int, int] = (1, 1)  # how many runs of reference and current
+    between: float = math.nan  # standard deviation between runs, as a share; NaN if not known
 
 
 class Evidence(NamedTuple):
@@ -74,6 +76,10 @@ class Gate:
     call: Call | None = field(default=None, repr=False, compare=False)
     averaged: int | None = None  # how many benchmarks the geometric mean covers; None for all
     left_out: Mapping[str, str] = field(default_factory=dict)  # other columns, and why not judged
+    runs: tuple[int, int] = (1, 1)  # how many runs of reference and current
+    history: int = 0  # how many runs the history holds
+    about_runs: str = ""  # what the intervals know about changes from run to run
+    run_notes: tuple[str, ...] = ()  # warnings about runs
 
     def report(
         self,
@@ -148,7 +154,7 @@ class Gate:
         """Reasons, and benchmarks that were not judged: the table shows neither."""
         reasons = names_by_note((row.name, row.reason) for row in self.rows)
         told = [f"{', '.join(names)}: {why}" for why, names in reasons.items() if why]
-        return told + self.not_judged()
+        return told + self.not_judged() + list(self.run_notes)
 
     def not_judged(self) -> list[str]:
         """Benchmarks that are in one file only, and columns that were left out."""
@@ -185,6 +191,8 @@ class Gate:
             "vanished": list(self.vanished),
             "appeared": list(self.appeared),
             "left_out": dict(self.left_out),
+            "runs": list(self.runs),
+            "history": self.history,
             "benchmarks": [asdict(row) for row in self.rows],
         }
 

@@ -15,7 +15,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -37,13 +37,14 @@ class Measurements:
     """The measurements of one benchmark, and the process of each in ``groups``.
 
     ``failure`` says what went wrong ("failed: out of memory"). Measurements of a benchmark that
-    failed must not be judged.
+    failed must not be judged. ``run_of`` is the run of each process; empty if there is one run.
     """
 
     unit: str
     values: list[float] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     failure: str = ""
+    run_of: dict[int, int] = field(default_factory=dict)
 
     def add(self, values: Iterable[float], group: int) -> None:
         """Add the values of one process."""
@@ -64,7 +65,7 @@ class Measurements:
         up, down = NANOSECONDS[self.unit], NANOSECONDS[unit]
         common = math.gcd(up, down)
         values = [v * (up // common) / (down // common) for v in self.values]
-        return Measurements(unit, values, self.groups, self.failure)
+        return replace(self, unit=unit, values=values)
 
 
 Benchmarks = dict[str, Measurements]
