@@ -31,12 +31,17 @@ class Inconclusive(StrEnum):
 
 def gate(
     reference: Annotated[
-        str, typer.Argument(metavar="REFERENCE", help="Benchmarks of the build to compare with.")
+        str,
+        typer.Argument(
+            metavar="REFERENCE",
+            help="Benchmarks of the build to compare with: a file, a folder or a quoted pattern.",
+        ),
     ],
     current: Annotated[
         str,
         typer.Argument(
-            metavar="CURRENT", help="Benchmarks of the build to judge; - is standard input."
+            metavar="CURRENT",
+            help="Benchmarks of the build to judge, likewise; - is standard input.",
         ),
     ],
     margin: Annotated[
@@ -47,6 +52,21 @@ def gate(
         ),
     ] = "5%",
     worse: Annotated[Worse, typer.Option(help="The direction that is worse.")] = Worse.HIGHER,
+    also_reference: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="More runs of the reference; repeatable."),
+    ] = None,
+    also_current: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="More runs of the current build; repeatable."),
+    ] = None,
+    history: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES",
+            help="Past runs (files, folders, patterns) or a store of dkmd history; repeatable.",
+        ),
+    ] = None,
     column: Annotated[
         str | None,
         typer.Option("--column", "-c", metavar="NAME", help="In a table: the column to judge."),
@@ -84,29 +104,41 @@ def gate(
     inconclusive (--inconclusive changes that), and 2 when there is no verdict or an output cannot
     be written.
 
+    A pattern or a folder of benchmark files is several runs of one build. Changes from one run to
+    the next are then in the intervals. --history shows them too, from past runs.
+
     \b
     Examples:
       dkmd gate examples/bench/hyperfine-main.json examples/bench/hyperfine-branch.json --margin 3%
       dkmd gate examples/bench/pyperf-main.json examples/bench/pyperf-branch.json --margin 3%
       dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --by origin -c dep_delay --groups date --margin 0.5
+      dkmd gate 'main/*.json' 'branch/*.json' --margin 3%
+      dkmd gate main.json branch.json --history 'runs/*.json' --margin 3%
     """
     from dkmd.answers.gate import gate as judge
-    from dkmd.answers.gate import load_benchmarks
+    from dkmd.answers.gate import load_runs, read_histories
     from dkmd.base.whole_files import write_whole
 
     limit = margin_of(margin)
     assert limit is not None
-    require_outputs({"--report": report, "--markdown": markdown}, (reference, current), force)
+    inputs = (reference, current, *(also_reference or ()), *(also_current or ()), *(history or ()))
+    require_outputs({"--report": report, "--markdown": markdown}, inputs, force)
     with working("reading …", quiet):
-        before = load_benchmarks(reference, column, by, groups)
-        after = load_benchmarks(current, column, by, groups)
-        answer = judge(before, after, margin=limit, worse=worse.value, alpha=alpha)
+        before = load_runs(reference, *(also_reference or ()), column=column, by=by, groups=groups)
+        after = load_runs(current, *(also_current or ()), column=column, by=by, groups=groups)
+        past = read_histories(history or ())
+        answer = judge(before, after, margin=limit, worse=worse.value, alpha=alpha, history=past)
     show(answer, answer.notes(), json, quiet)
+    if answer.about_runs and not (json or quiet):
+        print(f"\nRuns: {answer.about_runs}.")
     if quiet and not json:
         warn(answer.not_judged())
     assert answer.call is not None
-    call = answer.call.read_from((reference, current), column=column, by=by, groups=groups)
+    call = answer.call.read_from(
+        (reference, current), column=column, by=by, groups=groups,
+        also_reference=also_reference, also_current=also_current, history=history,
+    )  # fmt: skip
 
     def write_markdown() -> None:
         if markdown is not None:

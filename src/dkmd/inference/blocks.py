@@ -105,7 +105,7 @@ def _drawn_in(values: Array) -> Array:
             scale = np.max(np.abs(away))
         if not SMALLEST < scale < LARGEST:
             return np.empty(0)
-        return np.clip(away / scale, -FAR, FAR)
+        return np.asarray(np.clip(away / scale, -FAR, FAR))
 
 
 def _correlation(values: Array) -> float:

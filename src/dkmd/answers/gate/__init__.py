@@ -1,10 +1,10 @@
 """The gate: benchmarks of two builds, paired by name, judged against a margin, for CI.
 
-``load`` reads benchmarks, ``judge`` decides about one of them, ``question`` asks about all, and
-``result`` holds the answer and its words.
+``load`` reads benchmarks, ``runs`` knows how much they change from run to run, ``judge`` decides
+about one of them, ``question`` asks about all, and ``result`` holds the answer and its words.
 """
 
-from dkmd.answers.gate.load import load_benchmarks
+from dkmd.answers.gate.load import load_benchmarks, load_runs
 from dkmd.answers.gate.question import gate
 from dkmd.answers.gate.result import (
     FAILED,
@@ -17,6 +17,7 @@ from dkmd.answers.gate.result import (
     Gate,
     GateRow,
 )
+from dkmd.sources.files.run_files import read_histories
 
 __all__ = [
     "FAILED",
@@ -30,4 +31,6 @@ __all__ = [
     "GateRow",
     "gate",
     "load_benchmarks",
+    "load_runs",
+    "read_histories",
 ]
