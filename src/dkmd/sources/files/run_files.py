@@ -60,7 +60,7 @@ def read_histories(given: Sequence[str]) -> History:
     dated: list[StoredRun] = []
     stored: list[StoredRun] = []
     for path in given:
-        for file in [path] if _is_store(path) else _history_files(path):
+        for file in _history_files(path):
             if is_history(file):
                 stored += read_history(file)
             else:
@@ -73,8 +73,30 @@ def read_histories(given: Sequence[str]) -> History:
     return merged(stored) + tuple(run for run in unique.values() if run.digest not in known)
 
 
-def _is_store(path: str) -> bool:
-    return os.path.isfile(path) and is_history(path)
+def runs_to_store(
+    given: Sequence[str], label: str | None = None, date: str | None = None
+) -> list[StoredRun]:
+    """The runs of some files, folders, patterns and stores, each with a date.
+
+    A run whose file gives no date has ``date``, or else it was made now.
+    """
+    found: list[StoredRun] = []
+    wanted = None if date is None else normal_date(date)
+    files = [file for path in given for file in _history_files(path)]
+    fresh = [file for file in files if not is_history(file)]
+    if len(fresh) > 1 and (label is not None or date is not None):
+        raise BenchmarkFileError("--label and --date are for a single run: add one run at a time")
+    moment = now()
+    for file in files:
+        if is_history(file):
+            found += read_history(file)
+            continue
+        own = date_in(file)
+        # runs that are added together keep the order of their names
+        when = own or wanted or (moment if len(fresh) == 1 else f"{moment}.{len(found):06}")
+        name = os.path.basename(file) if label is None else label
+        found.append(stored_run(read_benchmarks(file), own, name, when))
+    return found
 
 
 def _history_files(given: str) -> list[str]:
