@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,15 +21,22 @@ from dkmd.inference.between_runs import (
     NO_SOURCE,
     BetweenRuns,
     Estimates,
+    RunsOfPast,
     between_runs,
     from_history,
 )
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.level_changes import Stretch, stretches
 from dkmd.inference.margins import Margin, parse_margin
-from dkmd.inference.run_levels import RunLevel
+from dkmd.inference.run_tails import tails_of_means
 from dkmd.inference.tails import critical
-from dkmd.sources.files.history_file import History, merged, read_history, write_history
+from dkmd.sources.files.history_file import (
+    History,
+    history_in_unit,
+    merged,
+    read_history,
+    write_history,
+)
 from dkmd.sources.files.run_files import runs_to_store
 
 POWER = 0.8
@@ -134,11 +141,22 @@ class HistoryAnswer:
             "benchmarks": [asdict(each) for each in self.benchmarks],
         }
 
-    def report(self, path: str | os.PathLike[str], *, command: str | None = None) -> None:
-        """Write a page that draws each benchmark over time: one self-contained HTML file."""
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        command: str | None = None,
+        advance: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Write a page that draws each benchmark over time: one self-contained HTML file.
+
+        ``advance`` is called with the numbers of benchmarks that are drawn and of all.
+        """
         from dkmd.answers.history_page import write_history_page
 
         write_history_page(self, path, command)
+        if advance is not None:
+            advance(len(self.benchmarks), len(self.benchmarks))
 
 
 def history_of(
@@ -182,8 +200,8 @@ def history_of(
     if unknown:
         raise ValueError(f"the history has no benchmark {unknown[0]!r}")
     past = {name: _of_one(name, history) for name in every}
-    estimates = [Estimates(from_history(each.known), NO_SOURCE) for each in past.values()]
-    found, _ = between_runs(estimates)
+    estimates = [Estimates(from_history(each.known.levels), NO_SOURCE) for each in past.values()]
+    found, _ = between_runs(estimates, [each.known for each in past.values()])
     question = _Question(math.log1p(amount / 100.0), per_side, alpha, power, len(every))
     rows = [
         _row(each, between, question)
@@ -202,7 +220,7 @@ class _Past:
     unit: str
     dates: tuple[str, ...]
     labels: tuple[str, ...]
-    known: tuple[RunLevel, ...]
+    known: RunsOfPast
 
 
 @dataclass(frozen=True)
@@ -227,29 +245,24 @@ class _Question:
 
 def _of_one(name: str, history: History) -> _Past:
     """The runs of one benchmark; runs in a unit that cannot be compared are left out."""
-    runs = [run for run in history if name in run.levels]
-    unit = runs[-1].levels[name].unit
-    kept = [(run, run.levels[name].in_unit(unit)) for run in runs]
-    known = [(run, level) for run, level in kept if level is not None]
-    return _Past(
-        name,
-        unit,
-        tuple(run.date for run, _ in known),
-        tuple(run.label for run, _ in known),
-        tuple(level for _, level in known),
-    )
+    unit = next(run.levels[name].unit for run in reversed(history) if name in run.levels)
+    known = history_in_unit(name, history, unit)
+    runs = [history[place] for place in known.runs]
+    dates, labels = tuple(run.date for run in runs), tuple(run.label for run in runs)
+    return _Past(name, unit, dates, labels, known)
 
 
 def _row(past: _Past, between: BetweenRuns | None, question: _Question) -> BenchmarkHistory:
     """One benchmark: its stretches, and what the gate would see."""
-    levels = np.array([level.center for level in past.known])
+    levels = np.array([level.center for level in past.known.levels])
     cut = [Stretch(0, levels.size - 1, float(np.median(levels)))]
     detectable, too_noisy, sd = math.nan, False, math.nan
     if between is not None and levels.size >= TOO_FEW:
         cut = stretches(levels, between.total, between.df)
         error = math.sqrt(2.0 * between.total / question.per_side)
-        detectable = math.expm1(question.detectable(error, between.df))
-        too_noisy = question.too_noisy(error, between.df)
+        df = min(between.df, tails_of_means(between.tails, question.per_side))
+        detectable = math.expm1(question.detectable(error, df))
+        too_noisy = question.too_noisy(error, df)
         sd = between.sd
     changes = tuple(
         LevelChange(
@@ -259,7 +272,7 @@ def _row(past: _Past, between: BetweenRuns | None, question: _Question) -> Bench
         )
         for before, after in pairwise(cut)
     )
-    within = [math.sqrt(level.variance) for level in past.known if level.variance >= 0.0]
+    within = [math.sqrt(level.variance) for level in past.known.levels if level.variance >= 0.0]
     return BenchmarkHistory(
         name=past.name,
         unit=past.unit,

@@ -22,6 +22,7 @@ import numpy as np
 from dkmd.inference.moderation import Prior, moderated
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.run_levels import RunLevel
+from dkmd.inference.run_tails import Past, tail_df, tails_of_means
 from dkmd.inference.successive import NOTHING, Spread, successive_spread
 from dkmd.inference.tails import Tails, critical, student_tails, tail_share
 
@@ -80,6 +81,7 @@ class BetweenRuns(NamedTuple):
     total: float  # T, the variance of a run's level
     df: float  # of T
     estimates: Estimates
+    tails: float = math.inf  # degrees of freedom of changes from run to run; inf if normal
 
     @property
     def within(self) -> float:
@@ -122,10 +124,20 @@ def _within(levels: Levels) -> tuple[float, float]:
     return sum(level.variance for level in known) / len(known), sum(level.df for level in known)
 
 
-def between_runs(estimates: Sequence[Estimates]) -> tuple[list[BetweenRuns | None], Prior]:
+class RunsOfPast(NamedTuple):
+    """The history of one benchmark: its levels, oldest first, and the runs that they are of."""
+
+    levels: Levels
+    runs: Sequence[int]
+
+
+def between_runs(
+    estimates: Sequence[Estimates], past: Sequence[RunsOfPast] = ()
+) -> tuple[list[BetweenRuns | None], Prior]:
     """The variances of all benchmarks of a suite, shrunk towards what is usual there.
 
-    A benchmark without estimates gets the usual variance, and None if nothing is usual.
+    A benchmark without estimates gets the usual variance, and None if nothing is usual. ``past``
+    holds their histories, in the same order: together they show how heavy tails are.
     """
     within = np.array([each.within for each in estimates], dtype=np.float64)
     shrunk, prior = moderated(
@@ -137,7 +149,14 @@ def between_runs(estimates: Sequence[Estimates]) -> tuple[list[BetweenRuns | Non
     for each, total, df in zip(estimates, shrunk.variance, shrunk.df, strict=True):
         known = df > 0.0 and math.isfinite(total)
         found.append(BetweenRuns(float(total), float(df), each) if known else None)
-    return found, prior
+    tails = tail_df(
+        [
+            Past(np.array([level.center for level in each.levels]), each.runs, b.total, b.df)
+            for each, b in zip(past, found, strict=False)
+            if b is not None
+        ]
+    )
+    return [None if each is None else each._replace(tails=tails) for each in found], prior
 
 
 class SideRuns(NamedTuple):
@@ -187,7 +206,11 @@ def shift_error(
         (past, known.past.within_df),
     )
     doubt = sum(part * part / df for part, df in parts if df > 0.0)
-    return math.sqrt(square), square * square / doubt if doubt > 0.0 else math.inf
+    df = square * square / doubt if doubt > 0.0 else math.inf
+    runs = 2.0 / (1.0 / len(reference.levels) + 1.0 / len(current.levels))
+    if square > noise:  # heavy tails are those of changes from run to run
+        df = min(df, tails_of_means(between.tails, runs))
+    return math.sqrt(square), df
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dkmd.inference.between_runs import (
     BetweenRuns,
     Estimates,
     Levels,
+    RunsOfPast,
     RunsOutcome,
     SideRuns,
     between_runs,
@@ -26,7 +27,12 @@ from dkmd.inference.blocks import blocks_of
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.run_levels import RunLevel, run_level
 from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks, Measurements
-from dkmd.sources.files.history_file import History, content_digest, level_of_logs
+from dkmd.sources.files.history_file import (
+    History,
+    content_digest,
+    history_in_unit,
+    level_of_logs,
+)
 
 Side = Benchmarks | Sequence[Benchmarks]
 """The benchmarks of one build: one run, or several runs."""
@@ -189,7 +195,7 @@ def known_runs(
     if max(sides) < 2 and len(history) < 2:
         few = "the history holds one run, and that says nothing about changes between runs; "
         return RunsOfAll({}, sides, len(history), notes=((few if history else "") + ONE_RUN,))
-    levels: dict[str, tuple[list[RunLevel], list[RunLevel], list[RunLevel]]] = {}
+    levels: dict[str, tuple[list[RunLevel], list[RunLevel], RunsOfPast]] = {}
     raw: dict[str, RunsOfOne] = {}
     for name in names:
         if name not in before or name not in after:
@@ -198,20 +204,15 @@ def known_runs(
         current = after[name].in_unit(reference.unit)
         pair = [_levels(side) for side in (reference, current)]
         if None not in pair:
-            past = [
-                level
-                for run in history
-                if name in run.levels
-                and (level := run.levels[name].in_unit(reference.unit)) is not None
-            ]
+            past = history_in_unit(name, history, reference.unit)
             levels[name] = pair[0] or [], pair[1] or [], past
         elif alone := _without_logs(reference, current):
             raw[name] = alone
     estimates = [
-        Estimates(from_history(past), from_repeated_runs(reference, current))
+        Estimates(from_history(past.levels), from_repeated_runs(reference, current))
         for reference, current, past in levels.values()
     ]
-    found, _ = between_runs(estimates)
+    found, _ = between_runs(estimates, [past for _, _, past in levels.values()])
     known = {
         name: RunsOfOne(*levels[name][:2], True, between)
         for name, between in zip(levels, found, strict=True)

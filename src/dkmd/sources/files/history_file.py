@@ -20,6 +20,7 @@ import numpy as np
 
 from dkmd.base.errors import BenchmarkFileError
 from dkmd.base.whole_files import write_whole
+from dkmd.inference.between_runs import RunsOfPast
 from dkmd.inference.blocks import blocks_of
 from dkmd.inference.run_levels import RunLevel, run_level
 from dkmd.sources.files.benchmarks import (
@@ -118,6 +119,16 @@ def merged(*histories: Iterable[StoredRun], keep: int | None = None) -> History:
     runs = {run.digest: run for history in histories for run in history}
     ordered = tuple(sorted(runs.values(), key=lambda run: run.place))
     return ordered if keep is None else ordered[-keep:]
+
+
+def history_in_unit(name: str, history: History, unit: str) -> RunsOfPast:
+    """The levels of one benchmark in a unit. Runs in a unit of another kind are left out."""
+    found = [
+        (place, level)
+        for place, run in enumerate(history)
+        if name in run.levels and (level := run.levels[name].in_unit(unit)) is not None
+    ]
+    return RunsOfPast([level for _, level in found], [place for place, _ in found])
 
 
 def is_history(path: str | os.PathLike[str]) -> bool:
