@@ -27,6 +27,9 @@ CLEARLY = 2.0
 FEWEST = 50
 """With fewer distances than this nothing is said about tails."""
 
+STEPS = 30
+"""Steps towards the most likely scale, at most."""
+
 WILD_RUN = 3.0
 """A run is wild if the median distance of its benchmarks is this large."""
 
@@ -92,8 +95,11 @@ def _student_likelihood(distances: Array, df: float) -> float:
     """The log likelihood of a Student t at its most likely scale, which weighted means reach."""
     squares = distances**2
     scale = max(float(np.median(squares)) / 0.455, 1e-300)
-    for _ in range(30):
-        scale = max(float(np.mean(squares * (df + 1.0) / (df + squares / scale))), 1e-300)
+    for _ in range(STEPS):
+        before = scale
+        scale = max(float((squares * ((df + 1.0) / (df + squares / scale))).mean()), 1e-300)
+        if abs(scale - before) < 1e-3 * scale:  # the likelihood is flat at its top
+            break
     constant = math.lgamma(0.5 * (df + 1.0)) - math.lgamma(0.5 * df)
     constant -= 0.5 * math.log(df * math.pi * scale)
     sums = float(np.log1p(squares / (df * scale)).sum())
