@@ -354,7 +354,7 @@ def sections(times: int, failures: Failures) -> Iterator[str]:
     yield oddities(50, times)
     yield (
         "\n### Power\n\nHow often (%) one slower benchmark among 50 is found at margin 0; within a "
-        f"run 1%, {times // 2:,} gates, standard error at most {50.0 / math.sqrt(times // 2):.0f}:\n"
+        f"run 1%, {times // 2:,} gates, standard error at most {71.0 / math.sqrt(times):.0f}:\n"
     )
     yield power(50, times // 2)
     yield (
