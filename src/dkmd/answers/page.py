@@ -357,6 +357,8 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
     shift = NOT_MEASURED
     if exact is not None:
         shift = Measured(exact.shift, _ends(exact, row))
+        if not row.relative and not math.isnan(row.interval[0]):
+            shift = Measured(row.shift, row.interval)
     return Compared(
         unit=row.unit,
         shift=shift,

@@ -54,12 +54,17 @@ class Only(StrEnum):
 
 def gate(
     reference: Annotated[
-        str, typer.Argument(metavar="REFERENCE", help="Benchmarks of the build to compare with.")
+        str,
+        typer.Argument(
+            metavar="REFERENCE",
+            help="Benchmarks of the build to compare with: a file, a folder or a quoted pattern.",
+        ),
     ],
     current: Annotated[
         str,
         typer.Argument(
-            metavar="CURRENT", help="Benchmarks of the build to judge; - is standard input."
+            metavar="CURRENT",
+            help="Benchmarks of the build to judge, likewise; - is standard input.",
         ),
     ],
     margin: Annotated[
@@ -78,6 +83,21 @@ def gate(
         typer.Option(
             metavar="FILE",
             help="TOML file with margins; by default [tool.dkmd.gate] of pyproject.toml.",
+        ),
+    ] = None,
+    also_reference: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="More runs of the reference; repeatable."),
+    ] = None,
+    also_current: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="More runs of the current build; repeatable."),
+    ] = None,
+    history: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES",
+            help="Past runs (files, folders, patterns) or a store of dkmd history; repeatable.",
         ),
     ] = None,
     column: Annotated[
@@ -135,15 +155,20 @@ def gate(
     inconclusive (--inconclusive changes that), and 2 when there is no verdict or an output cannot
     be written. docs/gate.md shows how to set up a gate in CI.
 
+    A pattern or a folder of benchmark files is several runs of one build. Changes from one run to
+    the next are then in the intervals. --history shows them too, from past runs.
+
     \b
     Examples:
       dkmd gate examples/bench/hyperfine-main.json examples/bench/hyperfine-branch.json --margin 3%
       dkmd gate examples/bench/pyperf-main.json examples/bench/pyperf-branch.json --margin 3%
       dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --by origin -c dep_delay --groups date --margin 0.5
+      dkmd gate 'main/*.json' 'branch/*.json' --margin 3%
+      dkmd gate main.json branch.json --history 'runs/*.json' --margin 3%
     """
     from dkmd.answers.gate import gate as judge
-    from dkmd.answers.gate import load_benchmarks
+    from dkmd.answers.gate import load_runs, read_histories
     from dkmd.base.whole_files import write_whole
 
     settings = read_settings(config).with_options(
@@ -151,19 +176,24 @@ def gate(
         missing=missing and missing.value, inconclusive=inconclusive and inconclusive.value,
     )  # fmt: skip
     outputs = {"--report": report, "--markdown": markdown}
-    require_outputs(outputs, (reference, current), force, folders=False)
+    inputs = (reference, current, *(also_reference or ()), *(also_current or ()), *(history or ()))
+    require_outputs(outputs, inputs, force, folders=False)
     with working("reading …", quiet):
-        before = load_benchmarks(reference, column, by, groups)
-        after = load_benchmarks(current, column, by, groups)
+        before = load_runs(reference, *(also_reference or ()), column=column, by=by, groups=groups)
+        after = load_runs(current, *(also_current or ()), column=column, by=by, groups=groups)
         answer = judge(
             before, after, margin=settings.margin, worse=settings.worse, alpha=settings.alpha,
             missing=settings.missing, rules=settings.rules,
+            history=read_histories(history or ()),
         )  # fmt: skip
     shown = tuple(each.value for each in only or ())
     source = f"settings from {settings.source}" if settings.source else ""
     _show(answer, json, quiet, every, shown, source)
     assert answer.call is not None
-    call = answer.call.read_from((reference, current), column=column, by=by, groups=groups)
+    call = answer.call.read_from(
+        (reference, current), column=column, by=by, groups=groups,
+        also_reference=also_reference, also_current=also_current, history=history,
+    )  # fmt: skip
 
     page = report_of(answer.with_call(call), report, quiet)
 

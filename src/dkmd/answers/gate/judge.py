@@ -23,12 +23,14 @@ from dkmd.answers.gate.result import (
     Evidence,
     GateRow,
 )
+from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared
 from dkmd.binned.logarithms import as_change
+from dkmd.inference.between_runs import RunsOutcome
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.margins import opposed, parse_margin, region_of
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
 from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements
 
 ENOUGH = 5
@@ -40,6 +42,8 @@ ROUGH = 10
 """Fewer values than this give a rough interval."""
 
 NOTHING_VARIED = "nothing varied: judged by the values themselves, so there is no p-value"
+
+ONLY_BETWEEN = "values do not vary within a run: judged by how much runs differ"
 
 OPPOSED = (
     "values and their logarithms moved in opposite directions, so a percentage cannot judge them: "
@@ -82,6 +86,8 @@ class Pair(NamedTuple):
     current: Measurements
     evidence: Evidence
     limit: Limit
+    runs: RunsOfOne | None = None  # what is known about changes from run to run
+    caution: str = ""
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -132,6 +138,8 @@ class Pair(NamedTuple):
             better=OPPOSITE[self.limit.worse],
             margin=self.limit.given,
             cause=why.cause,
+            runs=self.runs.numbers if self.runs else (1, 1),
+            between=self.runs.sd if self.runs else math.nan,
         )
 
     def undecided(self, why: Why) -> Judged:
@@ -139,13 +147,19 @@ class Pair(NamedTuple):
         return Judged(self.row(UNDECIDED, why), self.evidence)
 
 
-def judge(name: str, before: BenchmarkFile, after: BenchmarkFile, limits: Limits) -> Judged:
+def judge(
+    name: str,
+    before: BenchmarkFile,
+    after: BenchmarkFile,
+    limits: Limits,
+    runs: RunsOfOne | None = None,
+) -> Judged:
     """Judge one benchmark. If something stands in the way, that becomes the reason."""
     reference, current = (side.get(name) or Measurements("") for side in (before, after))
     current = current.in_unit(reference.unit)
     evidence = Evidence(reference, current)
     limit = limits.of(name, reference, current)
-    pair = Pair(name, _clean(reference), _clean(current), evidence, limit)
+    pair = Pair(name, _clean(reference), _clean(current), evidence, limit, runs)
     why = _failed(evidence) or _left_out(name, before, after) or _other_unit(pair)
     if why:
         return pair.undecided(why)
@@ -158,7 +172,7 @@ def judge(name: str, before: BenchmarkFile, after: BenchmarkFile, limits: Limits
     try:
         if _constant(pair.reference) and _constant(pair.current):
             return _judge_constants(pair)
-        return _judge_samples(pair)
+        return _judge_samples(_in_blocks(pair))
     except ValueError as error:
         return pair.undecided(Why(OTHER, str(error)))
 
@@ -167,11 +181,14 @@ def _judge_samples(pair: Pair) -> Judged:
     """Test for a shift beyond the margin."""
     result = pair.test()
     region = region_of(result, pair.limit.margin)
-    judged = region.result.outcome()
-    told = "; ".join(dict.fromkeys([*result.notes, *region.result.notes]))
-    if not isinstance(judged, ExactOutcome | LimitOutcome):
+    judged: Outcome | RunsOutcome = region.result.outcome()
+    notes = dict.fromkeys([pair.caution, *result.notes, *region.result.notes])
+    told = "; ".join(filter(None, notes))
+    if not isinstance(judged, ExactOutcome | LimitOutcome | RunsOutcome):
         return pair.undecided(Why(OTHER, told or "nothing varies"))
     relative = region.result is not result
+    if pair.runs and isinstance(judged, ExactOutcome):
+        judged = pair.runs.outcome(relative, judged) or judged
     if relative and opposed(result, region.result, CONFIDENCE):
         return pair.undecided(Why(OTHER, OPPOSED))
     too_few = _too_few(pair)
@@ -198,6 +215,14 @@ def _judge_samples(pair: Pair) -> Judged:
     return Judged(row, evidence._replace(pvalue=tests.worse), tests, log_change)
 
 
+def _in_blocks(pair: Pair) -> Pair:
+    """The same pair with blocks as groups where neighbouring values are alike."""
+    reference, current = in_blocks(pair.reference), in_blocks(pair.current)
+    if reference is pair.reference and current is pair.current:
+        return pair
+    return pair._replace(reference=reference, current=current, caution=CORRELATED)
+
+
 def _log_change(pair: Pair, result: DkmdResult) -> float:
     """The shift of the logarithms; NaN where there is none."""
     if not pair.positive or not isinstance(result.outcome(), ExactOutcome):
@@ -208,7 +233,7 @@ def _log_change(pair: Pair, result: DkmdResult) -> float:
 def _too_few(pair: Pair) -> str:
     """Why so few values beside so many cannot be judged; empty if they can."""
     few, many = min(pair.units), max(pair.units)
-    if few >= ENOUGH or many <= MANY_TIMES * few:
+    if few >= ENOUGH or many <= MANY_TIMES * few or pair.runs:
         return ""
     what = "values" if pair.groups is None else "processes"
     return (
@@ -234,6 +259,10 @@ def _judge_constants(pair: Pair) -> Judged:
     size, kind = parse_margin(pair.limit.margin)
     change = new - old
     relative = kind == "%"
+    if pair.runs and pair.runs.between.total > 0.0 and kind != "sd":
+        by_runs = pair.runs.outcome(relative)
+        if by_runs is not None:
+            return _judge_by_runs(pair, by_runs)
     if relative:
         if change and not pair.positive:
             raise ValueError("percentages need positive data; there are values of 0 or below")
@@ -251,6 +280,29 @@ def _judge_constants(pair: Pair) -> Judged:
     log_change = math.log(new) - math.log(old) if pair.positive else math.nan
     result = compared(pair.reference.values, pair.current.values, DEFAULT_TEST)
     return Judged(row, pair.evidence._replace(result=result), log_change=log_change)
+
+
+def _judge_by_runs(pair: Pair, judged: RunsOutcome) -> Judged:
+    """Judge values that do not vary within a run by how much runs differ from each other."""
+    old, new = pair.reference.values[0], pair.current.values[0]
+    result = compared(pair.reference.values, pair.current.values, DEFAULT_TEST)
+    size, kind = parse_margin(pair.limit.margin)
+    relative = kind == "%"
+    region = (-size, size)
+    if relative:
+        least = math.log1p(-size / 100.0) if size < 100.0 else -math.inf
+        region = (least, math.log1p(size / 100.0))
+    row = pair.row(
+        verdict="",
+        why=Why("", ONLY_BETWEEN),
+        centers=(old, new),
+        shift=as_change(judged.shift) if relative else judged.shift,
+        relative=relative,
+    )
+    tests = tests_of(judged, region, pair.limit.worse == "higher", relative, few=False)
+    log_change = math.log(new) - math.log(old) if pair.positive else math.nan
+    evidence = pair.evidence._replace(result=result, pvalue=tests.worse)
+    return Judged(row, evidence, tests, log_change)
 
 
 def _verdict_of_constants(harm: float, size: float, in_scales: bool) -> str:

@@ -14,6 +14,7 @@ from dkmd.answers.gate.decide import decided
 from dkmd.answers.gate.judge import Judged, judge
 from dkmd.answers.gate.limits import Limits, Rule
 from dkmd.answers.gate.result import Gate
+from dkmd.answers.gate.runs import Side, in_one, known_runs
 from dkmd.answers.gate.words import processors_differ
 from dkmd.base.calls import recorded
 from dkmd.binned.logarithms import as_factor
@@ -21,27 +22,30 @@ from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin
 from dkmd.render.terminal import named
 from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks
+from dkmd.sources.files.history_file import History
 
 WHEN_MISSING = ("warn", "fail")
 
 
 @recorded
 def gate(
-    reference: Benchmarks,
-    current: Benchmarks,
+    reference: Side,
+    current: Side,
     *,
     margin: Margin = "5%",
     worse: str | None = None,
     alpha: float = ALPHA,
     missing: str = "warn",
     rules: Mapping[str, Rule] | None = None,
+    history: History = (),
 ) -> Gate:
     """Judge whether any benchmark of ``current`` is worse than the same one of ``reference``.
 
     Parameters
     ----------
-    reference, current : mapping of names to Measurements
-        As ``read_benchmarks`` gives them.
+    reference, current : mapping of names to Measurements, or a list of them
+        As ``read_benchmarks`` gives them. A list holds several runs of one build. Changes from run
+        to run are then part of the answer.
     margin : str or float
         The smallest change that matters: "2%", an amount with a unit ("3ms"), or "0.1sd". A bare
         number is accepted only for values without a unit.
@@ -55,6 +59,9 @@ def gate(
         Whether the gate fails if current lacks a benchmark of reference.
     rules : mapping of str to Rule, optional
         Margins and directions of some benchmarks, by patterns of their names.
+    history : tuple of StoredRun
+        Past runs, oldest first, as ``read_histories`` gives them. They show how much a benchmark
+        changes from one run to the next.
 
     Returns
     -------
@@ -70,9 +77,11 @@ def gate(
     if alpha >= 0.5:
         raise ValueError(f"alpha must be below 0.5 for a gate, got {alpha!r}")
     limits = Limits(margin, worse, rules or {})
-    before, after = _paired(reference, current)
+    (one, of_one, twice), (other, of_other, twice_too) = in_one(reference), in_one(current)
+    before, after = _paired(one, other)
     names = _judged_names(before, after)
-    judged = [judge(name, before, after, limits) for name in names]
+    runs = known_runs(before, after, names, (of_one, of_other), history)
+    judged = [judge(name, before, after, limits, runs.known.get(name)) for name in names]
     rows = decided([j.row for j in judged], [j.tests for j in judged], alpha)
     changes = _averaged(judged)
     left_out = {**before.left_out, **after.left_out}
@@ -88,6 +97,10 @@ def gate(
         averaged=len(changes),
         left_out={name: why for name, why in left_out.items() if name not in names},
         missing_fails=missing == "fail",
+        runs=runs.sides,
+        history=runs.history,
+        about_runs=runs.about,
+        run_notes=(*twice, *twice_too, *runs.notes),
     )
 
 

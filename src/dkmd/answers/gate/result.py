@@ -55,6 +55,8 @@ class GateRow:
     margin: Margin | None = None  # as it was given; None: the margin of the gate
     cause: str = ""  # why it is inconclusive (or not better), in two or three words
     levels: tuple[float, float] = (math.nan, math.nan)
+    runs: tuple[int, int] = (1, 1)  # how many runs of reference and current
+    between: float = math.nan  # standard deviation between runs, as a share; NaN if not known
 
     @property
     def harm(self) -> float:
@@ -91,6 +93,10 @@ class Gate:
     averaged: int | None = None  # how many benchmarks the geometric mean covers; None for all
     left_out: Mapping[str, str] = field(default_factory=dict)  # other columns, and why not judged
     missing_fails: bool = False  # whether a missing benchmark fails the gate
+    runs: tuple[int, int] = (1, 1)  # how many runs of reference and current
+    history: int = 0  # how many runs the history holds
+    about_runs: str = ""  # what the intervals know about changes from run to run
+    run_notes: tuple[str, ...] = ()  # warnings about runs
 
     def report(
         self,
@@ -204,6 +210,8 @@ class Gate:
             "missing_fails": self.missing_fails,
             "new": list(self.new),
             "left_out": dict(self.left_out),
+            "runs": list(self.runs),
+            "history": self.history,
             "benchmarks": [
                 asdict(row) | {"margin": self.margin if row.margin is None else row.margin}
                 for row in self.rows

@@ -78,7 +78,7 @@ def notes(gate: Gate, most: int | None, one_sided: bool = True) -> list[str]:
     """
     reasons = names_by_note((_short(row.name, most), row.reason) for row in gate.rows)
     told = [f"{named(names, most)}: {why}" for why, names in reasons.items() if why]
-    return told + not_judged(gate, most, one_sided)
+    return told + not_judged(gate, most, one_sided) + list(gate.run_notes)
 
 
 def _short(name: str, most: int | None) -> str:
@@ -104,13 +104,13 @@ def not_judged(gate: Gate, most: int | None, one_sided: bool = True) -> list[str
 
 
 def remarks(gate: Gate) -> list[str]:
-    """Which benchmarks are better when higher, if any are."""
+    """Which benchmarks are better when higher, and what the intervals know about runs."""
     higher = [row.name for row in gate.rows if row.better == "higher"]
-    if not higher:
-        return []
-    if len(higher) == len(gate.rows):
-        return ["higher is better"]
-    return [f"higher is better for {named(higher)}; lower is better for the others"]
+    found = []
+    if higher:
+        some = f" for {named(higher)}; lower is better for the others"
+        found.append("higher is better" + (some if len(higher) < len(gate.rows) else ""))
+    return found + ([gate.about_runs] if gate.about_runs else [])
 
 
 def processors_differ(before: Sequence[str], after: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ reads one format.
 
 from dkmd.sources.files.benchmarks.go_test import go_processors
 from dkmd.sources.files.benchmarks.model import (
+    NANOSECONDS,
     BenchmarkFile,
     Benchmarks,
     Measurements,
@@ -24,6 +25,7 @@ from dkmd.sources.files.benchmarks.reading import (
 
 __all__ = [
     "LARGEST_FILE",
+    "NANOSECONDS",
     "WHAT",
     "BenchmarkFile",
     "Benchmarks",

@@ -50,6 +50,8 @@ class Measurements:
         Whether repeating the measurement gives the same value, so that one value is enough.
     beside : str
         The benchmark that this is a by-product of: its bytes, its allocations. Else empty.
+    run_of : dict
+        The run of each process; empty if there is one run.
     """
 
     unit: str
@@ -60,6 +62,7 @@ class Measurements:
     advice: str = ""
     exact: bool = False
     beside: str = ""
+    run_of: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.better = self.better or better_of(self.unit)
