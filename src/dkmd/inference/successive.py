@@ -53,7 +53,7 @@ def successive_spread(levels: Array) -> Spread:
     >>> levels[200:] += 0.5
     >>> spread = successive_spread(levels)
     >>> round(math.sqrt(spread.variance), 4), round(spread.df)
-    (0.0103, 179)
+    (0.0095, 208)
     """
     squares = np.diff(levels) ** 2 / 2.0
     if not squares.size:
