@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from dkmd.inference.defaults import CONFIDENCE
+from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.result import NO_SHIFT, DkmdResult, ExactOutcome, LimitOutcome, RiemannOutcome
 
 Margin = float | str
@@ -85,7 +86,7 @@ def beyond_margin(result: DkmdResult, margin: Margin | None) -> float:
         return float(result.pvalue)
     region = region_of(result, margin)
     outcome = region.result.outcome()
-    if not isinstance(outcome, ExactOutcome | LimitOutcome):
+    if not isinstance(outcome, ExactOutcome | PairedOutcome | LimitOutcome):
         return math.nan
     above = outcome.pvalue_beyond(region.high, "greater")
     below = 1.0 if math.isinf(region.low) else outcome.pvalue_beyond(region.low, "less")
@@ -110,7 +111,7 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
     if not region.low < region.high:
         raise ValueError(f"margin must be positive, got {margin!r}")
     outcome = region.result.outcome()
-    if not isinstance(outcome, ExactOutcome):
+    if not isinstance(outcome, ExactOutcome | PairedOutcome):
         return math.nan
     if math.isinf(region.low):  # any decrease is within the margin: one test remains
         return outcome.pvalue_beyond(region.high, "less")
@@ -129,7 +130,10 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
         return Region(low, math.log1p(share), result.on_logs())
     if kind == "sd":
         outcome = result.outcome()
-        amount *= outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan
+        if isinstance(outcome, ExactOutcome | PairedOutcome):
+            amount *= outcome.robust_scale
+        else:
+            amount = math.nan
     return Region(-amount, amount, result)
 
 

@@ -72,8 +72,7 @@ def moderated(variance: Array, df: Array, within: Array) -> tuple[Moderated, Pri
 
 def _fitted(variance: Array, df: Array, within: Array) -> Prior:
     """The prior by the mean and variance of log variances (Smyth 2004, section 6.2)."""
-    from scipy.special import digamma, polygamma
-    from scipy.stats import chi2
+    from scipy.special import chdtri, digamma, polygamma
 
     kept = (df > 0.0) & (variance > 0.0) & np.isfinite(variance + within)
     if kept.sum() < FEWEST:
@@ -89,7 +88,7 @@ def _fitted(variance: Array, df: Array, within: Array) -> Prior:
     apart = 1.4826 * float(np.median(np.abs(z - middle)))
     z = np.maximum(z, middle - LOWEST * apart)
     size = z.size
-    caution = (size - 1.0) / float(chi2.ppf(CAUTION, size - 1.0))
+    caution = (size - 1.0) / float(chdtri(size - 1.0, 1.0 - CAUTION))
     excess = caution * float(np.var(z, ddof=1)) - float(np.mean(polygamma(1, d / 2.0)))
     most = float(d.sum())
     prior_df = min(most, 2.0 * inverse_trigamma(excess)) if excess > 0.0 else most

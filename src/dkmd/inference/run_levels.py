@@ -40,7 +40,7 @@ def run_level(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Run
     --------
     >>> level = run_level([1.0, 1.2, 0.9, 1.1, 9.0])
     >>> round(level.center, 2), level.values, level.units
-    (1.11, 5, 5)
+    (1.13, 5, 5)
     """
     held = np.ascontiguousarray(values, dtype=np.float64)
     codes, units = _codes(groups, held.size)
