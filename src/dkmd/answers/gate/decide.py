@@ -164,5 +164,5 @@ def _why(verdict: str, test: Tests, count: int, alpha: float) -> tuple[str, str]
             "values"
         )
     if test.few:
-        return FEW, "too few values for this margin: measure 10 or more per side"
+        return FEW, "too few values for this margin: measure more"
     return NOISY, "too noisy for this margin: measure more values, or allow a larger margin"
