@@ -24,7 +24,7 @@ import numpy.typing as npt
 from gate_files import Suite
 
 from dkmd.answers.gate import FAILED, gate
-from dkmd.answers.gate.question import _holm
+from dkmd.answers.gate.decide import holm
 from dkmd.inference.between_runs import (
     NO_SOURCE,
     Estimates,
@@ -155,7 +155,7 @@ def pvalues(
         if between is not None:
             error, df = shift_error(one, other, between)
         found.append(float(student_tails((other.center - one.center) / error, df).upper))
-    return _holm(np.array(found))
+    return holm(np.array(found), ALPHA).pvalues
 
 
 def rate(
