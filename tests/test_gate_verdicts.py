@@ -191,7 +191,7 @@ def test_an_outage_has_a_page(tmp_path: Any) -> None:
 
 
 def test_a_benchmark_without_values_does_not_spoil_a_margin_with_a_unit(tmp_path: Any) -> None:
-    """Failed in its first run, without values, or in another unit: inconclusive, and on the page."""
+    """Failed in its first run, no values, or another unit: inconclusive, and on the page."""
     before = {**_bench(a=_times(1, 1.0), gone=[]), **_bench("B", other=[1.0, 2.0])}
     after = {**_bench(a=_times(2, 1.0), gone=[], other=[1.0, 2.0])}
     after["crash"] = Measurements("", failure="failed: no such file")
