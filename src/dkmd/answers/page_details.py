@@ -50,6 +50,7 @@ class Compared:
     current: SampleFacts
     outcome: ExactOutcome | None  # None if the samples could not be compared
     values: tuple[Array, Array] | None
+    levels: Interval | None = None  # the confidence of each end, if they are one-sided bounds
 
     @property
     def in_scales(self) -> Measured:
@@ -134,11 +135,22 @@ class Compared:
 
     def settings(self) -> Iterator[Setting]:
         """What the answer depends on."""
-        yield Setting("confidence", Shown(level_of(1.0 - self.confidence)))
+        yield Setting("confidence", Shown(self._confidence_words()))
         yield Setting("margin", Shown(self._margin_words()))
         if self.outcome is not None:
             yield _setting("robust scale", self.scale)
             yield from _test_settings(self.outcome, self.raw_pvalue)
+
+    def _confidence_words(self) -> str:
+        """The confidence of the interval, or of each of its ends."""
+        if self.levels is None or math.isnan(self.levels[0]):
+            return level_of(1.0 - self.confidence)
+        low, high = (level_of(1.0 - level) for level in self.levels)
+        return (
+            f"{low} for each end"
+            if low == high
+            else f"{low} for the lower end, {high} for the upper"
+        )
 
     def _margin_words(self) -> str:
         """A margin as it was given; a margin in scales also in data units."""
