@@ -799,9 +799,12 @@ def test_hollow_marks_are_explained_by_what_the_answer_asked() -> None:
     assert [row.mark for row in moved.rows] == ["△"]
     assert moved.legend[0].endswith("the size relative to the margin is not.")
     builds = ({"b": Measurements("s", v.tolist(), list(range(400)))} for v in (old, new))
-    passed = page_of(gate(*builds, margin="5%"))
-    assert [(row.mark, row.word) for row in passed.rows] == [("△", "not worse")]
-    assert passed.legend[0].endswith("is not shown to be worse than the margin.")
+    (old_times, new_times) = builds
+    same = page_of(gate(old_times, new_times, margin="5%"))
+    assert [(row.mark, row.word) for row in same.rows] == [("≈", "same")]
+    passed = page_of(gate(new_times, old_times, margin="1%"))
+    assert [(row.mark, row.word) for row in passed.rows] == [("▽", "not worse")]
+    assert passed.legend[0].endswith("the change is not shown to exceed the margin.")
     assert len(page_of(compare(old, old[::-1].copy())).legend) == 1
 
 

@@ -50,6 +50,7 @@ class Compared:
     current: SampleFacts
     outcome: ExactOutcome | None  # None if the samples could not be compared
     values: tuple[Array, Array] | None
+    levels: Interval | None = None  # the confidence of each end, if they are one-sided bounds
     own: str = "shift"  # what the p-value is about
     yes: float | None = None  # the value of yes in yes/no data
     gap: float = math.nan  # from no to yes
@@ -143,13 +144,24 @@ class Compared:
 
     def settings(self) -> Iterator[Setting]:
         """What the answer depends on."""
-        yield Setting("confidence", Shown(level_of(1.0 - self.confidence)))
+        yield Setting("confidence", Shown(self._confidence_words()))
         yield Setting("margin", Shown(self._margin_words()))
         if self.kind:
             yield Setting("kind of column", Shown(self.kind))
         if self.outcome is not None:
             yield _setting("robust scale", self.scale)
             yield from _test_settings(self.outcome, self.raw_pvalue)
+
+    def _confidence_words(self) -> str:
+        """The confidence of the interval, or of each of its ends."""
+        if self.levels is None or math.isnan(self.levels[0]):
+            return level_of(1.0 - self.confidence)
+        low, high = (level_of(1.0 - level) for level in self.levels)
+        return (
+            f"{low} for each end"
+            if low == high
+            else f"{low} for the lower end, {high} for the upper"
+        )
 
     def _margin_words(self) -> str:
         """A margin as it was given; a margin in scales also in data units."""
