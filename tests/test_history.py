@@ -111,13 +111,7 @@ def test_a_history_still_lets_a_large_change_fail(suite: Path) -> None:
 
 
 @pytest.mark.parametrize("margin", ["1%", "0.2ms"])
-<<<<<<< HEAD
 def test_intervals_with_runs_are_wider_in_percent_and_in_units(suite: Path, margin: str) -> None:
-=======
-def test_intervals_with_runs_are_wider_in_percent_and_in_units(
-    suite: Path, margin: str | float
-) -> None:
->>>>>>> 7eea84ed43edbbae79777ebbec15cdc982c10d26
     main, branch = load_runs(str(suite / "main"))[:1], load_runs(str(suite / "branch"))[:1]
     past = read_histories([str(suite / "past")])
     alone, known = (
