@@ -190,6 +190,22 @@ def test_an_outage_has_a_page(tmp_path: Any) -> None:
     assert "judged without a test" in text
 
 
+def test_a_benchmark_without_values_does_not_spoil_a_margin_with_a_unit(tmp_path: Any) -> None:
+    """Failed in its first run, no values, or another unit: inconclusive, and on the page."""
+    before = {**_bench(a=_times(1, 1.0), gone=[]), **_bench("B", other=[1.0, 2.0])}
+    after = {**_bench(a=_times(2, 1.0), gone=[], other=[1.0, 2.0])}
+    after["crash"] = Measurements("", failure="failed: no such file")
+    rules = {"other": Rule("1B")}
+    result = gate(before, after, margin="30ms", rules=rules)
+    assert {row.name: row.cause for row in result.rows} == {
+        "a": "",
+        "gone": "too few values",
+        "other": "other units",
+        "crash": "failed",
+    }
+    result.report(tmp_path / "page.html")
+
+
 @pytest.mark.parametrize("margin", [5, "5", 5.0])
 def test_a_margin_needs_a_unit_where_values_have_one(margin: Any) -> None:
     times = _bench(a=_times(1, 10.0))

@@ -363,7 +363,7 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
         unit=row.unit,
         shift=shift,
         scale=math.nan if exact is None else exact.robust_scale,
-        margin=in_unit(gate.margin if row.margin is None else row.margin, row.unit),
+        margin=_margin_in_unit(gate, row) if evidence.result is not None else None,
         confidence=CONFIDENCE,
         levels=row.levels,
         raw_pvalue=evidence.pvalue,
@@ -373,6 +373,11 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
         outcome=exact,
         values=(given[0][~np.isnan(given[0])], given[1][~np.isnan(given[1])]),
     )
+
+
+def _margin_in_unit(gate: Gate, row: GateRow) -> Margin:
+    """The margin of a benchmark, as a number if it has a unit."""
+    return in_unit(gate.margin if row.margin is None else row.margin, row.unit)
 
 
 def _ends(outcome: ExactOutcome, row: GateRow) -> Interval:
@@ -412,10 +417,12 @@ def _benchmark_sentence(row: GateRow, gate: Gate, change: Measured) -> str:
     }.get(row.verdict, f"may or may not be worse by more than {margin} (INCONCLUSIVE)")
     if math.isnan(change.middle):
         return f"{row.name} {verdict}."
-    unit = "%" if row.relative else row.unit
+    shown, high = (
+        percent(v / 100.0) if row.relative else amount(v, row.unit)
+        for v in (change.middle, change.interval[1])
+    )
     if math.isnan(change.interval[0]):
-        return f"{row.name} {verdict}: {amount(change.middle, unit)}."
-    shown, high = (amount(v, unit) for v in (change.middle, change.interval[1]))
+        return f"{row.name} {verdict}: {shown}."
     interval = f"interval {amount(change.interval[0])} to {high}"
     p = "" if math.isnan(row.pvalue) else f", p (worse) = {short_p(row.pvalue)}"
     return f"{row.name} {verdict}: {shown} ({interval}){p}."

@@ -117,7 +117,7 @@ def decided(rows: Sequence[GateRow], tests: Sequence[Tests | None], alpha: float
         verdict = _verdict(test, worse.pvalues[i], better.pvalues[i], alpha)
         levels = float(worse.levels[i]), float(better.levels[i])
         low, high = _errors(verdict, test, levels, alpha)
-        cause, reason = _why(verdict, test, count, alpha)
+        cause, reason = _why(verdict, test, count, alpha, row)
         found.append(
             replace(
                 row,
@@ -154,15 +154,16 @@ def _errors(verdict: str, test: Tests, levels: Two, alpha: float) -> Two:
     return alpha, alpha
 
 
-def _why(verdict: str, test: Tests, count: int, alpha: float) -> tuple[str, str]:
+def _why(verdict: str, test: Tests, count: int, alpha: float, row: GateRow) -> tuple[str, str]:
     """Why a benchmark is inconclusive: in short, and with what to do. Also why it is not better."""
     if verdict != UNDECIDED:
         return MANY if verdict == NOT_WORSE and test.better < alpha else "", ""
+    more = "values" if math.isnan(row.between) else "runs"
     if test.worse < alpha:
         return MANY, (
             f"alone it would be worse, but {count:,} benchmarks are judged at once: measure more "
-            "values"
+            f"{more}"
         )
     if test.few:
         return FEW, "too few values for this margin: measure more"
-    return NOISY, "too noisy for this margin: measure more values, or allow a larger margin"
+    return NOISY, f"too noisy for this margin: measure more {more}, or allow a larger margin"

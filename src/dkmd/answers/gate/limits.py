@@ -66,6 +66,8 @@ class Limits:
                 worse = rule.worse or worse
         known = reference if reference.values or not current.values else current
         worse = worse or OPPOSITE[known.better]
+        if not known.values:  # its unit may not be known, and there is nothing to judge
+            return Limit(margin, margin, worse)
         own = in_unit(margin, known.unit, name)
         _require_possible(margin, own, worse, name)
         if isinstance(own, float):
