@@ -29,6 +29,8 @@ from dkmd.sources.files.history_file import (
 )
 from dkmd.sources.files.run_files import date_in, normal_date, run_files
 
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
+
 NAMES = ["json", "regex", "sort", "pickle", "deltablue"]
 BETWEEN, WITHIN = 0.01, 0.004
 
