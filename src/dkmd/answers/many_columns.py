@@ -11,9 +11,11 @@ from functools import partial
 
 from dkmd.answers.comparison import Comparison, Drift
 from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
+from dkmd.answers.kinds import untested
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
+from dkmd.inference.column_kind import CONSTANT, IDENTIFIER, parse_kind
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
 from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, NUMERIC, OTHER, TEXT, no_such_column
 from dkmd.sources.loading import labelled
@@ -25,6 +27,13 @@ Advance = Callable[[str, int, int], None]
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""
+
+
+UNTESTED = {
+    IDENTIFIER: "it holds identifiers, which are not tested",
+    CONSTANT: "all its values are equal",
+}
+"""Why columns of some kinds are skipped, unless they were asked for or have missing values."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,11 @@ class TwoTables:
                 raise no_such_column(self.before.name, name, self.kinds)
         return list(columns)
 
+    def kinds_asked(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The kinds that users gave, checked."""
+        self.wanted(list(given))
+        return {name: parse_kind(kind) for name, kind in given.items()}
+
     def why_not(self, name: str, asked: bool) -> str:
         """Why a column is not compared; empty if it is. Text is tried when it was asked for."""
         if name not in self.kinds:
@@ -77,7 +91,7 @@ class TwoTables:
     def read(
         self, columns: Sequence[str]
     ) -> tuple[Mapping[str, ColumnData], Mapping[str, ColumnData]]:
-        """Some columns of both tables; engines are told of all of them before the first is read."""
+        """Some columns of both tables. Engines learn about all of them before the first is read."""
         old, new = (t.read_columns(columns, self.groups) for t in (self.before, self.after))
         plan_together(old, new)
         return old, new
@@ -92,7 +106,7 @@ class TwoTables:
         )
 
     def require_readable(self) -> None:
-        """Raise an error if a table cannot be read any more."""
+        """Raise an error if a table can no longer be read."""
         self.before.require_readable()
         self.after.require_readable()
 
@@ -108,6 +122,7 @@ def compare_columns(
     options: CompareOptions,
     from_files: bool,
     advance: Advance | None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Drift:
     """Compare the columns that can be compared, and say why the others cannot."""
     wanted = tables.wanted(columns)
@@ -123,7 +138,8 @@ def compare_columns(
         if advance is not None:
             advance(name, done, len(compared))
         try:
-            answer = compare_samples(*tables.pair(name, old[name], new[name]), options)
+            asked = replace(options, kind=(kinds or {}).get(name))
+            answer = compare_samples(*tables.pair(name, old[name], new[name]), asked)
             found[name] = _without_many_values(answer, len(compared)) if from_files else answer
         except NanError:
             raise
@@ -138,6 +154,13 @@ def compare_columns(
                 skipped[name] = why_empty(answer.reference, answer.current)
                 del found[name]
                 empty.add(name)
+            elif answer.kind in UNTESTED and (columns is None or name in (kinds or {})):
+                if answer.reference.nan or answer.current.nan:
+                    found[name] = untested(found[name])
+                else:
+                    skipped[name] = UNTESTED[answer.kind]
+                    del found[name]
+                    empty.add(name)
     if not found:
         raise _nothing_compared(skipped, empty)
     return Drift(found, skipped, options.alpha)

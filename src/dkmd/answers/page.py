@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
+from dkmd.answers.findings import SHIFT
 from dkmd.answers.gate import BETTER, NOT_WORSE, SAME, UNDECIDED, WORSE, Gate, GateRow
 from dkmd.answers.gate.limits import in_unit
 from dkmd.answers.gate.words import margin_words
@@ -30,7 +32,7 @@ from dkmd.binned.logarithms import as_change
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.result import ExactOutcome
-from dkmd.render.figures.drawings import kind_of
+from dkmd.render.figures.drawings import colour_of
 from dkmd.render.report.model import (
     NOT_MEASURED,
     Absent,
@@ -157,7 +159,7 @@ def _comparison_row(
     name: str, c: Comparison, adjusted: float, in_percent: bool, again: Reproduce
 ) -> PageRow:
     outcome = c.result.outcome()
-    known = isinstance(outcome, ExactOutcome)
+    known = isinstance(outcome, ExactOutcome) or c.deciding != (SHIFT,)
     relative = NOT_MEASURED
     if c.relative_shift is not None and c.relative_shift_interval is not None:
         low, high = (100.0 * end for end in c.relative_shift_interval)
@@ -174,10 +176,15 @@ def _comparison_row(
         current=c.current,
         outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
+        own=c.own,
+        yes=c.yes,
+        gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,
+        more=tuple(part_rows(c)),
+        kind=c.kind,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"
     verdict = Verdict(
-        kind=kind_of(c.verdict),
+        kind=colour_of(c.verdict),
         mark=_mark(c, compared.shift.interval),
         word=c.verdict if known else "no answer",
         rank=RANKS[c.verdict] + clear_direction if known else 0,
@@ -241,15 +248,15 @@ def _row(
     )
 
 
-RANKS = {"higher": 5, "lower": 4, "inconclusive": 2, "equivalent": 1}
+RANKS = {"mixed": 6, "higher": 5, "lower": 4, "inconclusive": 2, "equivalent": 1}
 
 
 def _mark(c: Comparison, interval: Interval) -> str:
     """An arrow: full where the verdict is clear, hollow where only the direction is."""
     if c.verdict in ("higher", "lower"):
         return "▲" if c.verdict == "higher" else "▼"
-    if c.verdict == "equivalent":
-        return "≈"
+    if c.verdict in ("equivalent", "mixed"):
+        return "≈" if c.verdict == "equivalent" else "⇅"
     return _leaning(interval, "–") if c.is_clear else "–"
 
 

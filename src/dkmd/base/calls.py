@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from dkmd.base.secrets import without_password
 
-FLAGS = ("column", "by", "reference", "current", "margin", "groups", "worse", "alpha")
+FLAGS = ("column", "by", "reference", "current", "margin", "kind", "groups", "worse", "alpha")
 """Options that the command line has under the same names."""
 
 SEVERAL = {
@@ -70,6 +70,8 @@ class Call:
             if key in SEVERAL:
                 several = [value] if isinstance(value, str) else value
                 words += [word for each in several for word in (SEVERAL[key], each)]
+            elif isinstance(value, Mapping) and key in FLAGS:
+                words += [word for name in value for word in (f"--{key}", f"{name}={value[name]}")]
             elif key in FLAGS and isinstance(value, str | int | float):
                 words += [f"--{key}", str(value)]
             else:
@@ -86,6 +88,9 @@ class Call:
         """The call for one row of the answer: a level, or a column of a drift."""
         if self.function == "drift":
             kept = {key: value for key, value in self.options.items() if key != "columns"}
+            if isinstance(kept.get("kind"), Mapping):
+                kept |= {"kind": kept["kind"].get(name)}
+                kept = {key: value for key, value in kept.items() if value is not None}
             return Call("compare", self.sources, {"column": name} | kept)
         if "by" in self.options:
             return replace(self, options={**self.options, "current": name})
@@ -138,6 +143,8 @@ def _written(key: str, value: Any) -> str:
 
 def _is_plain(value: Any) -> bool:
     """Whether a value is short and can be written as Python code."""
+    if isinstance(value, Mapping):
+        return len(value) <= 100 and all(isinstance(item, str) for item in value.values())
     if isinstance(value, list | tuple):
         return len(value) <= 100 and all(isinstance(item, str | int | float) for item in value)
     return value is None or isinstance(value, str | int | float)

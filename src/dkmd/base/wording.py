@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Sequence
 
@@ -178,23 +177,3 @@ def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]
     watch = "\n".join(f"Watch out: {visible(note)}." for note in notes)
     blocks = [visible(headline), text_table(rows), watch]
     return "\n\n".join(block for block in blocks if block)
-
-
-def html_page(
-    headline: str,
-    rows: Iterable[Sequence[str]],
-    notes: Iterable[str],
-    picture: str = "",
-    beside: Iterable[Sequence[str]] | None = None,
-) -> str:
-    """An answer as HTML for notebooks; ``picture`` and the cells ``beside`` the rows are HTML."""
-    rows = [[html.escape(text) for text in row] for row in rows]
-    if beside is not None:
-        rows = [[*row, *more] for row, more in zip(rows, beside, strict=True)]
-    head, *body = rows
-    lines = ["".join(f"<th>{text}</th>" for text in head)]
-    lines += ["".join(f"<td>{text}</td>" for text in row) for row in body]
-    table = "".join(f"<tr>{line}</tr>" for line in lines)
-    items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-    words = f"<p>{html.escape(headline)}</p>{picture}"
-    return f"{words}<table>{table}</table>{items and f'<ul>{items}</ul>'}"

@@ -19,7 +19,7 @@ from dkmd.cli.sql import sql
 from dkmd.cli.summarize import summarize
 
 app = typer.Typer(
-    help="Two samples of a number: which way did it move, by how much, and is that real?",
+    help="Compare two samples of a number: which way did it move, by how much, and how sure?",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

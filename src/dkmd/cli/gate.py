@@ -164,8 +164,9 @@ def gate(
       dkmd gate examples/bench/pyperf-main.json examples/bench/pyperf-branch.json --margin 3%
       dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --by origin -c dep_delay --groups date --margin 0.5
-      dkmd gate 'main/*.json' 'branch/*.json' --margin 3%
-      dkmd gate main.json branch.json --history 'runs/*.json' --margin 3%
+      dkmd gate 'examples/bench/suite/main-*.json' 'examples/bench/suite/branch-*.json' --margin 4%
+      dkmd gate 'examples/bench/suite/main-*.json' 'examples/bench/suite/branch-*.json' \\
+          --margin 4% --history examples/bench/suite/history.json
     """
     from dkmd.answers.gate import gate as judge
     from dkmd.answers.gate import load_runs, read_histories

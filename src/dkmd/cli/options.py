@@ -31,7 +31,16 @@ By = Annotated[
 Margin = Annotated[
     str | None,
     typer.Option(
-        metavar="AMOUNT", help="Smallest shift that matters: a number in data units, 3%, or 0.1sd."
+        metavar="AMOUNT",
+        help="Smallest shift that matters: a number in data units, 3%, 0.1sd, or 1pp for shares.",
+    ),
+]
+Kind = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="[COLUMN=]KIND",
+        help="Kind of a column: amount, yes/no, zeros, count, rating or identifier.",
     ),
 ]
 Groups = Annotated[
@@ -117,6 +126,23 @@ def margin_of(text: str | None) -> float | str | None:
         return None if text is None else float(text)
     except ValueError:
         return text
+
+
+def kinds_of(given: Sequence[str] | None) -> dict[str, str]:
+    """The kinds by column, from COLUMN=KIND; the kind of the only column is under "".
+
+    Examples
+    --------
+    >>> kinds_of(["revenue=zeros", "yes/no"])
+    {'revenue': 'zeros', '': 'yes/no'}
+    """
+    found: dict[str, str] = {}
+    for each in given or ():
+        name, _, kind = each.rpartition("=")
+        if name in found:
+            raise ValueError(f"--kind was given twice{name and f' for column {name!r}'}")
+        found[name] = kind
+    return found
 
 
 def require_outputs(

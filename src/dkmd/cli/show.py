@@ -24,12 +24,14 @@ from dkmd.cli.options import command_line
 STYLES = {
     "HIGHER": "dark_orange",
     "LOWER": "dodger_blue1",
+    "MIXED": "medium_orchid",
     "EQUIVALENT": "green",
     "INCONCLUSIVE": "yellow",
     "PASSED": "green",
     "FAILED": "red",
     "higher": "dark_orange",
     "lower": "dodger_blue1",
+    "mixed": "medium_orchid",
     "equivalent": "green",
     "inconclusive": "yellow",
     "worse": "red",
@@ -77,7 +79,7 @@ def _with_verdict(row: Sequence[str], line: str) -> Text:
     return text
 
 
-class Shown(Protocol):
+class Printable(Protocol):
     """An answer that has words and a table."""
 
     def headline(self) -> str:
@@ -91,7 +93,7 @@ class Shown(Protocol):
 
 
 def show(
-    answer: Shown, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
+    answer: Printable, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
 ) -> None:
     """Show an answer as JSON (with ``more`` in it), or as words, a table and notes.
 

@@ -64,7 +64,7 @@ def dkmd_2samp(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> DkmdResult:
-    """Which of two samples is larger, by how much, and is that real?
+    """Which of two samples is larger, by how much, and how sure is that?
 
     Parameters
     ----------

@@ -12,19 +12,31 @@ from typing import Any, Self, TypeVar
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
-from dkmd.answers.comparison.words import plain_margin, tags_of
+from dkmd.answers.comparison.words import DIRECTED, plain_margin, tags_of
 from dkmd.answers.findings import MISSING as MORE_MISSING
-from dkmd.answers.findings import SHIFT, SPREAD
+from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
-    html_page,
     names_by_note,
     short_p,
     text_page,
     visible,
 )
+from dkmd.inference.column_kind import AMOUNT
 from dkmd.inference.margins import parse_margin
+
+MOVED = (*DIRECTED, "mixed")
+"""Verdicts of a change beyond the margin."""
+
+OTHERS = {
+    SHARE: "The share of the most common value",
+    REST: "The rest, without the most common value,",
+    SHIFT: "The centre of all values",
+    SPREAD: "The spread",
+    MORE_MISSING: "The share of missing values",
+}
+"""What can change beside what a verdict rests on, in words."""
 
 
 class Comparisons(Mapping[str, Comparison]):
@@ -46,7 +58,7 @@ class Comparisons(Mapping[str, Comparison]):
         adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
         self._comparisons = {
-            n: c.among_several({what: adjusted[n, what] for what in _asked(c)}, beyond[n])
+            n: c.among_several({what: adjusted[n, what] for what in c.tests}, beyond[n])
             for n, c in comparisons.items()
         }
         self.alpha = alpha
@@ -69,7 +81,7 @@ class Comparisons(Mapping[str, Comparison]):
 
     @property
     def changed(self) -> list[str]:
-        """Names with any clear change: of the shift, the spread or the missing values."""
+        """Names with any clear change: of the shift, a part, the spread or the missing values."""
         return [name for name in self if self[name].changed]
 
     @property
@@ -80,7 +92,7 @@ class Comparisons(Mapping[str, Comparison]):
     @property
     def beyond(self) -> list[str]:
         """Names that moved by more than the margin, at the same false-discovery rate."""
-        return [name for name in self if self[name].verdict in ("higher", "lower")]
+        return [name for name in self if self[name].verdict in MOVED]
 
     def report(
         self,
@@ -121,17 +133,19 @@ class Comparisons(Mapping[str, Comparison]):
         return known
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A line for each: name, shift, interval, shift in scales, p, adjusted p, verdict."""
+        """A line for each: name, kind, shift, interval, shift in scales, p, adjusted p, verdict."""
         return [self._row(name, comparison) for name, comparison in self.items()]
 
     HEAD: tuple[str, ...] = (
-        "", "shift", "interval", "in scales", "p", "adjusted p", "verdict", "also",
+        "", "kind", "shift", "interval", "in scales", "p", "adjusted p", "verdict", "also",
     )  # fmt: skip
 
     def table(self) -> list[tuple[str, ...]]:
-        """``rows`` under a heading, without columns that are empty in every row."""
-        rows = self.rows()
-        shown = [i for i in range(len(self.HEAD)) if i == 0 or any(row[i] for row in rows)]
+        """``rows`` under a heading, without columns that say nothing: empty ones, only amounts."""
+        rows, nothing = self.rows(), ("", AMOUNT)
+        shown = [
+            i for i in range(len(self.HEAD)) if i == 0 or any(row[i] not in nothing for row in rows)
+        ]
         return [tuple(row[i] for i in shown) for row in (self.HEAD, *rows)]
 
     def headline(self) -> str:
@@ -141,6 +155,9 @@ class Comparisons(Mapping[str, Comparison]):
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
+        if not self.changed:
+            rows = f"{len(self)} {self.ROWS or 'comparisons'}"
+            return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
         what = f"{len(self.shifted)} of {len(self)} {self.ROWS}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
         some = next(iter(self.values()))
@@ -149,10 +166,10 @@ class Comparisons(Mapping[str, Comparison]):
         return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
 
     def others(self) -> list[str]:
-        """The names whose spread or missing values changed, in one sentence each."""
+        """The names whose parts, spread or missing values changed, in one sentence each."""
         told = []
-        for what, words in ((SPREAD, "The spread"), (MORE_MISSING, "The share of missing values")):
-            names = [name for name in self if what in self[name].changed]
+        for what, words in OTHERS.items():
+            names = [n for n, c in self.items() if what in c.changed and what not in c.deciding]
             told += [f"{words} changed: {', '.join(names)}."] if names else []
         return told
 
@@ -181,13 +198,13 @@ class Comparisons(Mapping[str, Comparison]):
         return f"<{type(self).__name__}: {visible(self.headline())}>"
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import Line, overview
+        from dkmd.render.figures.notebook import Line, answer_html, overview
 
         lines = [
             Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
             for c in self.values()
         ]
-        return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
+        return answer_html(self.headline(), self.table(), self.notes(), beside=overview(lines))
 
     def _entry(self, name: str) -> dict[str, Any]:
         one = self[name]
@@ -201,6 +218,7 @@ class Comparisons(Mapping[str, Comparison]):
         low, high = (amount(end) for end in c.shift_interval)
         return (
             name,
+            c.kind,
             amount(c.shift, c.unit),
             f"{low} to {high}",
             amount(c.shift_in_scales),
@@ -255,20 +273,9 @@ class Drift(Comparisons):
 Key = TypeVar("Key", bound=Hashable)
 
 
-def _asked(c: Comparison) -> list[str]:
-    """What was tested: the shift, and every finding."""
-    return [SHIFT, *(finding.what for finding in c.findings)]
-
-
 def _family(comparisons: Mapping[str, Comparison]) -> dict[tuple[str, str], float]:
     """The p-values of all findings of all comparisons: one false-discovery rate holds for them."""
-    shifts = {(name, SHIFT): c.pvalue for name, c in comparisons.items()}
-    others = {
-        (name, finding.what): finding.pvalue
-        for name, c in comparisons.items()
-        for finding in c.findings
-    }
-    return shifts | others
+    return {(name, what): p for name, c in comparisons.items() for what, p in c.tests.items()}
 
 
 def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:

@@ -26,7 +26,7 @@ from dkmd.sources.files.benchmarks import (
 from dkmd.sources.files.characters import whole_stream
 from dkmd.sources.files.history_file import is_history
 from dkmd.sources.files.run_files import run_files
-from dkmd.sources.files.table import text_table
+from dkmd.sources.files.table import open_text
 from dkmd.sources.files.text_file import STDIN
 from dkmd.sources.kinds import NUMERIC, OTHER, TEXT
 from dkmd.sources.loading import open_table
@@ -99,7 +99,7 @@ def _read_once(file: BinaryIO, name: str) -> _Found:
     """The benchmarks of a pipe or a device; if it holds none, its numbers as a table."""
     text = text_of(whole_stream(file, name, LARGEST_FILE, WHAT), name)
     if text.strip() and not looks_like_text_of_benchmarks(text):
-        return _Found(table=text_table(text, name))
+        return _Found(table=open_text(text, name))
     return _Found(parse_benchmarks(text, name))
 
 

@@ -104,7 +104,7 @@ class PageRow:
     reference: PageSample
     current: PageSample
     warnings: tuple[str, ...]
-    tags: tuple[str, ...]  # what changed beside the shift
+    tags: tuple[str, ...]  # what changed besides the shift
     curves: Curves | None  # None if the samples could not be compared
     quantiles: Mapping[float, Interval]  # of reference and of current
     numbers: tuple[NumberLine, ...]
