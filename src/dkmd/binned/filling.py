@@ -111,12 +111,22 @@ def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, A
         values = piece(sample, *bounds)
         if through is not None:
             values = through(values)
-        left, low, high = _fill(values, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table)
-        if left:
-            values = _add_rare(values, grid.center, per_unit, table, special)
-            low, high = values.min(initial=low), values.max(initial=high)
+        low, high = _range(values)
+        # if its ends have a regular bin, so has every value of the piece; NaN would be an end
+        if not (
+            abs((low - grid.center) * per_unit) < _LARGEST
+            and abs((high - grid.center) * per_unit) < _LARGEST
+        ):
+            finite, values = _add_rare(values, grid.center, per_unit, table, special)
+            low, high = _range(finite)
+        _fill(values, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table)
         special[3], special[4] = min(special[3], low), max(special[4], high)
     return table, special
+
+
+def _range(values: Array) -> tuple[float, float]:
+    """The smallest and the largest value: NaN if there is NaN, inf and −inf without values."""
+    return float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))
 
 
 @compiled
@@ -129,6 +139,10 @@ def _row_of(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> np
     return row + np.uint64(u >= upper_edge[row])
 
 
+BLOCK = 1024
+"""Values whose rows are found before they are added."""
+
+
 @compiled
 def _fill(
     values: Array,
@@ -137,31 +151,33 @@ def _fill(
     first_row: npt.NDArray[np.int32],
     upper_edge: Array,
     table: Array,
-) -> tuple[int, float, float]:
-    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu².
+) -> None:
+    """Add values with regular bins to the table: row SIDE + 1 + bin holds count, Σu, Σu².
 
-    Returns how many values were skipped, and the range of the others. Values without a regular
-    bin are rare. ``_add_rare`` adds them, so that this loop stays tight.
+    First all rows of a block are found, then the values are added. In one loop the processor would
+    wait with each row for the sums before it, which might be those of the same row.
     """
-    left, low, high = 0, math.inf, -math.inf
     flat = table.reshape(-1)
-    for i in range(values.size):
-        value = values[i]
-        u = (value - center) * per_unit
-        if abs(u) < _LARGEST:
-            low = value if value < low else low
-            high = value if value > high else high
-            at = _row_of(u, first_row, upper_edge) * np.uint64(3)
+    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    for start in range(0, values.size, BLOCK):
+        block = values[start : start + BLOCK]
+        for i in range(block.size):
+            units[i] = (block[i] - center) * per_unit
+            rows[i] = _row_of(units[i], first_row, upper_edge)
+        for i in range(block.size):
+            u, at = units[i], np.uint64(rows[i]) * np.uint64(3)
             flat[at] += 1.0
             flat[at + np.uint64(1)] += u
             flat[at + np.uint64(2)] += u * u
-        else:
-            left += 1
-    return left, low, high
 
 
-def _add_rare(values: Array, center: float, per_unit: float, table: Array, special: Array) -> Array:
-    """Count NaN and ±inf, add values that overflow the grid, and return the finite values."""
+def _add_rare(
+    values: Array, center: float, per_unit: float, table: Array, special: Array
+) -> tuple[Array, Array]:
+    """Count NaN and ±inf and add values that overflow the grid.
+
+    Returns the finite values, and those of them that have a regular bin.
+    """
     special[0] += np.count_nonzero(np.isnan(values))
     special[1] += np.count_nonzero(values == -math.inf)
     special[2] += np.count_nonzero(values == math.inf)
@@ -171,4 +187,4 @@ def _add_rare(values: Array, center: float, per_unit: float, table: Array, speci
     for row, beyond in ((0, u <= -_LARGEST), (2 * SIDE + 1, u >= _LARGEST)):
         far = np.clip(u[beyond], -FARTHEST, FARTHEST)
         table[row] += far.size, far.sum(), far @ far
-    return finite
+    return finite, finite[np.abs(u) < _LARGEST]
