@@ -43,13 +43,13 @@ _CELL_SHIFT, _FIRST_CELL = np.uint64(52 - _CELL_BITS), np.uint64(1023 << _CELL_B
 _BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit of a cell's number
 
 
-def _first_rows() -> npt.NDArray[np.int32]:
+def _first_rows() -> npt.NDArray[np.uint16]:
     """The row of the lowest u in each cell of u ± 1 (sign, exponent and 8 bits).
 
     Any u in the cell is in that row or the next. The number of a cell is simply the leading bits
     of u ± 1. So there is a gap before the cells below 0, which is never read.
     """
-    rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.int32)
+    rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.uint16)
     rows[: _CELLS.size] = SIDE + np.searchsorted(EDGES, _CELLS - 1.0, side="right")
     ends = np.append(_CELLS[1:], 2.0 * _LARGEST) - 1.0  # every |u| of a cell is below
     rows[_BELOW_ZERO:] = SIDE - np.minimum(np.searchsorted(EDGES, ends) - 1, SIDE - 1)
@@ -72,7 +72,7 @@ _SPECIAL = 5  # counts of NaN, −inf and +inf, then minimum and maximum
 
 
 @compiled
-def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> int:
+def _any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> int:
     """The row of a table for any u, ±inf included. Beyond ±2^40 it is that of an overflow bin."""
     if u >= _LARGEST:
         return _ROWS - 1
@@ -83,7 +83,7 @@ def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> i
 
 @compiled
 def occupied(
-    table: Array, low: float, high: float, first_row: npt.NDArray[np.int32], upper_edge: Array
+    table: Array, low: float, high: float, first_row: npt.NDArray[np.uint16], upper_edge: Array
 ) -> tuple[Index, Index, Array, Array]:
     """Bins, counts, Σu and Σu² of the occupied rows between low and high (in units)."""
     first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
@@ -130,7 +130,7 @@ def _range(values: Array) -> tuple[float, float]:
 
 
 @compiled
-def _row_of(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> np.uint64:
+def _row_of(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> np.uint64:
     """The row of a table for |u| < 2^40: SIDE + 1 + its bin."""
     one = np.uint64((np.float64(u).view(np.uint64) & _SIGN) | _ONE).view(np.float64)
     # the cell of u ± 1 gives the row, or the row before it
@@ -148,7 +148,7 @@ def _fill(
     values: Array,
     center: float,
     per_unit: float,
-    first_row: npt.NDArray[np.int32],
+    first_row: npt.NDArray[np.uint16],
     upper_edge: Array,
     table: Array,
 ) -> None:

@@ -36,8 +36,8 @@ SHARPNESS = 16.0
 BEARABLE_SKEW = 0.8
 """At this skewness of ψ times imbalance, a width is worth half as much."""
 
-ROUGHLY = 1.0 / 64.0
-"""Atoms within this many spreads are merged while widths are compared."""
+CELLS_PER_WIDTH, FINEST_CELL = 32.0, 1.0 / 64.0
+"""Atoms are merged into cells while widths are compared: 32 per width, none below 1/64 spread."""
 
 
 DEFAULT_SCALE = "adaptive"
@@ -152,7 +152,6 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
     """
     size = x.size + y.size
     smallest = max(smallest_multiple(size), shape.lattice)
-    x, y = coarsened(x, ROUGHLY * shape.spread), coarsened(y, ROUGHLY * shape.spread)
     imbalance = 0.0
     if x.size > 0.0 and y.size > 0.0:
         inverse_n, inverse_m = 1.0 / x.size, 1.0 / y.size
@@ -161,6 +160,8 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
     near = shape.median
     for i in range(RUNGS):
         width = smallest * step**i * shape.spread
+        cell = max(FINEST_CELL * shape.spread, width / CELLS_PER_WIDTH)
+        x, y = coarsened(x, cell), coarsened(y, cell)  # widths grow, and cells with them
         form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
         near = center_of(x, y, shape.excess, near, form, ROUGH)
         worth[i] = _worth(x, y, shape, near, form, imbalance)
