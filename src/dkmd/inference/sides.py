@@ -99,6 +99,23 @@ def coarsened(side: Side, width: float) -> Side:
     return Side(atoms[0], atoms[1], atoms[2], side.minus_inf, side.plus_inf, side.size)
 
 
+@compiled
+def pooled_side(x: Side, y: Side, excess: float) -> Side:
+    """x − excess and y as one side. Sorted sides give a sorted side."""
+    n, m = x.offset.size, y.offset.size
+    offset, variance, counts = np.empty(n + m), np.empty(n + m), np.empty(n + m)
+    i = j = 0
+    for k in range(n + m):
+        if j == m or (i < n and x.offset[i] - excess <= y.offset[j]):
+            offset[k], variance[k], counts[k] = x.offset[i] - excess, x.variance[i], x.counts[i]
+            i += 1
+        else:
+            offset[k], variance[k], counts[k] = y.offset[j], y.variance[j], y.counts[j]
+            j += 1
+    infinite = x.minus_inf + y.minus_inf, x.plus_inf + y.plus_inf
+    return Side(offset, variance, counts, infinite[0], infinite[1], x.size + y.size)
+
+
 EMPTY_SIDE = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
 
 
