@@ -233,8 +233,10 @@ def test_sums_of_bins_are_corrected_for_their_width() -> None:
 
 
 def test_pooling_moves_x_and_keeps_every_number() -> None:
-    x = Side(*np.array([[1.0, 2.0, 5.0], [0.1, 0.2, 0.3], [3.0, 4.0, 1.0]]), 2.0, 0.0, 10.0)
-    y = Side(*np.array([[0.5, 1.5], [0.4, 0.5], [7.0, 8.0]]), 1.0, 6.0, 22.0)
+    of_x = np.array([[1.0, 2.0, 5.0], [0.1, 0.2, 0.3], [3.0, 4.0, 1.0]])
+    of_y = np.array([[0.5, 1.5], [0.4, 0.5], [7.0, 8.0]])
+    x = Side(of_x[0], of_x[1], of_x[2], 2.0, 0.0, 10.0)
+    y = Side(of_y[0], of_y[1], of_y[2], 1.0, 6.0, 22.0)
     pooled = pooled_side(x, y, 0.75)
     assert pooled.offset.tolist() == [0.25, 0.5, 1.25, 1.5, 4.25]
     assert pooled.variance.tolist() == [0.1, 0.4, 0.2, 0.5, 0.3]

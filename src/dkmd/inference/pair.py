@@ -27,6 +27,7 @@ from dkmd.inference.groups import Clusters
 from dkmd.inference.sides import (
     ACCURATE,
     EMPTY_SIDE,
+    ROUGH,
     Form,
     Side,
     Sums,
@@ -172,7 +173,8 @@ class Pair:
                 m_center(self.x, EMPTY_SIDE, self.witness, near=near),
                 m_center(self.y, EMPTY_SIDE, self.witness, near=near),
             )
-        return _centers(self.coarse.x, self.coarse.y, near, Form.of(self.witness))
+        sides = (self.x, self.coarse.x), (self.y, self.coarse.y)
+        return _centers(*sides, near, Form.of(self.witness))
 
     @property
     def constant(self) -> bool:
@@ -197,11 +199,20 @@ def _slopes(x: Side, y: Side, center: float, form: Form) -> tuple[float, float]:
 
 
 @compiled
-def _centers(x: Side, y: Side, near: float, form: Form) -> tuple[float, float]:
-    """The M-centres of two sides."""
+def _centers(
+    x: tuple[Side, Side], y: tuple[Side, Side], near: float, form: Form
+) -> tuple[float, float]:
+    """The M-centres of two sides. The coarser version of each side gives a first approximation."""
+    return _center_of_one(x[0], x[1], near, form), _center_of_one(y[0], y[1], near, form)
+
+
+@compiled
+def _center_of_one(side: Side, coarse: Side, near: float, form: Form) -> float:
+    """The M-centre of a side. Most Newton steps use its coarser version."""
     nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
-    center_x = center_of(x, nothing, 0.0, near, form, ACCURATE)
-    return center_x, center_of(y, nothing, 0.0, near, form, ACCURATE)
+    if coarse.offset.size < side.offset.size:
+        near = center_of(coarse, nothing, 0.0, near, form, ROUGH)
+    return center_of(side, nothing, 0.0, near, form, ACCURATE)
 
 
 ATOMS_PER_LENGTH = 64.0

@@ -69,9 +69,9 @@ class Side(NamedTuple):
 def coarsened(side: Side, width: float) -> Side:
     """The same side with neighbouring bins merged into cells of a width.
 
-    Means and variances stay exact. Sums of a ψ that is 64 times as wide change by less than 1e-9 of its bound.
-    Single values do not change. Cells are symmetric about the origin, so that a mirrored sample
-    gives mirrored cells.
+    Means and variances stay exact. Sums of a ψ that is 64 times as wide change by less than 1e-9
+    of its bound. Single values do not change. Cells are symmetric about the origin, so that a
+    mirrored sample gives mirrored cells.
     """
     size = side.offset.size
     if not np.any(side.variance > 0.0):
