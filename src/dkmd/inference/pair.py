@@ -31,6 +31,7 @@ from dkmd.inference.sides import (
     Form,
     Side,
     Sums,
+    atom_means,
     center_of,
     coarsened,
     m_center,
@@ -39,6 +40,7 @@ from dkmd.inference.sides import (
 )
 from dkmd.inference.tails import (
     Tails,
+    all_among,
     guarded,
     one_of_all,
     relabelled_skewness,
@@ -58,6 +60,7 @@ class Studentized(NamedTuple):
     z: float = math.nan  # D by its spread under relabelling; NaN: Student's t alone
     skewness: float = 0.0  # of D under relabelling
     units: tuple[float, float] = (math.nan, math.nan)  # values, or groups, of x and of y
+    least: tuple[float, float] = (0.0, 0.0)  # lower bounds of the upper and of the lower tail
 
     @property
     def t(self) -> float:
@@ -78,14 +81,16 @@ class Studentized(NamedTuple):
             return Tails(least, 1.0) if t > 0.0 else Tails(1.0, least)
         if math.isnan(self.z):
             return student_tails(t, self.df)
-        return guarded(t, self.df, self.z, self.skewness, self.units[0] + self.units[1])
+        units = self.units[0] + self.units[1]
+        return guarded(t, self.df, self.z, self.skewness, units, Tails(*self.least))
 
     def tail(self, side: float) -> float:
         """One of the ``tails``: the upper tail for side 1, the lower tail for side −1."""
         t = self.t
         if math.isfinite(t) and not math.isnan(self.z):
             units = self.units[0] + self.units[1]
-            return upper_tail(side * t, self.df, side * self.z, side * self.skewness, units)
+            least = self.least[0] if side > 0.0 else self.least[1]
+            return upper_tail(side * t, self.df, side * self.z, side * self.skewness, units, least)
         tails = self.tails()
         return float(tails.upper if side > 0.0 else tails.lower)
 
@@ -137,7 +142,7 @@ class Pair:
 
         def test(delta: float, near: float) -> Studentized:
             found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
-            return Studentized(*found, units)
+            return Studentized(*found[:6], units, found[6:])
 
         return test
 
@@ -264,13 +269,14 @@ def studentize(
     form: Form,
     fixed: bool,
     clusters: tuple[float, float, float, float, float, float, float, float],
-) -> tuple[float, float, float, float, float]:
+) -> tuple[float, float, float, float, float, float, float]:
     """D, its standard error, degrees of freedom, and z and γ under relabelling, of (x − delta, y).
 
-    The common centre of samples that lie far apart is in the gap between them. The slopes there say
-    nothing. So the slopes are computed with the ``excess`` of the separation removed.
+    The last two numbers are lower bounds of the upper and of the lower tail. The common centre of
+    samples that lie far apart is in the gap between them. The slopes there say nothing. So the
+    slopes are computed with the ``excess`` of the separation removed.
     """
-    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, _units_x, _units_y = clusters
+    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y = clusters
     n, m = x.size, y.size
     total = n + m
     mean_x, variance_x, slope_x, squares_x, cubes_x = means_of(x, center + delta, form)
@@ -299,9 +305,43 @@ def studentize(
         z = (mean_x - mean_y) / math.sqrt(spread)
     if math.isnan(skewness):
         skewness = 0.0
+    upper = lower = 0.0
+    if units_x == n and units_y == m:  # groups are relabelled as a whole, not their values
+        upper, lower = _least_tails(x, y, delta, center, (mean_x, mean_y), form)
     length = form.length
     error = length * math.sqrt(part_x + part_y)
-    return length * (mean_x - mean_y), error, df, z, skewness
+    return length * (mean_x - mean_y), error, df, z, skewness, upper, lower
+
+
+@compiled
+def _least_tails(
+    x: Side, y: Side, delta: float, center: float, means: tuple[float, float], form: Form
+) -> tuple[float, float]:
+    """Lower bounds of both tails under relabelling: see ``all_among``. ``means`` are those of ψ.
+
+    D is large if x is high or y is low, and small if x is low or y is high.
+    """
+    same = SAME_PSI * form.limit
+    above_x = below_x = above_y = below_y = 0.0
+    for side, shift in ((x, delta), (y, 0.0)):
+        above_x += side.plus_inf
+        above_y += side.plus_inf
+        below_x += side.minus_inf
+        below_y += side.minus_inf
+        for i in range(side.offset.size):
+            psi = atom_means(side.offset[i] - center - shift, side.variance[i], form)[0]
+            count = side.counts[i]
+            above_x += count if psi >= means[0] - same else 0.0
+            below_x += count if psi <= means[0] + same else 0.0
+            above_y += count if psi >= means[1] - same else 0.0
+            below_y += count if psi <= means[1] + same else 0.0
+    n, m, total = x.size, y.size, x.size + y.size
+    upper = max(all_among(n, above_x, total), all_among(m, below_y, total))
+    return upper, max(all_among(n, below_x, total), all_among(m, above_y, total))
+
+
+SAME_PSI = 1e-9
+"""Values of ψ closer than this, in its limit, are equal: bins are no more accurate."""
 
 
 @compiled
@@ -314,8 +354,8 @@ def _tested(
     apart: tuple[float, float],
     form: Form,
     clusters: tuple[float, float, float, float, float, float, float, float],
-) -> tuple[float, float, float, float, float, float]:
-    """D, its error, degrees of freedom, the centre, z and γ of (x − delta, y).
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """D, its error, degrees of freedom, the centre, z, γ and least tails of (x − delta, y).
 
     The centre is solved for if ``fixed_center`` is NaN. ``apart`` is (separation, allowance).
     """
@@ -324,10 +364,10 @@ def _tested(
     if not fixed:
         center = center_of(x, y, delta, near, form, ACCURATE)
     if math.isinf(center) or math.isnan(center):
-        return math.nan, math.nan, math.nan, center, math.nan, 0.0
+        return math.nan, math.nan, math.nan, center, math.nan, 0.0, 0.0, 0.0
     excess = beyond_allowance(apart[0] - delta, apart[1])
     found = studentize(x, y, delta, center, excess, form, fixed, clusters)
-    return found[0], found[1], found[2], center, found[3], found[4]
+    return found[0], found[1], found[2], center, found[3], found[4], found[5], found[6]
 
 
 NO_SPREAD = 1e-14
