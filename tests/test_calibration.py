@@ -114,7 +114,8 @@ def test_a_rare_large_value_among_zeros_and_ones_is_no_reason_for_small_p_values
 ) -> None:
     """Pearson III ends before the smallest possible D here. 2.9% were below 0.001 without a count.
 
-    The tail in which x is lower reaches 4.7% (7 against 700 and 10 against 1,000 values).
+    The tail in which x is lower reaches 4.7% (10 against 1,000), and 5.1% for 50% zeros (7 against
+    700). Both are above the usual limit of 4%.
     """
     rng = np.random.default_rng([34, n, m])
     x, y = (rng.choice([0.0, 1.0, 100.0], size=(TRIALS, k), p=[0.6, 0.39, 0.01]) for k in (n, m))
@@ -145,6 +146,13 @@ def test_a_spread_of_a_symmetric_family_is_no_direction(
 ) -> None:
     x, y = _draw(name, n, m, seed=4, trials=4000)
     assert np.mean(_pvalues(ratio * x, y) < 0.05) <= _upper(0.065, 4000)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "two peaks"])
+def test_ten_against_ten_values_with_a_spread_of_ten_stay_below_the_limit(name: str) -> None:
+    """The cells closest to the limit: 80,000 trials gave 6.3, 6.5 and 6.4% ± 0.1."""
+    x, y = _draw(name, 10, 10, seed=35, trials=40_000)
+    assert np.mean(_pvalues(10.0 * x, y) < 0.05) <= _upper(0.065, 40_000)
 
 
 @pytest.mark.parametrize("name", ["normal", "Cauchy", "lognormal", "exponential", "t2"])
