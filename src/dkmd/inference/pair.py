@@ -321,23 +321,35 @@ def _least_tails(
 
     D is large if x is high or y is low, and small if x is low or y is high.
     """
-    same = SAME_PSI * form.limit
-    above_x = below_x = above_y = below_y = 0.0
-    for side, shift in ((x, delta), (y, 0.0)):
-        above_x += side.plus_inf
-        above_y += side.plus_inf
-        below_x += side.minus_inf
-        below_y += side.minus_inf
-        for i in range(side.offset.size):
-            psi = atom_means(side.offset[i] - center - shift, side.variance[i], form)[0]
-            count = side.counts[i]
-            above_x += count if psi >= means[0] - same else 0.0
-            below_x += count if psi <= means[0] + same else 0.0
-            above_y += count if psi >= means[1] - same else 0.0
-            below_y += count if psi <= means[1] + same else 0.0
     n, m, total = x.size, y.size, x.size + y.size
-    upper = max(all_among(n, above_x, total), all_among(m, below_y, total))
-    return upper, max(all_among(n, below_x, total), all_among(m, above_y, total))
+    upper = lower = 0.0
+    for size, mean, of_x in ((n, means[0], True), (m, means[1], False)):
+        above = _not_below(x, center + delta, mean - SAME_PSI * form.limit, form)
+        above += _not_below(y, center, mean - SAME_PSI * form.limit, form)
+        below = total - _not_below(x, center + delta, mean + SAME_PSI * form.limit, form)
+        below -= _not_below(y, center, mean + SAME_PSI * form.limit, form)
+        if not of_x:
+            above, below = below, above
+        upper = max(upper, all_among(size, above, total))
+        lower = max(lower, all_among(size, below, total))
+    return upper, lower
+
+
+@compiled
+def _not_below(side: Side, center: float, level: float, form: Form) -> float:
+    """How many values of a side have a ψ (in lengths) of at least ``level``. Atoms are sorted."""
+    first, beyond = 0, side.offset.size
+    while first < beyond:
+        middle = (first + beyond) // 2
+        psi = atom_means(side.offset[middle] - center, side.variance[middle], form)[0]
+        if psi >= level:
+            beyond = middle
+        else:
+            first = middle + 1
+    count = side.plus_inf
+    for i in range(first, side.offset.size):
+        count += side.counts[i]
+    return count
 
 
 SAME_PSI = 1e-9

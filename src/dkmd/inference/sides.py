@@ -22,7 +22,7 @@ from dkmd.statistic.witness import TABLE_UNIT, Witness
 class Side(NamedTuple):
     """One sample, ready for sums: its atoms and the counts at ±inf."""
 
-    offset: Array  # (atoms,) mean of an atom's values, from the origin, in data units
+    offset: Array  # (atoms,) mean of an atom's values, from the origin, in data units; sorted
     variance: Array  # (atoms,) of the values of an atom; 0 for single values and ties
     counts: Array  # (atoms,)
     minus_inf: float
