@@ -117,7 +117,7 @@ def test_all_findings_of_a_drift_share_one_false_discovery_rate() -> None:
     words = found.headline()
     assert "1 of 6 columns shifted" in words
     assert "The spread changed: b." in words
-    assert "The share of missing values changed: c." in words
+    assert "More values are missing: c." in words
     assert "spread × " in str(found)
     assert "missing 0% → 40%" in str(found)
 
@@ -158,13 +158,22 @@ def test_fail_on_sets_the_exit_code(tmp_path: Path) -> None:
     assert "--fail-on needs some of shift, spread, missing, got 'shape'" in refused
 
 
-def test_repeated_measurements_have_a_shift_only() -> None:
+def test_the_mean_of_repeated_measurements_is_that_of_groups() -> None:
+    """With groups of one size, the interval is Welch's interval of the means of groups."""
     rng = np.random.default_rng(12)
-    labels = np.repeat(np.arange(20), 10)
-    answer = compare(rng.normal(size=200), 3.0 * rng.normal(size=200), groups=(labels, labels))
+    old, new = rng.normal(size=(20, 10)), 1.0 + 3.0 * rng.normal(size=(15, 10))
+    old += rng.normal(size=(20, 1))
+    labels = [np.repeat(np.arange(n), 10) for n in (20, 15)]
+    answer = compare(old.ravel(), new.ravel(), groups=(labels[0], labels[1]))
+    means = new.mean(axis=1), old.mean(axis=1)
+    welch = stats.ttest_ind(*means, equal_var=False).confidence_interval(0.95)
+    assert answer.mean is not None
+    assert (answer.mean.low, answer.mean.high) == pytest.approx(tuple(welch), rel=1e-9)
     assert answer.findings == ()
-    assert answer.mean is None
-    assert [row[0] for row in answer.rows()][2:] == ["5%", "25%", "50%", "75%", "95%", "99%"]
+    infinite = compare(
+        np.append(old, math.inf), new.ravel(), groups=(np.append(labels[0], 0), labels[1])
+    )
+    assert infinite.mean is None
 
 
 def test_the_page_has_a_tag_for_each_finding(tmp_path: Path) -> None:

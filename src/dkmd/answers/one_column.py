@@ -13,13 +13,15 @@ from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.facts import facts_of, notes_of
 from dkmd.answers.findings import (
     Finding,
+    MeanChange,
     mean_change,
     missing_finding,
     percentile_changes,
     spread_finding,
 )
+from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
 from dkmd.answers.options import CompareOptions
-from dkmd.answers.orientation import centers_of, compared, shares_of
+from dkmd.answers.orientation import centers_of, compared, shares_of, turned
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
@@ -27,6 +29,7 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.margins import beyond_margin, opposed, verdict
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options
+from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import (
     ConfidenceInterval,
     DkmdResult,
@@ -34,6 +37,7 @@ from dkmd.inference.result import (
     LimitOutcome,
     Outcome,
 )
+from dkmd.inference.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.shapes import crossing
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.kinds import DURATION, NUMBER
@@ -61,12 +65,17 @@ def compare_samples(
     notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
     notes += notes_of((before, after), outcome, values)
     exact = outcome if isinstance(outcome, ExactOutcome) else None
-    # intervals and p-values of repeated measurements would have to know the groups
+    # spreads and missing values of repeated measurements would have to know the groups
     grouped = exact is not None and exact.pair.clusters is not None
     held = tuple(
         (summary, side.data.values if isinstance(side.data, HeldColumn) else None)
         for summary, side in zip(test.summaries, (reference, current), strict=True)
     )
+    if not grouped:
+        mean = mean_change(held[0], held[1], options.confidence)
+        percentiles = percentile_changes(held[0], held[1], options.confidence, options.levels)
+    else:
+        mean, percentiles = _of_groups(reference.data, current.data, options)
     return Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -89,8 +98,9 @@ def compare_samples(
         crossing=None if exact is None else crossing(exact.pair),
         infinite=_infinite(outcome),
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
-        mean=None if grouped else mean_change(held[0], held[1], options.confidence),
-        percentiles=(() if grouped else percentile_changes(held[0], held[1], options.confidence)),
+        mean=mean,
+        percentiles=percentiles,
+        sample_ratio=_sample_ratio(reference.data, current.data, before, after, exact, options),
         result=result,
         values=values,
     )
@@ -106,6 +116,40 @@ def _findings(
         missing_finding((before.nan, after.nan), rows, confidence),
     )
     return tuple(each for each in found if each is not None)
+
+
+def _of_groups(
+    reference: ColumnData, current: ColumnData, options: CompareOptions
+) -> tuple[MeanChange | None, tuple[PercentileChange, ...]]:
+    """The mean and the percentiles of repeated measurements, if the values are in memory."""
+    sides = grouped_sides(reference, current)
+    if sides is None:
+        return None, ()
+    percentiles = grouped_percentile_changes(sides, options.confidence, options.levels)
+    return grouped_mean_change(sides, options.confidence), percentiles
+
+
+def _sample_ratio(
+    reference: ColumnData,
+    current: ColumnData,
+    before: SampleFacts,
+    after: SampleFacts,
+    exact: ExactOutcome | None,
+    options: CompareOptions,
+) -> SampleRatio | None:
+    """The check of the sizes of both arms, if it was asked for. Groups count as units."""
+    if options.expect_ratio is None:
+        return None
+    rows, counted = (before.size + before.nan, after.size + after.nan), "rows"
+    held = [side.groups if isinstance(side, HeldColumn) else None for side in (reference, current)]
+    if held[0] is not None and held[1] is not None:
+        rows, counted = (np.unique(held[0]).size, np.unique(held[1]).size), "groups"
+    elif exact is not None and exact.pair.clusters is not None:
+        units = turned(exact.pair.clusters.units)
+        rows, counted = (int(units[0]), int(units[1])), "groups"
+    elif not before.nan and not after.nan:
+        counted = "values"
+    return check_ratio(*rows, options.expect_ratio, counted)
 
 
 class _Tested(NamedTuple):

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
@@ -122,12 +123,21 @@ def _comparisons_page(answers: Comparisons, command: str | None, advance: Advanc
     )
     rows = tuple(_told(found, len(answers), advance))
     before, after = some.reference.label, some.current.label
-    drift = isinstance(answers, Drift)
-    skipped = answers.skipped if isinstance(answers, Drift) else {}
+    of_columns = answers.row_words == Drift.ROWS
+    title = f"{some.name} against {before}"
+    if of_columns:
+        title = f"{'Drift' if isinstance(answers, Drift) else 'Columns'}: {before} → {after}"
+    skipped = dict(answers.skipped) if isinstance(answers, Drift) else {}
+    if answers.left_out is not None:
+        skipped[f"{answers.left_out.levels:,} rarer levels of {answers.left_out.by}"] = (
+            f"only the {answers.left_out.kept:,} most frequent levels are compared"
+        )
     return Page(
-        title=f"Drift: {before} → {after}" if drift else f"{some.name} against {before}",
-        headline=" ".join([f"{answers.tally()}.", *answers.others()]),
-        row_is="column" if drift else "level",
+        title=title,
+        headline=" ".join(
+            [*unequal_arms(answers.values()), f"{answers.tally()}.", *answers.others()]
+        ),
+        row_is="column" if of_columns else "level",
         p_is="adjusted p",
         level=level_of(some.alpha),
         in_percent=in_percent,

@@ -10,11 +10,13 @@ from dkmd.base.wording import visible
 from dkmd.cli.options import (
     Alpha,
     Connect,
+    ExpectRatio,
     Force,
     Groups,
     Json,
     Margin,
     Memory,
+    Percentiles,
     Quiet,
     Report,
     Tables,
@@ -57,6 +59,8 @@ def drift(
     ] = None,
     margin: Margin = None,
     groups: Groups = None,
+    expect_ratio: ExpectRatio = None,
+    percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
     fail_on: Annotated[
         str | None,
@@ -106,6 +110,8 @@ def drift(
             margin=margin_of(margin),
             groups=groups,
             alpha=alpha,
+            expect_ratio=expect_ratio,
+            percentiles=percentile or None,
             advance=advance,
         )
     show(answer, answer.notes(), json, quiet)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
+from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
@@ -28,6 +29,7 @@ from dkmd.base.wording import (
 from dkmd.inference.opinions import Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.sample_ratio import SampleRatio
 from dkmd.inference.shapes import Crossing
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -114,8 +116,10 @@ class Comparison:
     mean : MeanChange or None
         Both means and their difference with Welch's interval; None where a value is infinite.
     percentiles : tuple of PercentileChange
-        5 to 99.9%, with intervals of both sides and of the difference (x is current). Empty for
-        repeated measurements, whose intervals would have to know the groups; so is ``mean``.
+        5 to 99.9%, or those asked for, with intervals of both sides and of the difference (x is
+        current). With groups, percentiles and ``mean`` need the values in memory.
+    sample_ratio : SampleRatio or None
+        Whether the sizes of both sides fit ``expect_ratio``; None if that was not given.
     reference, current : SampleFacts
         Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str
@@ -150,6 +154,7 @@ class Comparison:
     findings: tuple[Finding, ...] = ()
     mean: MeanChange | None = None
     percentiles: tuple[PercentileChange, ...] = ()
+    sample_ratio: SampleRatio | None = None
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """The values of reference and current, if they are in memory."""
     call: Call | None = field(default=None, repr=False, compare=False)
@@ -201,6 +206,7 @@ class Comparison:
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
+            "sample_ratio": None if self.sample_ratio is None else self.sample_ratio.to_dict(),
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
@@ -276,7 +282,7 @@ class Comparison:
 
     def headline(self) -> str:
         """The answer in one sentence, and its evidence in another."""
-        return " ".join([answer_of(self), evidence_of(self), *more_of(self)])
+        return " ".join([*unequal_arms([self]), answer_of(self), evidence_of(self), *more_of(self)])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """A small table: a fact, its value for reference and current, and the difference."""

@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
+from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
@@ -18,12 +19,32 @@ from dkmd.answers.findings import SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
+    count,
     names_by_note,
     short_p,
     text_page,
     visible,
 )
 from dkmd.inference.margins import parse_margin
+
+
+class LeftOut(NamedTuple):
+    """Of a column with many levels only the most frequent ones are compared."""
+
+    by: str
+    levels: int  # left out
+    kept: int  # compared
+
+    @property
+    def words(self) -> str:
+        """How many levels were kept and left out."""
+        others = (
+            "1 rarer level was" if self.levels == 1 else f"{count(self.levels)} rarer levels were"
+        )
+        return (
+            f"only the {count(self.kept)} most frequent levels of {self.by} are compared; {others} "
+            "left out (--most-levels and --all-levels change that)"
+        )
 
 
 class Comparisons(Mapping[str, Comparison]):
@@ -36,12 +57,20 @@ class Comparisons(Mapping[str, Comparison]):
     ----------
     alpha : float
         The false-discovery rate: the share of false alarms allowed among ``changed``.
+    left_out : LeftOut or None
+        The column with too many levels, and how many rare levels were not compared.
     """
 
     FORMAT = "dkmd-comparisons"
     ROWS = ""
 
-    def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
+    def __init__(
+        self,
+        comparisons: Mapping[str, Comparison],
+        alpha: float,
+        left_out: LeftOut | None = None,
+        rows: str = "",
+    ) -> None:
         adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
         self._comparisons = {
@@ -49,6 +78,8 @@ class Comparisons(Mapping[str, Comparison]):
             for n, c in comparisons.items()
         }
         self.alpha = alpha
+        self.left_out = left_out
+        self.row_words = rows or self.ROWS
         self.call: Call | None = None
 
     def __getitem__(self, name: str) -> Comparison:
@@ -116,7 +147,9 @@ class Comparisons(Mapping[str, Comparison]):
         """The same answers with a record of how they were asked for."""
         known = copy(self)
         known.call = call
-        known._comparisons = {n: c.with_call(call.of_row(n)) for n, c in self.items()}
+        known._comparisons = {
+            n: c.with_call(call.of_row(n, c.name, c.current.label)) for n, c in self.items()
+        }
         return known
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -136,11 +169,12 @@ class Comparisons(Mapping[str, Comparison]):
     def headline(self) -> str:
         """How many changed, and their names."""
         named = ", ".join(self.beyond)
-        return " ".join([f"{self.tally()}{named and f': {named}'}.", *self.others()])
+        told = f"{self.tally()}{named and f': {named}'}."
+        return " ".join([*unequal_arms(self.values()), told, *self.others()])
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
-        what = f"{len(self.shifted)} of {len(self)} {self.ROWS}".strip()
+        what = f"{len(self.shifted)} of {len(self)} {self.row_words}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
         some = next(iter(self.values()))
         if not some.margin or not self.shifted:
@@ -149,10 +183,17 @@ class Comparisons(Mapping[str, Comparison]):
 
     def others(self) -> list[str]:
         """The names whose spread or missing values changed, in one sentence each."""
-        told = []
-        for what, words in ((SPREAD, "The spread"), (MORE_MISSING, "The share of missing values")):
-            names = [name for name in self if what in self[name].changed]
-            told += [f"{words} changed: {', '.join(names)}."] if names else []
+        spread = [name for name in self if SPREAD in self[name].changed]
+        told = [f"The spread changed: {', '.join(spread)}."] if spread else []
+        missing = {
+            name: change
+            for name in self
+            if MORE_MISSING in self[name].changed
+            and (change := self[name].finding(MORE_MISSING)) is not None
+        }
+        for word, sign in (("More", 1.0), ("Fewer", -1.0)):
+            names = [name for name, change in missing.items() if sign * change.estimate > 0.0]
+            told += [f"{word} values are missing: {', '.join(names)}."] if names else []
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,6 +202,7 @@ class Comparisons(Mapping[str, Comparison]):
             "format": self.FORMAT,
             "version": FORMAT_VERSION,
             "alpha": self.alpha,
+            "left_out": None if self.left_out is None else self.left_out._asdict(),
             "comparisons": [self._entry(name) for name in self],
         }
 
@@ -171,7 +213,8 @@ class Comparisons(Mapping[str, Comparison]):
     def notes(self) -> list[str]:
         """Every warning once, with the names that it holds for."""
         names = names_by_note((name, note) for name, c in self.items() for note in c.warnings)
-        return [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
+        told = [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
+        return told if self.left_out is None else [self.left_out.words, *told]
 
     def __str__(self) -> str:
         return text_page(self.headline(), self.table(), self.notes())
