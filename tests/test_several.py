@@ -65,7 +65,7 @@ def test_a_column_that_cannot_be_compared_is_an_error() -> None:
     with pytest.raises(ValueError, match="column 'three' was not compared: it is not in"):
         compare(old, new.drop(columns="three"), column=["one", "three"])
     with pytest.raises(TypeError, match="groups is the name of a column"):
-        compare(old, new, column=["one", "two"], groups=(old["word"], new["word"]))
+        compare(old, new, column=["one", "two"], groups=(old["word"], new["word"]))  # type: ignore[call-overload]
 
 
 def test_the_command_answers_for_several_columns(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
-from dkmd.answers.page_details import Compared, reproduce, reproduce_row
+from dkmd.answers.page_details import Compared, more_numbers, reproduce, reproduce_row
 from dkmd.base.calls import Call
 from dkmd.base.errors import ColumnError
 from dkmd.base.whole_files import write_whole
@@ -169,6 +169,7 @@ def _comparison_row(
     if c.relative_shift is not None and c.relative_shift_interval is not None:
         low, high = (100.0 * end for end in c.relative_shift_interval)
         relative = Measured(100.0 * c.relative_shift, (low, high))
+    more, percentiles = more_numbers(c)
     compared = Compared(
         unit=c.unit,
         shift=Measured(c.shift, (c.shift_interval.low, c.shift_interval.high)),
@@ -181,6 +182,8 @@ def _comparison_row(
         current=c.current,
         outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
+        more=more,
+        percentiles=percentiles,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"
     verdict = Verdict(

@@ -26,7 +26,7 @@ from dkmd.base.wording import (
     signed_number,
     text_page,
 )
-from dkmd.inference.opinions import Opinion, Opinions, opinions
+from dkmd.inference.opinions import NARROWER, WIDER, Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
 from dkmd.inference.sample_ratio import SampleRatio
@@ -172,12 +172,17 @@ class Comparison:
         return self.shift_interval.low / scale, self.shift_interval.high / scale
 
     def peers(self) -> Opinions:
-        """What mean difference, Welch, Mann-Whitney, KS and MMD² would say, in one table."""
+        """What Welch, Mann-Whitney, KS, MMD² and Brown-Forsythe would say, in one table."""
         if self.values is None:
             raise ValueError("other statistics need the single values, and only summaries are held")
         own = Opinion("dkmd (shift)", self.shift, self.pvalue, self.direction)
         reference, current = (present(side) for side in self.values)
-        return opinions(own, reference, current, self.scale)
+        spread = self.finding(SPREAD)
+        if spread is None:
+            return opinions(own, reference, current, self.scale)
+        wider = WIDER if spread.estimate > 1.0 else NARROWER
+        also = Opinion("dkmd (spread ratio)", spread.estimate, spread.pvalue, wider)
+        return opinions(own, reference, current, self.scale, also)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""
@@ -343,7 +348,12 @@ def _percentile_row(change: PercentileChange) -> tuple[str, str, str, str]:
     told = f"needs {count(change.needed)} values"
     if change.in_reach:
         told = "" if math.isnan(change.difference) else _with_interval(change, old, new)
-    return (f"{100.0 * change.x.level:g}%", *plain_pair(old, new), told)
+    return (percent_of(change.x.level), *plain_pair(old, new), told)
+
+
+def percent_of(level: float) -> str:
+    """The name of a percentile: 99.9% for 0.999."""
+    return f"{100.0 * level:g}%"
 
 
 def _percentile(change: PercentileChange) -> dict[str, Any]:
