@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ def _level_of(given: float | str) -> float:
         percent = math.nan
     if not 0.0 < percent < 100.0:
         raise ValueError(f"a percentile is a number between 0 and 100, such as 99.9, got {given!r}")
-    return percent / 100.0
+    return float(Decimal(repr(percent)) / 100)  # 99.9/100 is not 0.999 in doubles
 
 
 class Percentile(NamedTuple):
