@@ -2,7 +2,7 @@
 
 Each cell has two coverages in percent at 95% confidence: of the percentile of one sample, and of
 the difference of percentiles of two samples, the second one stretched by 1.5. A dash stands for a
-percentile that so few values cannot support. The tables are in docs/percentiles.md.
+percentile that so few values cannot support. The tables are in docs/findings.md.
 
 1. From values. Only the order statistics that the intervals use are drawn, by their exact law
    (sums of gamma variables), so samples of 100,000 values cost no more than samples of 100.

@@ -1,6 +1,6 @@
 """Is the test of spreads calibrated, and how does its power compare with Brown–Forsythe's?
 
-``python benchmarks/spread.py`` prints two tables of docs/spread.md. Size: both samples come from
+``python benchmarks/spread.py`` prints two tables of docs/findings.md. Size: both samples come from
 one distribution, and x is moved by five of its spreads, so only the centres differ. Power: x is
 stretched about its own centre by a factor. Brown–Forsythe is Levene's test about the medians, as
 ``scipy.stats.levene(center="median")`` has it. The exit code is 1 if a false-alarm rate of dkmd is

@@ -13,6 +13,8 @@ from scipy import stats
 from shell import here
 
 from dkmd import Grid, Summary, compare, drift
+from dkmd.answers.findings import missing_finding
+from dkmd.base.arrays import Array
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
@@ -45,6 +47,28 @@ def test_missing_values_are_a_finding_of_their_own() -> None:
     assert "More values are missing: 59.0%, before 19.0%." in answer.headline()
     assert "Fewer values are missing" in compare(new, old).headline()
     assert compare(old[19:], new[177:]).finding("missing") is None
+
+
+def test_missing_shares_are_found_with_the_power_of_an_exact_test() -> None:
+    """30 rows per side, summed over all outcomes: false alarms, and the power for 19% → 59%."""
+    n = 30
+    found = np.zeros((n + 1, n + 1))
+    fisher = np.zeros((n + 1, n + 1))
+    for a in range(n + 1):
+        for b in range(n + 1):
+            change = missing_finding((a, b), (n, n), 0.95)
+            found[a, b] = change is not None and change.pvalue < 0.05
+            fisher[a, b] = stats.fisher_exact([[a, n - a], [b, n - b]]).pvalue < 0.05
+
+    def rate(rejected: Array, before: float, after: float) -> float:
+        counts = np.arange(n + 1)
+        return float(
+            stats.binom.pmf(counts, n, before) @ rejected @ stats.binom.pmf(counts, n, after)
+        )
+
+    assert max(rate(found, p, p) for p in np.linspace(0.01, 0.99, 99)) <= 0.05
+    assert rate(found, 0.19, 0.59) == pytest.approx(0.901, abs=0.001)
+    assert rate(fisher, 0.19, 0.59) == pytest.approx(0.855, abs=0.001)
 
 
 def test_the_mean_has_welchs_interval_and_says_when_it_disagrees() -> None:
