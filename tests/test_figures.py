@@ -271,6 +271,7 @@ def test_notebook_and_plot_show_the_curves_of_the_page() -> None:
 def test_several_comparisons_have_bars_and_sparklines_in_a_notebook() -> None:
     rng = np.random.default_rng(3)
     old = pd.DataFrame({"a<b": rng.normal(size=300), "same": np.ones(300)})
+    old.loc[0, "same"] = np.nan  # a constant has a row only if values are missing
     new = old.assign(**{"a<b": old["a<b"] + 1.0})
     text = dkmd.drift(old, new)._repr_html_()
     assert "a&lt;b" in text

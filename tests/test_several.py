@@ -154,10 +154,24 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "t.parquet")
     words = ["compare", "t.parquet", "-c", "v", "--by", "k", "--reference", "0"]
     shown = here(*words, "--report", "page.html", cwd=tmp_path).stdout
-    assert "0 of 100 shifted" in shown
+    assert "No clear change in 100 comparisons" in shown
     assert "only the 100 most frequent levels of k are compared; 49 rarer levels were" in shown
     assert "49 rarer levels of k" in (tmp_path / "page.html").read_text()
     told = json.loads(here(*words, "--most-levels", "2", "--json", cwd=tmp_path).stdout)
     jsonschema.validate(told, SCHEMA)
     assert told["left_out"] == {"by": "k", "levels": 147, "kept": 2}
     assert "0 of 149 shifted" in here(*words, "--all-levels", cwd=tmp_path).stdout
+
+
+def test_kinds_of_several_columns_are_given_by_name() -> None:
+    rng = np.random.default_rng(6)
+    old, new = (
+        pd.DataFrame({"paid": rng.random(n) < 0.3, "spent": rng.exponential(size=n)})
+        for n in (300, 400)
+    )
+    found = compare(old, new, column=["paid", "spent"], kind={"spent": "count"})
+    assert [one.kind for one in found.values()] == ["yes/no", "count"]
+    every = compare(old, new, column=["paid", "spent"], kind="amount")
+    assert [one.kind for one in every.values()] == ["amount", "amount"]
+    with pytest.raises(ValueError, match="kind names column 'other', which is not compared"):
+        compare(old, new, column=["paid", "spent"], kind={"other": "count"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
@@ -102,6 +102,7 @@ def compare(
     column: str | int | Columns | None = None,
     by: str | int | None = None,
     margin: Margin | None = None,
+    kind: str | Mapping[str, str] | None = None,
     groups: GroupLabels | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
@@ -135,7 +136,11 @@ def compare(
         The column of a long table that says which sample a row belongs to.
     margin : float or str, optional
         The smallest shift that matters: a number in data units, "3%" or "0.1sd" (of the robust
-        scale).
+        scale). For shares also "1pp": one percentage point.
+    kind : str or mapping, optional
+        "amount", "yes/no", "zeros" (mostly one value), "count", "rating" or "identifier". By
+        default the values of the reference tell. The kind decides what is said first.
+        For several columns also a mapping from column to kind.
     groups : (array_like, array_like) or str, optional
         Labels of repeated measurements, for reference and current. For tables: a column's name.
     alpha : float
@@ -184,13 +189,19 @@ def compare(
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('higher', 'current is larger', 3)
     """
-    options = CompareOptions.of(margin, alpha, scale, method, nan_policy, expect_ratio, percentiles)
-    if most_levels is not None and most_levels < 1:
-        raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     several = not isinstance(column, str | int | None)
     columns = _names(column)
+    kinds = _kinds(kind, columns)
+    only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
+    options = CompareOptions.of(
+        margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only
+    )
+    if most_levels is not None and most_levels < 1:
+        raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
-    asked = _Asked(reference, current, columns, several, by, groups, where, most_levels, advance)
+    asked = _Asked(
+        reference, current, columns, several, kinds, by, groups, where, most_levels, advance
+    )
     if table is None:
         return _answer(samples, asked, options)
     with _tables_of(samples, table) as found:
@@ -204,6 +215,7 @@ class _Asked(NamedTuple):
     current: Any
     columns: list[str]  # empty if no column was named
     several: bool  # whether columns were given as a list
+    kinds: Mapping[str, str]  # the kinds of some columns, if users gave them
     by: str | None
     groups: GroupLabels | None
     where: Any
@@ -214,6 +226,18 @@ class _Asked(NamedTuple):
     def column(self) -> str | None:
         """The only column, if one was named."""
         return self.columns[0] if self.columns else None
+
+
+def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict[str, str]:
+    """The kinds of columns by name; one kind is that of all columns."""
+    if kind is None:
+        return {}
+    if isinstance(kind, str):
+        return dict.fromkeys(columns, kind)
+    unknown = next((name for name in kind if name not in columns), None)
+    if unknown is not None:
+        raise ValueError(f"kind names column {unknown!r}, which is not compared")
+    return dict(kind)
 
 
 def _names(column: str | int | Columns | None) -> list[str]:
@@ -244,7 +268,7 @@ def _answer(
             asked.by, asked.reference, asked.current, asked.groups, asked.most_levels, asked.advance
         )
         if asked.several:
-            return compare_columns_at_levels(table, asked.columns, question, options)
+            return compare_columns_at_levels(table, asked.columns, question, options, asked.kinds)
         return compare_levels(table, asked.column, question, options)
     if samples and asked.reference is not None:
         raise TypeError(
@@ -269,7 +293,9 @@ def _columns_of_two(
     after = open_table(current, "current", asked.where)
     tables = TwoTables.of(before, after, asked.groups)
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
-    found = compare_columns(tables, asked.columns, options, from_files, asked.advance)
+    found = compare_columns(
+        tables, asked.columns, options, from_files, asked.advance, tables.kinds_asked(asked.kinds)
+    )
     for name, why in found.skipped.items():
         raise ColumnError(f"column {name!r} was not compared: {why}")
     return Comparisons(

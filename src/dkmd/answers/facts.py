@@ -99,12 +99,15 @@ def _stretches(values: Array) -> list[Array]:
 
 
 def notes_of(
-    facts: Sequence[SampleFacts], outcome: Outcome, values: Sequence[Array] | None = None
+    facts: Sequence[SampleFacts],
+    outcome: Outcome,
+    values: Sequence[Array] | None = None,
+    ties_are_told: bool = False,
 ) -> list[str]:
     """Warnings beyond those of the test itself.
 
     ``facts`` and ``values`` are those of reference and current; ``values`` is None if they are not
-    in memory.
+    in memory. With ``ties_are_told`` the answer itself says how many values are equal.
     """
     notes = []
     if 2 <= min(f.size for f in facts) < FEW_VALUES:
@@ -116,9 +119,9 @@ def notes_of(
         share = max(_binned_tie(outcome.pair.x), _binned_tie(outcome.pair.y))
     else:
         share = max(map(_largest_tie, facts, values))
-    if share >= MANY_TIES:
+    if share >= MANY_TIES and not ties_are_told:
         notes.append(f"one value makes up {share:.0%} of a sample (ties)")
-    if in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
+    if not ties_are_told and in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
         notes.append(
             "the centre lies in a valley between two peaks, where few values are: if values moved "
             "from one peak to the other, Mann-Whitney (--peers) is more sensitive"

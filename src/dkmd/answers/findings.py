@@ -30,15 +30,20 @@ from dkmd.inference.spread import compare_spreads
 from dkmd.inference.tails import critical
 
 SHIFT, SPREAD, MISSING = "shift", "spread", "missing"
-"""What can have changed."""
+SHARE, REST = "share", "rest"
+"""What can have changed. Share and rest are the parts of a column with a common value."""
+
+FINDINGS = (SHIFT, SHARE, REST, SPREAD, MISSING)
+"""All of it."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that may have changed, with its own p-value.
 
-    ``reference`` and ``current`` are what is compared: spreads, or shares of missing values.
-    ``estimate`` and ``interval`` are the ratio of spreads or the difference of shares.
+    ``reference`` and ``current`` are what is compared: spreads, shares, or centres. ``estimate``
+    and ``interval`` are the ratio of spreads, the difference of shares, or the shift of centres.
+    Shares and the rest also have a ``ratio`` where there is one.
     """
 
     what: str
@@ -48,6 +53,8 @@ class Finding:
     interval: ConfidenceInterval
     pvalue: float
     adjusted_pvalue: float | None = None
+    ratio: float | None = None
+    ratio_interval: ConfidenceInterval | None = None
 
     def is_clear(self, alpha: float) -> bool:
         """Whether the p-value, or the adjusted one, is below alpha."""
@@ -68,6 +75,8 @@ class Finding:
             "interval": list(self.interval),
             "pvalue": self.pvalue,
             "adjusted_pvalue": self.adjusted_pvalue,
+            "ratio": self.ratio,
+            "ratio_interval": None if self.ratio_interval is None else list(self.ratio_interval),
         }
 
 
@@ -148,6 +157,24 @@ def welch_change(
         reach = critical(0.5 + 0.5 * confidence, df) * math.sqrt(part_x + part_y)
     difference = mean_x - mean_y
     return MeanChange(mean_y, mean_x, difference, difference - reach, difference + reach)
+
+
+class MeanError(NamedTuple):
+    """Welch's standard error and degrees of freedom, and the standard deviation of all values."""
+
+    error: float
+    df: float
+    pooled_sd: float
+
+
+def mean_error(reference: Held, current: Held) -> MeanError:
+    """How sure the difference of means is."""
+    (m, mean_y, variance_y), (n, mean_x, variance_x) = map(_moments, (reference, current))
+    part_x, part_y = variance_x / n, variance_y / m
+    apart = (mean_x - mean_y) ** 2 * n * m / (n + m)
+    total = (n - 1.0) * variance_x + (m - 1.0) * variance_y + apart
+    df = satterthwaite(part_x, part_y, n - 1.0, m - 1.0)
+    return MeanError(math.sqrt(part_x + part_y), df, math.sqrt(total / (n + m - 1.0)))
 
 
 def _moments(side: Held) -> tuple[int, float, float]:

@@ -11,9 +11,11 @@ from functools import partial
 
 from dkmd.answers.comparison import Comparison, Drift
 from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
+from dkmd.answers.kinds import untested
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions
 from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
+from dkmd.inference.column_kind import CONSTANT, IDENTIFIER, parse_kind
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
 from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, NUMERIC, OTHER, TEXT, no_such_column
 from dkmd.sources.loading import labelled
@@ -22,6 +24,13 @@ from dkmd.sources.table import Table
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""
+
+
+UNTESTED = {
+    IDENTIFIER: "it holds identifiers, which are not tested",
+    CONSTANT: "all its values are equal",
+}
+"""Why columns of some kinds are skipped, unless they were asked for or have missing values."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,11 @@ class TwoTables:
             if name not in self.kinds and name not in self.later:
                 raise no_such_column(self.before.name, name, self.kinds)
         return list(columns)
+
+    def kinds_asked(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The kinds that users gave, checked."""
+        self.wanted(list(given))
+        return {name: parse_kind(kind) for name, kind in given.items()}
 
     def why_not(self, name: str, asked: bool) -> str:
         """Why a column is not compared; empty if it is. Text is tried when it was asked for."""
@@ -105,6 +119,7 @@ def compare_columns(
     options: CompareOptions,
     from_files: bool,
     advance: Advance | None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Drift:
     """Compare the columns that can be compared, and say why the others cannot."""
     wanted = tables.wanted(columns)
@@ -120,7 +135,8 @@ def compare_columns(
         if advance is not None:
             advance(name, done, len(compared))
         try:
-            answer = compare_samples(*tables.pair(name, old[name], new[name]), options)
+            asked = replace(options, kind=(kinds or {}).get(name))
+            answer = compare_samples(*tables.pair(name, old[name], new[name]), asked)
             found[name] = _without_many_values(answer, len(compared)) if from_files else answer
         except NanError:
             raise
@@ -135,6 +151,13 @@ def compare_columns(
                 skipped[name] = why_empty(answer.reference, answer.current)
                 del found[name]
                 empty.add(name)
+            elif answer.kind in UNTESTED and (columns is None or name in (kinds or {})):
+                if answer.reference.nan or answer.current.nan:
+                    found[name] = untested(found[name])
+                else:
+                    skipped[name] = UNTESTED[answer.kind]
+                    del found[name]
+                    empty.add(name)
     if not found:
         raise _nothing_compared(skipped, empty)
     return Drift(found, skipped, options.alpha)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, LeftOut
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions, Level
+from dkmd.inference.column_kind import parse_kind
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.kinds import NUMBER, no_such_column, the_numeric_column
 from dkmd.sources.number_words import no_such_level, parse_number
@@ -64,13 +66,18 @@ class Levels(NamedTuple):
 
 
 def compare_columns_at_levels(
-    table: Table, columns: Sequence[str], asked: Levels, options: CompareOptions
+    table: Table,
+    columns: Sequence[str],
+    asked: Levels,
+    options: CompareOptions,
+    kinds: Mapping[str, str],
 ) -> Comparisons:
     """Compare levels of one long table in several columns, as one family."""
     found: dict[str, Comparison] = {}
     left_out: LeftOut | None = None
     for column in columns:
-        answer = compare_levels(table, column, asked, options)
+        kind = None if column not in kinds else parse_kind(kinds[column])
+        answer = compare_levels(table, column, asked, replace(options, kind=kind))
         if isinstance(answer, Comparison):
             found[column] = answer
             continue

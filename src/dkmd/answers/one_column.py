@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -10,9 +12,11 @@ import numpy.typing as npt
 
 from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
 from dkmd.answers.comparison.missing import emptiness
+from dkmd.answers.extremes import extreme_values
 from dkmd.answers.facts import facts_of, notes_of
 from dkmd.answers.findings import (
     Finding,
+    Held,
     MeanChange,
     mean_change,
     missing_finding,
@@ -20,6 +24,7 @@ from dkmd.answers.findings import (
     spread_finding,
 )
 from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
+from dkmd.answers.kinds import kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of, turned
 from dkmd.base.arrays import Array
@@ -27,6 +32,7 @@ from dkmd.base.errors import ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.margins import beyond_margin, opposed, verdict
+from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options
 from dkmd.inference.percentiles import PercentileChange
@@ -62,24 +68,20 @@ def compare_samples(
         )
     )
     name = current.name if current.name != "value" else reference.name
-    notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
-    notes += notes_of((before, after), outcome, values)
+    held = _held(reference.data, test.summaries[0]), _held(current.data, test.summaries[1])
+    kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
+    notes = [*_told(outcome, kinded.decides), percentage.note]
+    notes += [emptiness(side, name) for side in (before, after)]
+    notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
     # spreads and missing values of repeated measurements would have to know the groups
     grouped = exact is not None and exact.pair.clusters is not None
-    held = tuple(
-        (summary, side.data.values if isinstance(side.data, HeldColumn) else None)
-        for summary, side in zip(test.summaries, (reference, current), strict=True)
-    )
-    if not grouped:
-        mean = mean_change(held[0], held[1], options.confidence)
-        percentiles = percentile_changes(held[0], held[1], options.confidence, options.levels)
-    else:
-        mean, percentiles = _of_groups(reference.data, current.data, options)
-    return Comparison(
+    reading = _Reading() if kinded.decides else _Reading.of(result, options)
+    mean, percentiles = _described(held, (reference.data, current.data), grouped, options)
+    answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
-        verdict=verdict(result, options.margin or 0.0, confidence_level=options.confidence),
+        verdict=reading.verdict,
         direction=direction_of(result.statistic),
         shift=result.shift,
         shift_interval=result.shift_interval(options.confidence),
@@ -87,7 +89,7 @@ def compare_samples(
         relative_shift_interval=percentage.interval,
         statistic=result.statistic,
         pvalue=result.pvalue,
-        pvalue_beyond=beyond_margin(result, options.margin),
+        pvalue_beyond=reading.pvalue_beyond,
         df=result.df,
         scale=math.nan if exact is None else exact.robust_scale,
         margin=options.margin,
@@ -99,11 +101,43 @@ def compare_samples(
         infinite=_infinite(outcome),
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
         mean=mean,
+        extremes=None if _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=percentiles,
         sample_ratio=_sample_ratio(reference.data, current.data, before, after, exact, options),
         result=result,
         values=values,
     )
+    means = partial(_compare_means, reference, current, options.test)
+    return with_kind(answer, kinded, held, options.test, means)
+
+
+def _compare_means(
+    reference: LabelledColumn, current: LabelledColumn, options: Options
+) -> DkmdResult:
+    """The same test with a linear ψ, whose centre is the mean."""
+    linear = Witness(1.0, 1.0, weight="linear")
+    options = replace(options, witness=linear, scale=None, method=None)
+    return _tested(reference, current, options).result
+
+
+def _agree(mean: MeanChange | None, result: DkmdResult, alpha: float) -> bool:
+    """Whether the mean says no more than the centre does."""
+    if mean is None or not mean.direction:
+        return True
+    return bool(result.pvalue < alpha) and mean.direction * result.shift > 0.0
+
+
+class _Reading(NamedTuple):
+    """The shift against the margin."""
+
+    verdict: str = "inconclusive"
+    pvalue_beyond: float = math.nan
+
+    @classmethod
+    def of(cls, result: DkmdResult, options: CompareOptions) -> _Reading:
+        """The verdict on the shift, and the p-value of "beyond the margin"."""
+        word = verdict(result, options.margin or 0.0, confidence_level=options.confidence)
+        return cls(word, beyond_margin(result, options.margin))
 
 
 def _findings(
@@ -118,11 +152,17 @@ def _findings(
     return tuple(each for each in found if each is not None)
 
 
-def _of_groups(
-    reference: ColumnData, current: ColumnData, options: CompareOptions
+def _described(
+    held: tuple[Held, Held],
+    data: tuple[ColumnData, ColumnData],
+    grouped: bool,
+    options: CompareOptions,
 ) -> tuple[MeanChange | None, tuple[PercentileChange, ...]]:
-    """The mean and the percentiles of repeated measurements, if the values are in memory."""
-    sides = grouped_sides(reference, current)
+    """The mean and the percentiles; of repeated measurements, if the values are in memory."""
+    if not grouped:
+        percentiles = percentile_changes(*held, options.confidence, options.levels)
+        return mean_change(*held, options.confidence), percentiles
+    sides = grouped_sides(*data)
     if sides is None:
         return None, ()
     percentiles = grouped_percentile_changes(sides, options.confidence, options.levels)
@@ -251,9 +291,12 @@ DISAGREE = (
 )
 
 
-def _told(outcome: Outcome) -> tuple[str, ...]:
-    """The notes of the test. The headline already tells the shares at infinity."""
-    return () if isinstance(outcome, LimitOutcome) else outcome.notes
+def _told(outcome: Outcome, by_shares: bool) -> tuple[str, ...]:
+    """The notes of the test. The headline already tells shares, at infinity or elsewhere."""
+    if isinstance(outcome, LimitOutcome):
+        return ()
+    untrue = (ALL_EQUAL, NOTHING_VARIES) if by_shares else ()
+    return tuple(note for note in outcome.notes if note not in untrue)
 
 
 def _infinite(outcome: Outcome) -> Infinite | None:
@@ -277,6 +320,11 @@ def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> Non
             f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
             f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
         )
+
+
+def _held(side: ColumnData, summary: Summary | None) -> Held:
+    """One side as its bins, its values, or both."""
+    return summary, side.values if isinstance(side, HeldColumn) else None
 
 
 def _values(reference: ColumnData, current: ColumnData) -> tuple[Array, Array] | None:

@@ -6,12 +6,13 @@ say how its result is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy.typing as npt
 
+from dkmd.inference.column_kind import parse_kind
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.options import Options, check_options
@@ -44,6 +45,7 @@ class Settings(TypedDict, total=False):
     """The keywords that every form of ``compare`` accepts."""
 
     margin: Margin | None
+    kind: str | Mapping[str, str] | None
     alpha: float
     scale: float | str | None
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
@@ -67,6 +69,8 @@ class CompareOptions:
     """The expected sizes of reference and current; None if they are not checked."""
     levels: tuple[float, ...] = LEVELS
     """The levels of the percentiles."""
+    kind: str | None = None
+    """The kind of the column; None to see it from the values."""
 
     def __post_init__(self) -> None:
         require_shares(alpha=self.alpha)
@@ -83,11 +87,13 @@ class CompareOptions:
         nan_policy: str = "omit",
         expect_ratio: Ratio | None = None,
         percentiles: Sequence[float | str] | None = None,
+        kind: str | None = None,
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
         test = check_options(None, scale, "exact", "two-sided", method, nan_policy)
         ratio = None if expect_ratio is None else parse_ratio(expect_ratio)
-        return cls(margin, alpha, test, ratio, parse_levels(percentiles))
+        known = None if kind is None else parse_kind(kind)
+        return cls(margin, alpha, test, ratio, parse_levels(percentiles), known)
 
     @property
     def confidence(self) -> float:

@@ -9,7 +9,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dkmd.answers.comparison import QUANTILES, Comparison, SampleFacts, plain_margin
+from dkmd.answers.comparison import (
+    QUANTILES,
+    Comparison,
+    Comparisons,
+    Drift,
+    SampleFacts,
+    plain_margin,
+)
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.one import percent_of
 from dkmd.answers.findings import SPREAD
@@ -52,8 +59,14 @@ class Compared:
     current: SampleFacts
     outcome: ExactOutcome | None  # None if the samples could not be compared
     values: tuple[Array, Array] | None
-    more: tuple[NumberLine, ...] = ()  # the mean and the spread
+    beside: tuple[NumberLine, ...] = ()  # the mean and the spread
     percentiles: tuple[NumberLine, ...] = ()  # with intervals; if empty, plain quantiles are shown
+    levels: Interval | None = None  # the confidence of each end, if they are one-sided bounds
+    own: str = "shift"  # what the p-value is about
+    yes: float | None = None  # the value of yes in yes/no data
+    gap: float = math.nan  # from no to yes
+    more: tuple[tuple[str, str, str, str], ...] = ()  # rows about shares and parts
+    kind: str = ""
 
     @property
     def in_scales(self) -> Measured:
@@ -67,6 +80,8 @@ class Compared:
         size, kind = parse_margin(self.margin)
         if (kind == "%") != in_percent:
             return NO_BAND
+        if kind == "pp":
+            size, kind = (size * self.gap / 100.0, "") if self.gap > 0.0 else (0.0, "sd")
         if kind == "":
             size = size / self.scale if self.scale > 0.0 else 0.0
         return -size, size
@@ -92,12 +107,15 @@ class Compared:
         """Counts, centres, means and percentiles of both samples, and how far they moved."""
         before, after = self.reference, self.current
         yield _counts("values", before.size, after.size)
-        if self.outcome is not None:
+        for row in self.more:
+            yield NumberLine(row[0], *(Shown(cell) for cell in row[1:]))
+        if self.yes is None and self.outcome is not None:
             moved = Shown(amount(self.shift.middle, self.unit), self.shift.middle)
             yield NumberLine("centre", *_pair(before.center, after.center), moved)
-        yield from self.more
-        yield from self.percentiles
-        if before.size and after.size and not self.percentiles:
+        if self.yes is None:
+            yield from self.beside
+            yield from self.percentiles
+        if before.size and after.size and self.yes is None and not self.percentiles:
             for q, (old, new) in self.quantiles().items():
                 moved = Shown(signed(new - old, old, new), new - old)
                 yield NumberLine(f"{q:.0%}", *_pair(old, new), moved)
@@ -123,9 +141,9 @@ class Compared:
         if max(side.size for side in self.values) > LARGE:  # they would sort for minutes
             return None
         moved = self.shift.middle
-        own = Opinion("dkmd (shift)", moved, self.two_sided, direction_of(moved))
+        own = Opinion(f"dkmd ({self.own})", moved, self.two_sided, direction_of(moved))
         reference, current = (present(side) for side in self.values)
-        return opinions(own, reference, current, self.scale)
+        return opinions(own, reference, current, self.scale, yes=self.yes)
 
     def peer_notes(self, peers: Opinions | None) -> tuple[str, ...]:
         """Why the other statistics differ, or why there are none."""
@@ -140,11 +158,24 @@ class Compared:
 
     def settings(self) -> Iterator[Setting]:
         """What the answer depends on."""
-        yield Setting("confidence", Shown(level_of(1.0 - self.confidence)))
+        yield Setting("confidence", Shown(self._confidence_words()))
         yield Setting("margin", Shown(self._margin_words()))
+        if self.kind:
+            yield Setting("kind of column", Shown(self.kind))
         if self.outcome is not None:
             yield _setting("robust scale", self.scale)
             yield from _test_settings(self.outcome, self.raw_pvalue)
+
+    def _confidence_words(self) -> str:
+        """The confidence of the interval, or of each of its ends."""
+        if self.levels is None or math.isnan(self.levels[0]):
+            return level_of(1.0 - self.confidence)
+        low, high = (level_of(1.0 - level) for level in self.levels)
+        return (
+            f"{low} for each end"
+            if low == high
+            else f"{low} for the lower end, {high} for the upper"
+        )
 
     def _margin_words(self) -> str:
         """A margin as it was given; a margin in scales also in data units."""
@@ -155,6 +186,17 @@ class Compared:
         if kind == "sd" and self.scale > 0.0:
             shown += f" = {plain(size * self.scale)}{self.unit and ' ' + self.unit}"
         return shown
+
+
+def not_compared(answers: Comparisons) -> dict[str, str]:
+    """Columns that were skipped and levels that were left out, with reasons."""
+    found = dict(answers.skipped) if isinstance(answers, Drift) else {}
+    left_out = answers.left_out
+    if left_out is not None:
+        found[f"{left_out.levels:,} rarer levels of {left_out.by}"] = (
+            f"only the {left_out.kept:,} most frequent levels are compared"
+        )
+    return found
 
 
 def more_numbers(c: Comparison) -> tuple[tuple[NumberLine, ...], tuple[NumberLine, ...]]:

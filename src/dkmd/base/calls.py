@@ -6,6 +6,7 @@ as ``reference``, ``current`` or ``table``.
 
 from __future__ import annotations
 
+import glob
 import inspect
 import os
 import shlex
@@ -17,8 +18,8 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 from dkmd.base.secrets import without_password
 
 FLAGS = (
-    "column", "by", "reference", "current", "margin", "groups", "worse", "alpha", "expect_ratio",
-    "most_levels",
+    "column", "by", "reference", "current", "margin", "kind", "groups", "worse", "alpha",
+    "expect_ratio", "most_levels",
 )  # fmt: skip
 """Options that the command line has under the same names, with dashes."""
 
@@ -27,6 +28,9 @@ SEVERAL = {
     "column": "--column",
     "table": "--table",
     "percentiles": "--percentile",
+    "also_reference": "--also-reference",
+    "also_current": "--also-current",
+    "history": "--history",
 }
 """Options that the command line repeats for each value."""
 
@@ -75,6 +79,8 @@ class Call:
                 words += ["--expect-ratio", ":".join(f"{part:g}" for part in value)]
             elif key == "most_levels" and value is None:
                 words += ["--all-levels"]
+            elif isinstance(value, Mapping) and key in FLAGS:
+                words += [word for name in value for word in (f"--{key}", f"{name}={value[name]}")]
             elif key in FLAGS and isinstance(value, str | int | float):
                 words += [f"--{key.replace('_', '-')}", str(value)]
             else:
@@ -94,6 +100,9 @@ class Call:
         """
         if self.function == "drift":
             kept = {key: value for key, value in self.options.items() if key != "columns"}
+            if isinstance(kept.get("kind"), Mapping):
+                kept |= {"kind": kept["kind"].get(name)}
+                kept = {key: value for key, value in kept.items() if value is not None}
             return Call("compare", self.sources, {"column": name} | kept)
         if isinstance(self.options.get("column"), list | tuple):
             at = {"current": level} if "by" in self.options else {}
@@ -102,10 +111,10 @@ class Call:
             return replace(self, options={**self.options, "current": name})
         return self
 
-    def read_from(self, paths: tuple[str, ...], **options: str | None) -> Call:
+    def read_from(self, paths: tuple[str, ...], **options: str | list[str] | None) -> Call:
         """The same call with the files that the data were read from, and the options of reading."""
-        given = {key: value for key, value in options.items() if value is not None}
-        return replace(self, sources=paths, options=given | dict(self.options))
+        given = {key: value for key, value in options.items() if value}
+        return replace(self, sources=paths, options=given | dict(self.options) | given)
 
     def _names(self) -> tuple[str, ...]:
         return ("table",) if len(self.sources) == 1 else ("reference", "current")
@@ -113,15 +122,31 @@ class Call:
     def _gate(self, given: list[str]) -> str:
         """The call of a gate: files are loaded first, with the options for tables."""
         loading = {k: v for k, v in self.options.items() if k in ("column", "by", "groups")}
-        judging = {k: v for k, v in self.options.items() if k not in loading}
+        more = {k: v for k, v in self.options.items() if k.startswith("also_")}
+        judging = {k: v for k, v in self.options.items() if k not in loading and k not in more}
         how = "".join(f", {key}={_written(key, value)}" for key, value in loading.items())
-        sides = [
-            f"load_benchmarks({name}{how})" if path is not None else name
-            for path, name in zip(self.sources, given, strict=True)
-        ]
+        names, sides = {"gate"}, []
+        for path, name, also in zip(self.sources, given, ("reference", "current"), strict=True):
+            others = "".join(f", {other!r}" for other in more.get(f"also_{also}", ()))
+            load = "load_runs" if others or _may_be_several(path) else "load_benchmarks"
+            sides.append(f"{load}({name}{others}{how})" if path is not None else name)
+            names |= {load} if path is not None else set()
         options = [f"{key}={_written(key, value)}" for key, value in judging.items()]
-        names = "gate, load_benchmarks" if None not in self.sources else "gate"
-        return f"from dkmd.answers.gate import {names}\ngate({', '.join([*sides, *options])})"
+        if isinstance(judging.get("history"), list):  # paths, not runs in memory
+            names.add("read_histories")
+            options = [
+                f"history=read_histories({judging['history']!r})" if o.startswith("history=") else o
+                for o in options
+            ]
+        imported = ", ".join(sorted(names))
+        return f"from dkmd.answers.gate import {imported}\ngate({', '.join([*sides, *options])})"
+
+
+def _may_be_several(path: str | None) -> bool:
+    """Whether a path names a folder or a pattern, which may hold several runs."""
+    return path is not None and (
+        os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
+    )
 
 
 def _written(key: str, value: Any) -> str:
@@ -133,6 +158,8 @@ def _written(key: str, value: Any) -> str:
 
 def _is_plain(value: Any) -> bool:
     """Whether a value is short and can be written as Python code."""
+    if isinstance(value, Mapping):
+        return len(value) <= 100 and all(isinstance(item, str) for item in value.values())
     if isinstance(value, list | tuple):
         return len(value) <= 100 and all(isinstance(item, str | int | float) for item in value)
     return value is None or isinstance(value, str | int | float)

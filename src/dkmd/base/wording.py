@@ -91,6 +91,21 @@ def percent(change: float) -> str:
     return f"{signed_number(100.0 * change)}%"
 
 
+def short_percent(change: float) -> str:
+    """A relative change for a column of them: at most two decimals, unless it is smaller.
+
+    Examples
+    --------
+    >>> [short_percent(change) for change in (0.0643, 0.000643, 0.1234, -0.00001, 3.0)]
+    ['+6.43%', '+0.06%', '+12.3%', '−0.00100%', '+300%']
+    """
+    size = abs(100.0 * change)
+    if not 0.005 <= size < 999.5:  # also 0, inf and NaN
+        return f"{signed_number(100.0 * change)}%"
+    decimals = 2 if size < 9.995 else 1 if size < 99.95 else 0
+    return f"{'+' if change > 0.0 else MINUS}{size:.{decimals}f}%"
+
+
 def count(value: int) -> str:
     """A whole number with commas between thousands."""
     return f"{value:,}"

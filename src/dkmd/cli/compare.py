@@ -18,6 +18,7 @@ from dkmd.cli.options import (
     Force,
     Groups,
     Json,
+    Kind,
     Margin,
     Memory,
     Percentiles,
@@ -25,6 +26,7 @@ from dkmd.cli.options import (
     Report,
     Tables,
     Where,
+    kinds_of,
     limit,
     margin_of,
     require_outputs,
@@ -76,6 +78,7 @@ def compare(
         bool, typer.Option("--all-levels", help="Compare all levels of --by, however many.")
     ] = False,
     margin: Margin = None,
+    kind: Kind = None,
     groups: Groups = None,
     expect_ratio: ExpectRatio = None,
     percentile: Percentiles = None,
@@ -126,18 +129,20 @@ def compare(
     with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
             if files or connect or by or groups or several:
-                raise ValueError(
-                    "--from-bins needs --reference, and no other source, --by, --groups or second "
-                    "--column"
-                )
+                raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
-                margin_of(margin), alpha, expect_ratio=expect_ratio, percentiles=percentile or None
+                margin_of(margin),
+                alpha,
+                expect_ratio=expect_ratio,
+                percentiles=percentile or None,
+                kind=_kind(kind, named),
             )
             answer = compare_bins(from_bins, named, reference, current, options)
         else:
             limit(memory)
             settings: Settings = {
                 "margin": margin_of(margin),
+                "kind": _kinds(kind) if several else _kind(kind, named),
                 "alpha": alpha,
                 "expect_ratio": expect_ratio,
                 "percentiles": percentile or None,
@@ -168,9 +173,12 @@ def compare(
         show(answer, notes, json, quiet, peers=[each._asdict() for each in others.rows])
         if not json:
             print(f"\n{others}")
-    answers = [answer] if isinstance(answer, Comparison) else list(answer.values())
+    answers = [answer] if isinstance(answer, Comparison) else answer.values()
     code = exit_code(each.pvalue for each in answers)
     return after_writing(code, report_of(answer, report, quiet))
+
+
+BINS_ALONE = "--from-bins needs --reference, and no other source, --by, --groups or second --column"
 
 
 @contextmanager
@@ -187,6 +195,23 @@ def _waiting(several: bool, quiet: bool) -> Iterator[Advance | None]:
             bars.update(bar, description=visible(name)[:12], completed=done, total=total)
 
         yield advance
+
+
+def _kinds(given: Sequence[str] | None) -> str | dict[str, str] | None:
+    """The kind of all columns, or the kinds of some columns by name."""
+    kinds = kinds_of(given)
+    if "" in kinds and len(kinds) > 1:
+        raise ValueError("--kind needs a column for each kind: --kind NAME=KIND")
+    return kinds.get("", kinds) or None
+
+
+def _kind(given: Sequence[str] | None, column: str | None) -> str | None:
+    """The kind of the column to compare."""
+    kinds = kinds_of(given)
+    unknown = [name for name in kinds if name not in ("", column)]
+    if unknown or len(kinds) > 1:
+        raise ValueError(f"--kind needs one kind, such as zeros; got {', '.join(given or ())}")
+    return next(iter(kinds.values()), None)
 
 
 def _opinions(answer: Comparison | Comparisons) -> Opinions:

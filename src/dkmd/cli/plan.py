@@ -148,9 +148,14 @@ def _shift(text: str, summary: Summary, given: Given) -> float:
     amount, kind = parse_amount(text)
     if math.isnan(amount):
         raise ValueError(f"--shift needs a number, 3% or 0.1sd, got {text!r}")
-    if kind and pilot_of(given, None).kind == YES_NO:
+    pilot = pilot_of(given, None)
+    if kind == "pp":
+        if pilot.kind != YES_NO:
+            raise ValueError(f"--shift {text}: percentage points are for yes/no data")
+        return amount / 100.0 * (pilot.special[1] - pilot.special[0])
+    if kind and pilot.kind == YES_NO:
         raise ValueError(
-            f"--shift {text}: for yes/no data give a difference of shares (--shift 0.01 is one "
+            f"--shift {text}: for yes/no data give a difference of shares (--shift 1pp, one "
             "percentage point) or a relative change (--factor 1.2)"
         )
     if kind == "%":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.quiet import without_warnings
@@ -57,19 +58,28 @@ def direction_of(signed: float) -> str:
 
 
 def opinions(
-    own: Opinion, reference: Array, current: Array, scale: float, spread: Opinion | None = None
+    own: Opinion,
+    reference: Array,
+    current: Array,
+    scale: float,
+    spread: Opinion | None = None,
+    yes: float | None = None,
 ) -> Opinions:
     """dkmd's own answer, then the others. ``scale`` is the width of MMD's kernel.
 
-    ``spread`` is dkmd's answer about the spread, which stands beside Brown–Forsythe's.
+    ``spread`` is dkmd's answer about the spread, which stands beside Brown–Forsythe's. ``yes`` is
+    the value of yes in yes/no data, which have tests of two shares instead.
     """
     others = (
         _mean_difference(reference, current),
         _mann_whitney(reference, current),
         _kolmogorov_smirnov(reference, current),
         _mmd2(reference, current, scale),
-        () if spread is None else (spread,),
-        _brown_forsythe(reference, current),
+        *(
+            (() if spread is None else (spread,), _brown_forsythe(reference, current))
+            if yes is None
+            else (_shares(reference == yes, current == yes),)
+        ),
     )
     return Opinions((own, *(o for several in others for o in several)))
 
@@ -126,6 +136,27 @@ def _brown_forsythe(reference: Array, current: Array) -> tuple[Opinion, ...]:
     if after != before:
         direction = WIDER if after > before else NARROWER
     return (Opinion(BROWN_FORSYTHE, ratio, float(test.pvalue), direction),)
+
+
+def _shares(
+    reference: npt.NDArray[np.bool_], current: npt.NDArray[np.bool_]
+) -> tuple[Opinion, ...]:
+    """Fisher's exact test with the odds ratio, and the z-test with the pooled share."""
+    from scipy.special import ndtr
+    from scipy.stats import fisher_exact
+
+    yes_y, m, yes_x, n = int(reference.sum()), reference.size, int(current.sum()), current.size
+    direction = direction_of(yes_x / n - yes_y / m)
+    fisher = _quietly(lambda: fisher_exact([[yes_x, n - yes_x], [yes_y, m - yes_y]]))
+    pooled = (yes_x + yes_y) / (n + m)
+    error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m))
+    z = (yes_x / n - yes_y / m) / error if error > 0.0 else math.nan
+    return (
+        Opinion(
+            "Fisher's exact, odds ratio", float(fisher.statistic), float(fisher.pvalue), direction
+        ),
+        Opinion("two proportions, z", z, float(2.0 * ndtr(-abs(z))), direction),
+    )
 
 
 def _quietly(test: Callable[[], T]) -> T:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, as_sample, nan_error
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
+from dkmd.inference.column_kind import without
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.groups import group_codes
 from dkmd.inference.plan_amounts import AmountsPlan
@@ -134,20 +135,8 @@ class Pilot:
 
     def _rest(self) -> Summary:
         """The values other than the common one."""
-        common = self.special[0]
-        if self.values is not None:
-            return _summary(self.values[self.values != common])
-        kept = self.summary.grid.center + self.summary.moments().offset != common
-        rest = Summary(self.summary.grid)
-        for name in ("bins", "counts", "sums", "squares"):
-            setattr(rest, name, getattr(self.summary, name)[kept])
-        rest.minus_inf, rest.plus_inf = self.summary.minus_inf, self.summary.plus_inf
-        values = rest.points().values
-        # an end of the pilot is an end of the rest unless it is the common value
-        ends = self.summary.minimum, self.summary.maximum
-        rest.minimum = ends[0] if ends[0] != common else float(values.min(initial=math.inf))
-        rest.maximum = ends[1] if ends[1] != common else float(values.max(initial=-math.inf))
-        return rest
+        rest = without(self.summary if self.values is None else self.values, self.special[0])
+        return rest if isinstance(rest, Summary) else _summary(rest)
 
 
 def pilot_of(given: npt.ArrayLike | Summary, groups: npt.ArrayLike | None) -> Pilot:

@@ -5,7 +5,7 @@ sentences and ``documents`` the JSON.
 """
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
-from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, SampleFacts
+from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, Parts, SampleFacts
 from dkmd.answers.comparison.several import Comparisons, Drift, LeftOut
 from dkmd.answers.comparison.words import plain_margin
 
@@ -17,6 +17,7 @@ __all__ = [
     "Drift",
     "Infinite",
     "LeftOut",
+    "Parts",
     "SampleFacts",
     "plain_margin",
     "to_json",

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, Self
 
 from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
-from dkmd.answers.findings import SHIFT, SPREAD, Finding, MeanChange
+from dkmd.answers.extremes import Extremes
+from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD, Finding, MeanChange
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
@@ -26,13 +28,17 @@ from dkmd.base.wording import (
     signed_number,
     text_page,
 )
-from dkmd.inference.opinions import NARROWER, WIDER, Opinion, Opinions, opinions
+from dkmd.inference.column_kind import AMOUNT, YES_NO
+from dkmd.inference.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
 from dkmd.inference.sample_ratio import SampleRatio
 from dkmd.inference.shapes import Crossing
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+OWN = {(SHARE,): SHARE, (SHARE, REST): "two parts"}
+"""What a p-value is about, where it is not the shift."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,14 @@ class Infinite(NamedTuple):
     current: float
 
 
+class Parts(NamedTuple):
+    """The value that many have; of yes/no data, the value of no, and then ``yes``."""
+
+    common: float
+    yes: float | None = None
+    above: bool = True  # whether most other values are larger
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Which way *current* moved against *reference*, by how much, and whether that is real.
@@ -93,7 +107,11 @@ class Comparison:
     Attributes
     ----------
     verdict : str
-        "higher", "lower", "equivalent" or "inconclusive": the shift against ``margin``.
+        "higher", "lower", "equivalent" or "inconclusive": the shift against ``margin``. Also
+        "mixed" if the two parts of a column clearly moved in opposite directions.
+    kind : str
+        "amount", "yes/no", "mostly one value", "count", "rating", "identifier" or "constant". It
+        says which findings decide the verdict and ``pvalue``.
     direction : str
         "current is larger", "current is smaller" or "no direction".
     shift, shift_interval : float, ConfidenceInterval
@@ -112,7 +130,11 @@ class Comparison:
     infinite : Infinite or None
         The shares at infinity, if at least half of all values are there.
     findings : tuple of Finding
-        What else may have changed, each with a p-value: the spread and the share of missing values.
+        What else may have changed, each with a p-value: the spread, the share of missing values,
+        and the two parts of a column with a value that many have. Where shares or parts decide,
+        they stand here too.
+    parts : Parts or None
+        The value that many have, or the two values of yes/no data.
     mean : MeanChange or None
         Both means and their difference with Welch's interval; None where a value is infinite.
     percentiles : tuple of PercentileChange
@@ -155,6 +177,12 @@ class Comparison:
     mean: MeanChange | None = None
     percentiles: tuple[PercentileChange, ...] = ()
     sample_ratio: SampleRatio | None = None
+    extremes: Extremes | None = None
+    """How many values explain a change of the mean that the centre does not show."""
+    kind: str = AMOUNT
+    parts: Parts | None = None
+    deciding: tuple[str, ...] = (SHIFT,)
+    """The findings that the verdict and ``pvalue`` rest on."""
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """The values of reference and current, if they are in memory."""
     call: Call | None = field(default=None, repr=False, compare=False)
@@ -175,14 +203,24 @@ class Comparison:
         """What Welch, Mann-Whitney, KS, MMD² and Brown-Forsythe would say, in one table."""
         if self.values is None:
             raise ValueError("other statistics need the single values, and only summaries are held")
-        own = Opinion("dkmd (shift)", self.shift, self.pvalue, self.direction)
+        own = Opinion(f"dkmd ({self.own})", self.shift, self.pvalue, self.direction)
         reference, current = (present(side) for side in self.values)
         spread = self.finding(SPREAD)
         if spread is None:
-            return opinions(own, reference, current, self.scale)
+            return opinions(own, reference, current, self.scale, yes=self.yes)
         wider = WIDER if spread.estimate > 1.0 else NARROWER
         also = Opinion("dkmd (spread ratio)", spread.estimate, spread.pvalue, wider)
-        return opinions(own, reference, current, self.scale, also)
+        return opinions(own, reference, current, self.scale, also, self.yes)
+
+    @property
+    def own(self) -> str:
+        """What ``pvalue`` is about: the shift, the share, or two parts."""
+        return OWN.get(self.deciding, SHIFT)
+
+    @property
+    def yes(self) -> float | None:
+        """The value of yes; None unless there are only two values."""
+        return None if self.parts is None else self.parts.yes
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""
@@ -192,6 +230,7 @@ class Comparison:
             "version": FORMAT_VERSION,
             "name": self.name,
             "unit": self.unit,
+            "kind": self.kind,
             "verdict": self.verdict,
             "direction": self.direction,
             "shift": self.shift,
@@ -208,6 +247,7 @@ class Comparison:
             "crossing": None if self.crossing is None else self.crossing._asdict(),
             "infinite": None if self.infinite is None else self.infinite._asdict(),
             "changed": self.changed,
+            "parts": None if self.parts is None else self.parts._asdict(),
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
@@ -248,13 +288,23 @@ class Comparison:
         adjusted p-value of "beyond the margin" is below alpha.
         """
         clear = adjusted_beyond < self.alpha or self.verdict == "equivalent"
+        known = [adjusted[what] for what in self.deciding if not math.isnan(adjusted[what])]
+        verdict = self.verdict if clear else "inconclusive"
+        if verdict == "mixed" and max(known) >= self.alpha:  # only one part is clear
+            verdict = "higher" if self.direction == UP else "lower"
         return replace(
             self,
-            adjusted_pvalue=adjusted[SHIFT],
+            adjusted_pvalue=min(known, default=math.nan),
             findings=tuple(each.adjusted(adjusted[each.what]) for each in self.findings),
             adjusted_pvalue_beyond=adjusted_beyond,
-            verdict=self.verdict if clear else "inconclusive",
+            verdict=verdict,
         )
+
+    @property
+    def tests(self) -> dict[str, float]:
+        """The p-value of everything that was tested: of the shift, and of every finding."""
+        shift = {SHIFT: self.pvalue} if SHIFT in self.deciding else {}
+        return shift | {each.what: each.pvalue for each in self.findings}
 
     @property
     def is_clear(self) -> bool:
@@ -264,12 +314,12 @@ class Comparison:
 
     @property
     def changed(self) -> list[str]:
-        """What clearly changed: "shift", "spread", "missing"; empty if nothing did."""
-        shifted = [SHIFT] if self.is_clear else []
+        """What clearly changed, of "shift", "share", "rest", "spread" and "missing"."""
+        shifted = [SHIFT] if SHIFT in self.deciding and self.is_clear else []
         return shifted + [each.what for each in self.findings if each.is_clear(self.alpha)]
 
     def finding(self, what: str) -> Finding | None:
-        """The finding on the spread or on missing values, if there is one."""
+        """The finding on one thing, such as "spread", if there is one."""
         return next((each for each in self.findings if each.what == what), None)
 
     def plot(self, ax: Any = None, kind: str = "density") -> Any:
@@ -292,15 +342,14 @@ class Comparison:
     def rows(self) -> list[tuple[str, str, str, str]]:
         """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
-        rows = [
-            ("values", count(before.size), count(after.size), ""),
-            (
-                "centre",
-                *plain_pair(before.center, after.center),
-                amount(self.shift, self.unit),
-            ),
-        ]
-        if self.mean is not None:
+        rows = [("values", count(before.size), count(after.size), "")]
+        if self.kind != AMOUNT:
+            rows.append(("kind", self.kind, "", ""))
+        rows += part_rows(self)
+        if self.kind != YES_NO:
+            centers = plain_pair(before.center, after.center)
+            rows.append(("centre", *centers, amount(self.shift, self.unit)))
+        if self.mean is not None and self.parts != Parts(0.0, 1.0):  # of 0 and 1 it is the share
             old, new = self.mean.reference, self.mean.current
             rows.append(("mean", *plain_pair(old, new), _with_interval(self.mean, old, new)))
         spread = self.finding(SPREAD)
@@ -309,7 +358,7 @@ class Comparison:
             low, high = (f"{end:.3g}" for end in spread.interval)
             rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
         rows += [_percentile_row(change) for change in self.percentiles]
-        for q in () if self.percentiles else QUANTILES:
+        for q in () if self.percentiles or self.kind == YES_NO else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
             rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
         for what, name in ((LEFT_OUT, "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):

@@ -13,9 +13,9 @@ from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
-from dkmd.answers.comparison.words import plain_margin, tags_of
+from dkmd.answers.comparison.words import DIRECTED, plain_margin, tags_of
 from dkmd.answers.findings import MISSING as MORE_MISSING
-from dkmd.answers.findings import SHIFT, SPREAD
+from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
@@ -25,7 +25,19 @@ from dkmd.base.wording import (
     text_page,
     visible,
 )
+from dkmd.inference.column_kind import AMOUNT
 from dkmd.inference.margins import parse_margin
+
+MOVED = (*DIRECTED, "mixed")
+"""Verdicts of a change beyond the margin."""
+
+OTHERS = {
+    SHARE: "The share of the most common value",
+    REST: "The rest, without the most common value,",
+    SHIFT: "The centre of all values",
+    SPREAD: "The spread",
+}
+"""What can change beside what a verdict rests on, in words."""
 
 
 class LeftOut(NamedTuple):
@@ -74,7 +86,7 @@ class Comparisons(Mapping[str, Comparison]):
         adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
         self._comparisons = {
-            n: c.among_several({what: adjusted[n, what] for what in _asked(c)}, beyond[n])
+            n: c.among_several({what: adjusted[n, what] for what in c.tests}, beyond[n])
             for n, c in comparisons.items()
         }
         self.alpha = alpha
@@ -99,7 +111,7 @@ class Comparisons(Mapping[str, Comparison]):
 
     @property
     def changed(self) -> list[str]:
-        """Names with any clear change: of the shift, the spread or the missing values."""
+        """Names with any clear change: of the shift, a part, the spread or the missing values."""
         return [name for name in self if self[name].changed]
 
     @property
@@ -110,7 +122,7 @@ class Comparisons(Mapping[str, Comparison]):
     @property
     def beyond(self) -> list[str]:
         """Names that moved by more than the margin, at the same false-discovery rate."""
-        return [name for name in self if self[name].verdict in ("higher", "lower")]
+        return [name for name in self if self[name].verdict in MOVED]
 
     def report(
         self,
@@ -153,17 +165,19 @@ class Comparisons(Mapping[str, Comparison]):
         return known
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A line for each: name, shift, interval, shift in scales, p, adjusted p, verdict."""
+        """A line for each: name, kind, shift, interval, shift in scales, p, adjusted p, verdict."""
         return [self._row(name, comparison) for name, comparison in self.items()]
 
     HEAD: tuple[str, ...] = (
-        "", "shift", "interval", "in scales", "p", "adjusted p", "verdict", "also",
+        "", "kind", "shift", "interval", "in scales", "p", "adjusted p", "verdict", "also",
     )  # fmt: skip
 
     def table(self) -> list[tuple[str, ...]]:
-        """``rows`` under a heading, without columns that are empty in every row."""
-        rows = self.rows()
-        shown = [i for i in range(len(self.HEAD)) if i == 0 or any(row[i] for row in rows)]
+        """``rows`` under a heading, without columns that say nothing: empty ones, only amounts."""
+        rows, nothing = self.rows(), ("", AMOUNT)
+        shown = [
+            i for i in range(len(self.HEAD)) if i == 0 or any(row[i] not in nothing for row in rows)
+        ]
         return [tuple(row[i] for i in shown) for row in (self.HEAD, *rows)]
 
     def headline(self) -> str:
@@ -174,6 +188,9 @@ class Comparisons(Mapping[str, Comparison]):
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
+        if not self.changed:
+            rows = f"{len(self)} {self.row_words or 'comparisons'}"
+            return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
         what = f"{len(self.shifted)} of {len(self)} {self.row_words}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
         some = next(iter(self.values()))
@@ -182,9 +199,11 @@ class Comparisons(Mapping[str, Comparison]):
         return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
 
     def others(self) -> list[str]:
-        """The names whose spread or missing values changed, in one sentence each."""
-        spread = [name for name in self if SPREAD in self[name].changed]
-        told = [f"The spread changed: {', '.join(spread)}."] if spread else []
+        """The names whose parts, spread or missing values changed, in one sentence each."""
+        told = []
+        for what, words in OTHERS.items():
+            names = [n for n, c in self.items() if what in c.changed and what not in c.deciding]
+            told += [f"{words} changed: {', '.join(names)}."] if names else []
         missing = {
             name: change
             for name in self
@@ -243,6 +262,7 @@ class Comparisons(Mapping[str, Comparison]):
         low, high = (amount(end) for end in c.shift_interval)
         return (
             name,
+            c.kind,
             amount(c.shift, c.unit),
             f"{low} to {high}",
             amount(c.shift_in_scales),
@@ -297,20 +317,9 @@ class Drift(Comparisons):
 Key = TypeVar("Key", bound=Hashable)
 
 
-def _asked(c: Comparison) -> list[str]:
-    """What was tested: the shift, and every finding."""
-    return [SHIFT, *(finding.what for finding in c.findings)]
-
-
 def _family(comparisons: Mapping[str, Comparison]) -> dict[tuple[str, str], float]:
     """The p-values of all findings of all comparisons: one false-discovery rate holds for them."""
-    shifts = {(name, SHIFT): c.pvalue for name, c in comparisons.items()}
-    others = {
-        (name, finding.what): finding.pvalue
-        for name, c in comparisons.items()
-        for finding in c.findings
-    }
-    return shifts | others
+    return {(name, what): p for name, c in comparisons.items() for what, p in c.tests.items()}
 
 
 def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:

@@ -130,7 +130,7 @@ class Page:
     headline: str
     row_is: str  # column, level, benchmark or comparison
     p_is: str  # the heading of the p-values
-    level: str  # the confidence level of all intervals, in words
+    level: str  # the confidence level of all intervals, in words; empty if they differ
     in_percent: bool  # the unit of the interval bars: percent or robust scales
     rows: tuple[PageRow, ...]
     legend: tuple[str, ...]  # sentences on how to read marks and p-values

@@ -124,7 +124,7 @@ def sort_keys(page: Page) -> list[SortKey]:
 
 def interval_head(page: Page) -> tuple[str, str]:
     """What the interval bars are, and their unit."""
-    return f"{page.level} interval", "in percent" if page.in_percent else "in robust scales"
+    return f"{page.level} interval".strip(), "in percent" if page.in_percent else "in robust scales"
 
 
 def bar_words(row: PageRow, page: Page) -> str:
