@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dkmd.answers.comparison import Drift
-from dkmd.answers.many_columns import Advance, TwoTables, compare_columns
-from dkmd.answers.options import CompareOptions
+from dkmd.answers.many_columns import TwoTables, compare_columns
+from dkmd.answers.options import Advance, CompareOptions, Ratio
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -27,6 +27,8 @@ def drift(
     alpha: float = ALPHA,
     scale: float | str | None = None,
     nan_policy: str = "omit",
+    expect_ratio: Ratio | None = None,
+    percentiles: Sequence[float | str] | None = None,
     advance: Advance | None = None,
 ) -> Drift:
     """Compare every numeric column of two tables.
@@ -43,6 +45,8 @@ def drift(
         column with a missing value raises an error: it is not skipped.
     kind : mapping, optional
         The kinds of some columns by name, as in ``compare``: ``{"revenue": "zeros"}``.
+    expect_ratio, percentiles
+        As in ``compare``. The tables are the arms of an experiment, and rows or groups are counted.
     advance : callable, optional
         Called with (column, done, total) before each column.
 
@@ -62,7 +66,14 @@ def drift(
     >>> found.changed, found.skipped
     (['b'], {'c': 'it holds text'})
     """
-    options = CompareOptions.of(margin, alpha, scale, nan_policy=nan_policy)
+    options = CompareOptions.of(
+        margin,
+        alpha,
+        scale,
+        nan_policy=nan_policy,
+        expect_ratio=expect_ratio,
+        percentiles=percentiles,
+    )
     before, after = open_table(reference, "reference"), open_table(current, "current")
     names = None if columns is None else list(map(str, columns))
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))

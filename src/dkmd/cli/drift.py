@@ -10,12 +10,14 @@ from dkmd.base.wording import visible
 from dkmd.cli.options import (
     Alpha,
     Connect,
+    ExpectRatio,
     Force,
     Groups,
     Json,
     Kind,
     Margin,
     Memory,
+    Percentiles,
     Quiet,
     Report,
     Tables,
@@ -60,6 +62,8 @@ def drift(
     margin: Margin = None,
     kind: Kind = None,
     groups: Groups = None,
+    expect_ratio: ExpectRatio = None,
+    percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
     fail_on: Annotated[
         str | None,
@@ -111,6 +115,8 @@ def drift(
             kind=_kinds(kind),
             groups=groups,
             alpha=alpha,
+            expect_ratio=expect_ratio,
+            percentiles=percentile or None,
             advance=advance,
         )
     show(answer, answer.notes(), json, quiet)

@@ -296,7 +296,7 @@ def studentize(
     square = (squares_x + squares_y) / total
     pooled = square - mean * mean
     z = 0.0
-    if pooled > NO_SPREAD * form.limit * form.limit:
+    if pooled > NO_SPREAD * square:
         cube = (cubes_x + cubes_y) / total
         if math.isnan(skewness):
             third = cube - 3.0 * mean * square + 2.0 * mean * mean * mean
@@ -383,4 +383,4 @@ def _tested(
 
 
 NO_SPREAD = 1e-14
-"""A variance of the pooled ψ below this, in squares of its limit, is only rounding error."""
+"""A variance of the pooled ψ below this share of the mean of ψ² is only rounding error."""

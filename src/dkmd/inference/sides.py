@@ -143,7 +143,7 @@ class Sums(NamedTuple):
 
 
 NO_VARIANCE = 1e-14
-"""A variance of ψ below this, in squares of its limit, is only rounding error."""
+"""A variance of ψ below this share of the mean of ψ² is only rounding error."""
 
 
 def side_sums(side: Side, witness: Witness, center: float) -> Sums:
@@ -203,7 +203,7 @@ def means_of(side: Side, center: float, form: Form) -> tuple[float, float, float
     variance = math.nan
     if n > 1.0:
         variance = (squares - n * mean * mean) / (n - 1.0)
-        if variance < NO_VARIANCE * limit * limit:
+        if variance * n < NO_VARIANCE * squares:
             variance = 0.0
     return mean, variance, slope / n, squares, cubes
 
