@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
-from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.answers.comparison import ColumnAnswer, Comparison, Comparisons
 from dkmd.answers.many_levels import compare_levels
-from dkmd.answers.one_column import compare_samples
+from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import CompareOptions, GroupLabels, Level, Settings
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
@@ -69,7 +69,7 @@ def compare(
     nan_policy: str = "omit",
     where: Any = None,
     table: str | Sequence[str] | None = None,
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """Which way did it move, by how much, and is that real?
 
     ``compare(reference, current)`` compares two samples.
@@ -152,7 +152,7 @@ class _Asked(NamedTuple):
 
 def _answer(
     samples: Sequence[Any], asked: _Asked, options: CompareOptions
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """The answer about levels of one table, or about two samples."""
     if asked.by is not None:
         if len(samples) != 1:
@@ -170,8 +170,8 @@ def _answer(
     given = [*samples, *(s for s in (asked.reference, asked.current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
-    before, after = load_pair(given[0], given[1], asked.column, asked.groups, asked.where)
-    return compare_samples(before, after, options)
+    pair = load_pair(given[0], given[1], asked.column, asked.groups, asked.where)
+    return compare_pair(pair, options)
 
 
 def _tables_of(

@@ -29,7 +29,7 @@ from dkmd.inference.result import ConfidenceInterval, ExactOutcome, Outcome
 from dkmd.inference.spread import compare_spreads
 from dkmd.inference.tails import critical
 
-SHIFT, SPREAD, MISSING = "shift", "spread", "missing"
+SHIFT, SPREAD, MISSING, CATEGORY = "shift", "spread", "missing", "category"
 """What can have changed."""
 
 

@@ -9,14 +9,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dkmd.answers.comparison import Comparison, Drift
+from dkmd.answers.comparison import CategoryComparison, ColumnAnswer, Drift
 from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
-from dkmd.answers.one_column import compare_samples
+from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import CompareOptions
-from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
+from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
-from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, NUMERIC, OTHER, TEXT, no_such_column
-from dkmd.sources.loading import labelled
+from dkmd.sources.kinds import (
+    DURATION,
+    NOTHING,
+    NUMBER,
+    NUMERIC,
+    OTHER,
+    TEXT,
+    are_text,
+    no_such_column,
+)
+from dkmd.sources.level_counts import LabelledLevels, LevelCounts
+from dkmd.sources.loading import (
+    NO_GROUPED_CATEGORIES,
+    LevelPair,
+    NumberPair,
+    are_numbers,
+    labelled,
+    labelled_levels,
+)
 from dkmd.sources.pairs import plan_together
 from dkmd.sources.table import Table
 
@@ -59,15 +76,16 @@ class TwoTables:
 
     def why_not(self, name: str, asked: bool) -> str:
         """Why a column is not compared; empty if it is. Text is tried when it was asked for."""
-        if name not in self.kinds:
-            return "it is not in the reference"
-        if name not in self.later:
-            return "it is not in the current table"
+        for there, where in ((self.kinds, "the reference"), (self.later, "the current table")):
+            if name not in there:
+                return f"it is not in {where}"
         if name == self.groups:
             return "it holds the groups"
         pair = self.kinds[name], self.later[name]
         old, new = ("values that are not numbers" if kind == OTHER else kind for kind in pair)
         apart = f"it holds {old} in the reference and {new} in the current table"
+        if are_text(pair):
+            return ""
         if any(kind not in NUMERIC and not (asked and kind == TEXT) for kind in pair):
             return f"it holds {old}" if old == new else apart
         if set(pair) == {NUMBER, DURATION}:
@@ -102,6 +120,50 @@ def _sample(table: Table, name: str, data: ColumnData, kind: str) -> LabelledCol
     return labelled_column(data, name, table.name, kind, partial(table.missing_at, name))
 
 
+class _Pairs:
+    """The two sides of every column. Columns of text are counted first: they may spell numbers."""
+
+    def __init__(self, tables: TwoTables, columns: Sequence[str]) -> None:
+        self._tables = tables
+        self._levels: dict[str, LevelPair] = {}
+        self._broken: dict[str, DkmdError] = {}
+        texts = [name for name in columns if are_text((tables.kinds[name], tables.later[name]))]
+        old, new = (table.count_levels(texts) for table in (tables.before, tables.after))
+        for name in texts:
+            self._count(name, old, new)
+        categories = {*self._levels, *self._broken}
+        self._read = tables.read([name for name in columns if name not in categories])
+
+    def _count(
+        self, name: str, old: Mapping[str, LevelCounts], new: Mapping[str, LevelCounts]
+    ) -> None:
+        """Count the levels of a column of text, unless it spells numbers."""
+        tables = self._tables
+        try:
+            counts = old[name], new[name]
+        except (ColumnError, EngineError) as error:
+            self._broken[name] = error
+            return
+        if are_numbers((tables.before, tables.after), counts):
+            return
+        if tables.groups is not None:
+            self._broken[name] = ColumnError(f"it {NO_GROUPED_CATEGORIES}")
+            return
+        before, after = (
+            LabelledLevels(each, name, table.name, partial(table.missing_at, name))
+            for each, table in zip(counts, (tables.before, tables.after), strict=True)
+        )
+        self._levels[name] = labelled_levels(before, after)
+
+    def __getitem__(self, name: str) -> NumberPair | LevelPair:
+        if name in self._broken:
+            raise self._broken[name]
+        if name in self._levels:
+            return self._levels[name]
+        old, new = self._read
+        return self._tables.pair(name, old[name], new[name])
+
+
 def compare_columns(
     tables: TwoTables,
     columns: Sequence[str] | None,
@@ -117,14 +179,13 @@ def compare_columns(
     skipped = {name: why for name, why in reasons.items() if why}
     empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
-    found: dict[str, Comparison] = {}
-    old, new = tables.read(compared)
+    found: dict[str, ColumnAnswer] = {}
+    pairs = _Pairs(tables, compared)
     for done, name in enumerate(compared):
         if advance is not None:
             advance(name, done, len(compared))
         try:
-            answer = compare_samples(*tables.pair(name, old[name], new[name]), options)
-            found[name] = _without_many_values(answer, len(compared)) if from_files else answer
+            answer = compare_pair(pairs[name], options)
         except NanError:
             raise
         except ColumnError as error:
@@ -134,13 +195,25 @@ def compare_columns(
             tables.require_readable()
             skipped[name] = str(error)
         else:
+            why = _why_no_answer(answer)
+            if why:
+                skipped[name] = why
+            else:
+                found[name] = _without_many_values(answer, len(compared)) if from_files else answer
             if not min(answer.reference.size, answer.current.size):
-                skipped[name] = why_empty(answer.reference, answer.current)
-                del found[name]
                 empty.add(name)
     if not found:
         raise _nothing_compared(skipped, empty)
     return Drift(found, skipped, options.alpha)
+
+
+def _why_no_answer(answer: ColumnAnswer) -> str:
+    """Why a column that was read has no answer; empty if it has one."""
+    if not min(answer.reference.size, answer.current.size):
+        return why_empty(answer.reference, answer.current)
+    if isinstance(answer, CategoryComparison) and answer.why_not and not answer.findings:
+        return f"it {answer.why_not}"
+    return ""
 
 
 def _nothing_compared(skipped: Mapping[str, str], empty: set[str]) -> ValueError:
@@ -150,8 +223,10 @@ def _nothing_compared(skipped: Mapping[str, str], empty: set[str]) -> ValueError
     return kind(f"no column could be compared ({listed or 'there are none'})")
 
 
-def _without_many_values(answer: Comparison, columns: int) -> Comparison:
+def _without_many_values(answer: ColumnAnswer, columns: int) -> ColumnAnswer:
     """The answer without its values, if the values of all columns would fill the memory."""
+    if isinstance(answer, CategoryComparison):
+        return answer
     if answer.values is None or columns * sum(side.size for side in answer.values) <= KEPT:
         return answer
     return replace(answer, values=None, result=answer.result.slim())

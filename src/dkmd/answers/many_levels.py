@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.answers.comparison import ColumnAnswer, Comparisons
+from dkmd.answers.one_category import compare_categories
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions, Level
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
-from dkmd.sources.kinds import NUMBER, no_such_column, the_numeric_column
+from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
+from dkmd.sources.level_counts import LabelledLevels
+from dkmd.sources.loading import are_numbers, no_grouped_categories
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
 from dkmd.sources.table import Table
@@ -21,7 +24,7 @@ def compare_bins(
     reference: str | None,
     current: str | None,
     options: CompareOptions,
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """Compare the samples in a result of ``dkmd sql`` with one of them."""
     from dkmd.sources.files.pasted_bins import read_bins
 
@@ -39,7 +42,7 @@ def compare_bins(
     def sample(level: str) -> LabelledColumn:
         return LabelledColumn(StoredColumn(found[level]), name, level, unit_of(name))
 
-    answers = {}
+    answers: dict[str, ColumnAnswer] = {}
     for level in wanted:
         better = better_grid(found[reference] + found[level])
         if better is not None:
@@ -59,22 +62,19 @@ def compare_levels(
     current: Level | None,
     groups: str | None,
     options: CompareOptions,
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """Compare levels of one long table with one of them."""
     kinds = table.kinds()
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
     base, wanted = _chosen_levels(table, by, kinds[by], reference, current)
-    unit = unit_of(column, kinds.get(column, ""))
-    read = table.read_levels(column, by, [base, *wanted], groups)
-
-    def sample(level: str) -> LabelledColumn:
-        missing_at = partial(table.missing_at, column, (by, level))
-        return LabelledColumn(read[level], column, level, unit, missing_at=missing_at)
-
-    first = sample(base)
-    found = {level: compare_samples(first, sample(level), options) for level in wanted}
+    kind = kinds.get(column, "")
+    found = None
+    if are_text([kind]):
+        found = _categories_at(table, column, by, [base, *wanted], groups, options)
+    if found is None:
+        found = _numbers_at(table, (column, kind), by, [base, *wanted], groups, options)
     if _names_no_level(found, table, by):
         there = table.levels(by)
         alike = [_level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
@@ -84,16 +84,61 @@ def compare_levels(
     return _one_or_several(found, options)
 
 
+def _numbers_at(
+    table: Table,
+    column: tuple[str, str],
+    by: str,
+    levels: Sequence[str],
+    groups: str | None,
+    options: CompareOptions,
+) -> dict[str, ColumnAnswer]:
+    """Compare numbers at several levels with those at the first one; a column has a kind."""
+    name, kind = column
+    unit = unit_of(name, kind)
+    read = table.read_levels(name, by, levels, groups)
+
+    def sample(level: str) -> LabelledColumn:
+        missing_at = partial(table.missing_at, name, (by, level))
+        return LabelledColumn(read[level], name, level, unit, missing_at=missing_at)
+
+    first = sample(levels[0])
+    return {level: compare_samples(first, sample(level), options) for level in levels[1:]}
+
+
+def _categories_at(
+    table: Table,
+    column: str,
+    by: str,
+    levels: Sequence[str],
+    groups: str | None,
+    options: CompareOptions,
+) -> dict[str, ColumnAnswer] | None:
+    """Compare categories at several levels with those at the first; None if they spell numbers."""
+    counts = table.count_levels_at(column, by, levels)
+    every = {level: counts[level] for level in levels}
+    if any(each.size for each in every.values()) and are_numbers([table], every.values()):
+        return None
+    if groups is not None:
+        raise no_grouped_categories(column)
+
+    def sample(level: str) -> LabelledLevels:
+        missing_at = partial(table.missing_at, column, (by, level))
+        return LabelledLevels(every[level], column, level, missing_at)
+
+    first = sample(levels[0])
+    return {level: compare_categories(first, sample(level), options) for level in levels[1:]}
+
+
 def _one_or_several(
-    answers: dict[str, Comparison], options: CompareOptions
-) -> Comparison | Comparisons:
+    answers: dict[str, ColumnAnswer], options: CompareOptions
+) -> ColumnAnswer | Comparisons:
     """The only answer, or a mapping of all of them."""
     if len(answers) == 1:
         return next(iter(answers.values()))
     return Comparisons(answers, options.alpha)
 
 
-def _names_no_level(found: dict[str, Comparison], table: Table, by: str) -> bool:
+def _names_no_level(found: dict[str, ColumnAnswer], table: Table, by: str) -> bool:
     """Whether a side is empty because the table does not have its level, or spells it otherwise."""
     sides = (side for answer in found.values() for side in (answer.reference, answer.current))
     empty = [side.label for side in sides if not side.size + side.nan]

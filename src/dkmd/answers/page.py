@@ -15,10 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.comparison import (
+    CategoryComparison,
+    ColumnAnswer,
+    Comparison,
+    Comparisons,
+    Drift,
+    plain_margin,
+)
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
+from dkmd.answers.page_categories import category_row
 from dkmd.answers.page_details import Compared, reproduce, reproduce_row
 from dkmd.base.calls import Call
 from dkmd.base.errors import ColumnError
@@ -40,7 +48,7 @@ from dkmd.render.report.model import (
 )
 from dkmd.sources.column_data import HeldColumn
 
-Answer = Comparison | Comparisons | Gate
+Answer = ColumnAnswer | Comparisons | Gate
 
 HOLLOW = ("△", "▽")
 """Marks of a direction that is clear while the verdict is not."""
@@ -77,7 +85,7 @@ def page_of(answer: Answer, command: str | None = None, advance: Advance | None 
     """The page of an answer; ``command`` is the command that gave it, if that is known."""
     if isinstance(answer, Gate):
         return _gate_page(answer, command, advance)
-    if isinstance(answer, Comparison):
+    if isinstance(answer, Comparison | CategoryComparison):
         return _comparison_page(answer, command)
     return _comparisons_page(answer, command, advance)
 
@@ -90,10 +98,10 @@ def _told(rows: Iterable[PageRow], total: int, advance: Advance | None) -> Itera
         yield row
 
 
-def _comparison_page(answer: Comparison, command: str | None) -> Page:
+def _comparison_page(answer: ColumnAnswer, command: str | None) -> Page:
     in_percent = _is_percent(answer.margin)
     again = reproduce(answer.call, command)
-    row = _comparison_row(answer.name, answer, answer.pvalue, in_percent, again)
+    row = _row_of(answer.name, answer, answer.pvalue, in_percent, again)
     return Page(
         title=answer.name,
         headline=answer.headline(),
@@ -113,11 +121,9 @@ def _comparison_page(answer: Comparison, command: str | None) -> Page:
 def _comparisons_page(answers: Comparisons, command: str | None, advance: Advance | None) -> Page:
     adjusted = answers.adjusted_pvalues
     some = next(iter(answers.values()))
-    in_percent = _is_percent(some.margin)
+    in_percent = any(_is_percent(each.margin) for each in answers.values())
     found = (
-        _comparison_row(
-            name, c, adjusted[name], in_percent, reproduce_row(c.call, answers.call, command)
-        )
+        _row_of(name, c, adjusted[name], in_percent, reproduce_row(c.call, answers.call, command))
         for name, c in answers.items()
     )
     rows = tuple(_told(found, len(answers), advance))
@@ -148,6 +154,15 @@ DIRECTION_ONLY = "△ and ▽: the direction is clear, the size relative to the 
 def _hollow_means(rows: tuple[PageRow, ...], meaning: str) -> tuple[str, ...]:
     """What hollow marks mean, if the page has any."""
     return (meaning,) if any(row.mark in HOLLOW for row in rows) else ()
+
+
+def _row_of(
+    name: str, c: ColumnAnswer, adjusted: float, in_percent: bool, again: Reproduce
+) -> PageRow:
+    """The row of one column, of numbers or of categories."""
+    if isinstance(c, CategoryComparison):
+        return category_row(name, c, adjusted, again)
+    return _comparison_row(name, c, adjusted, in_percent, again)
 
 
 def _comparison_row(

@@ -37,7 +37,7 @@ from dkmd.cli.show import (
 from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
-    from dkmd.answers.comparison import Comparison, Comparisons
+    from dkmd.answers.comparison import ColumnAnswer, Comparisons
     from dkmd.inference.opinions import Opinions
 
 
@@ -97,7 +97,7 @@ def compare(
           --reference JFK --current EWR
     """
     from dkmd.answers.compare import compare as run
-    from dkmd.answers.comparison import Comparison
+    from dkmd.answers.comparison import Comparisons
     from dkmd.answers.many_levels import compare_bins
     from dkmd.answers.options import CompareOptions, Settings
 
@@ -126,7 +126,7 @@ def compare(
                         groups=groups,
                         **settings,
                     )
-    notes = answer.warnings if isinstance(answer, Comparison) else answer.notes()
+    notes = answer.notes() if isinstance(answer, Comparisons) else answer.warnings
     others = _opinions(answer) if peers else None
     if others is None:
         show(answer, notes, json, quiet)
@@ -134,17 +134,19 @@ def compare(
         show(answer, notes, json, quiet, peers=[each._asdict() for each in others.rows])
         if not json:
             print(f"\n{others}")
-    several = [answer] if isinstance(answer, Comparison) else list(answer.values())
+    several = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
     code = exit_code(each.pvalue for each in several)
     return after_writing(code, report_of(answer, report, quiet))
 
 
-def _opinions(answer: Comparison | Comparisons) -> Opinions:
+def _opinions(answer: ColumnAnswer | Comparisons) -> Opinions:
     """The results of other statistics for a single comparison."""
-    from dkmd.answers.comparison import Comparison
+    from dkmd.answers.comparison import Comparison, Comparisons
 
     if not isinstance(answer, Comparison):
-        raise ValueError("--peers needs one comparison: say which level with --current")
+        if isinstance(answer, Comparisons):
+            raise ValueError("--peers needs one comparison: say which level with --current")
+        raise ValueError(f"--peers needs numbers, and {answer.name} holds categories")
     return answer.peers()
 
 

@@ -1,4 +1,4 @@
-"""``dkmd drift``: every numeric column of two tables."""
+"""``dkmd drift``: every column of two tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dkmd.cli.show import (
 from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
-    from dkmd.answers.comparison import Comparison
+    from dkmd.answers.comparison import ColumnAnswer
 
 
 @telling_too_little
@@ -61,7 +61,8 @@ def drift(
     fail_on: Annotated[
         str | None,
         typer.Option(
-            metavar="WHAT", help="Exit with 1 if any of these changed: shift,spread,missing."
+            metavar="WHAT",
+            help="Exit with 1 if any of these changed: shift,spread,category,missing.",
         ),
     ] = None,
     connect: Connect = None,
@@ -75,7 +76,8 @@ def drift(
 ) -> int:
     """Which columns moved, which way and by how much? The largest shift in scales comes first.
 
-    Changes of the spread and of the share of missing values are found too. p-values are adjusted
+    Changes of the spread, of categories (text) and of the share of missing values are found too.
+    p-values are adjusted
     for the number of all of them (false-discovery rate). With --margin, a shift counts for
     --fail-on only if it is beyond the margin. Columns that cannot be compared are listed with the
     reason. Exits with 3 when there is nothing to compare.
@@ -121,9 +123,9 @@ CHANGED = 1
 
 def _watched(fail_on: str | None) -> set[str]:
     """What --fail-on names."""
-    from dkmd.answers.findings import MISSING, SHIFT, SPREAD
+    from dkmd.answers.findings import CATEGORY, MISSING, SHIFT, SPREAD
 
-    known = (SHIFT, SPREAD, MISSING)
+    known = (SHIFT, SPREAD, CATEGORY, MISSING)
     given = {word.strip() for word in (fail_on or "").split(",") if word.strip()}
     unknown = sorted(given - set(known))
     if unknown or (fail_on is not None and not given):
@@ -131,7 +133,7 @@ def _watched(fail_on: str | None) -> set[str]:
     return given
 
 
-def _changed(answer: Comparison) -> set[str]:
+def _changed(answer: ColumnAnswer) -> set[str]:
     """What changed; with a margin, a shift counts only beyond the margin."""
     from dkmd.answers.findings import SHIFT
 

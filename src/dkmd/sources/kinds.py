@@ -14,7 +14,7 @@ NUMBER, DURATION, NOTHING = "numbers", "durations", "no values"
 """Kinds of columns that are compared as they are."""
 
 TEXT, TIME, OTHER = "text", "points in time", "other"
-"""Kinds of columns that are not; text is compared where it spells numbers."""
+"""Kinds of columns that are not numbers. Text holds categories unless it spells numbers."""
 
 NUMERIC = (NUMBER, DURATION, NOTHING)
 
@@ -46,6 +46,12 @@ def the_numeric_column(
         nothing = "rows with values, only" if len(empty) == len(kinds) else "values in"
         raise TooLittleError(f"{name} has no {nothing} columns {shown}")
     raise ValueError(f"{name} has several numeric columns, say which: {shown}")
+
+
+def are_text(kinds: Iterable[str]) -> bool:
+    """Whether a column holds text on one side, and text or nothing on the other."""
+    there = set(kinds)
+    return TEXT in there and there <= {TEXT, NOTHING}
 
 
 def points_in_time(where: str) -> ColumnTypeError:

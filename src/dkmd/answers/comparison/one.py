@@ -156,6 +156,9 @@ class Comparison:
     call: Call | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if that is known."""
 
+    what = SHIFT
+    """What the p-value of the column is about."""
+
     @property
     def shift_in_scales(self) -> float:
         """The shift in units of the robust scale of the pooled data."""
@@ -257,6 +260,10 @@ class Comparison:
         """What clearly changed: "shift", "spread", "missing"; empty if nothing did."""
         shifted = [SHIFT] if self.is_clear else []
         return shifted + [each.what for each in self.findings if each.is_clear(self.alpha)]
+
+    def tags(self) -> tuple[str, ...]:
+        """Nothing: the verdict tells the shift."""
+        return ()
 
     def finding(self, what: str) -> Finding | None:
         """The finding on the spread or on missing values, if there is one."""

@@ -9,12 +9,13 @@ from copy import copy
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
+from dkmd.answers.comparison.categories import CategoryComparison
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
 from dkmd.answers.comparison.words import plain_margin, tags_of
+from dkmd.answers.findings import CATEGORY, SHIFT, SPREAD
 from dkmd.answers.findings import MISSING as MORE_MISSING
-from dkmd.answers.findings import SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
@@ -26,8 +27,18 @@ from dkmd.base.wording import (
 )
 from dkmd.inference.margins import parse_margin
 
+OTHERS = (
+    (SPREAD, "The spread"),
+    (CATEGORY, "The categories"),
+    (MORE_MISSING, "The share of missing values"),
+)
+"""What can change beside the shift, in words."""
 
-class Comparisons(Mapping[str, Comparison]):
+ColumnAnswer = Comparison | CategoryComparison
+"""The answer about one column or level: of numbers, or of categories."""
+
+
+class Comparisons(Mapping[str, ColumnAnswer]):
     """Several comparisons by name: one per level of a column, or one per column.
 
     Shifts, spreads and missing values of all comparisons share one false-discovery rate. A change
@@ -42,17 +53,17 @@ class Comparisons(Mapping[str, Comparison]):
     FORMAT = "dkmd-comparisons"
     ROWS = ""
 
-    def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
+    def __init__(self, comparisons: Mapping[str, ColumnAnswer], alpha: float) -> None:
         adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
-        self._comparisons = {
+        self._comparisons: dict[str, ColumnAnswer] = {
             n: c.among_several({what: adjusted[n, what] for what in _asked(c)}, beyond[n])
             for n, c in comparisons.items()
         }
         self.alpha = alpha
         self.call: Call | None = None
 
-    def __getitem__(self, name: str) -> Comparison:
+    def __getitem__(self, name: str) -> ColumnAnswer:
         return self._comparisons[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -69,13 +80,13 @@ class Comparisons(Mapping[str, Comparison]):
 
     @property
     def changed(self) -> list[str]:
-        """Names with any clear change: of the shift, the spread or the missing values."""
+        """Names with any clear change: of shift, spread, categories or missing values."""
         return [name for name in self if self[name].changed]
 
     @property
     def shifted(self) -> list[str]:
         """Names whose shift is clear: its adjusted p-value is below alpha."""
-        return [name for name in self if self[name].is_clear]
+        return [name for name in self if SHIFT in self[name].changed]
 
     @property
     def beyond(self) -> list[str]:
@@ -99,12 +110,16 @@ class Comparisons(Mapping[str, Comparison]):
         write_page(self, path, command, advance)
 
     def plot(self, ax: Any = None) -> Any:
-        """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot])."""
+        """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot]).
+
+        Columns of categories have no shift and no row.
+        """
         from dkmd.render.plot import ForestLine, entitle, plot_forest
 
         lines = [
             ForestLine(name, c.verdict, c.shift_in_scales, c.interval_in_scales)
             for name, c in self.items()
+            if isinstance(c, Comparison)
         ]
         margins = {c.margin for c in self.values() if c.margin is not None}
         kinds = {parse_margin(margin) for margin in margins}
@@ -141,17 +156,28 @@ class Comparisons(Mapping[str, Comparison]):
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
-        what = f"{len(self.shifted)} of {len(self)} {self.ROWS}".strip()
+        numeric = [each for each in self.values() if isinstance(each, Comparison)]
+        if not numeric:
+            return self._categories_tally()
+        what = f"{len(self.shifted)} of {len(numeric)} {self.ROWS}".strip()
+        if len(numeric) < len(self):
+            what = f"{len(self.shifted)} of {len(numeric)} numeric {self.ROWS}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
-        some = next(iter(self.values()))
+        some = numeric[0]
         if not some.margin or not self.shifted:
             return told
         return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
 
+    def _categories_tally(self) -> str:
+        """How many changed their categories, if there is no other kind of column."""
+        changed = sum(CATEGORY in each.changed for each in self.values())
+        what = f"{changed} of {len(self)} {self.ROWS}".strip()
+        return f"{what} changed their categories (false-discovery rate {self.alpha:g})"
+
     def others(self) -> list[str]:
-        """The names whose spread or missing values changed, in one sentence each."""
+        """The names whose spread, categories or missing values changed, a sentence each."""
         told = []
-        for what, words in ((SPREAD, "The spread"), (MORE_MISSING, "The share of missing values")):
+        for what, words in OTHERS:
             names = [name for name in self if what in self[name].changed]
             told += [f"{words} changed: {', '.join(names)}."] if names else []
         return told
@@ -181,10 +207,12 @@ class Comparisons(Mapping[str, Comparison]):
         return f"<{type(self).__name__}: {visible(self.headline())}>"
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import Line, overview
+        from dkmd.render.figures.notebook import NO_LINE, Line, overview
 
         lines = [
             Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
+            if isinstance(c, Comparison)
+            else NO_LINE
             for c in self.values()
         ]
         return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
@@ -197,7 +225,9 @@ class Comparisons(Mapping[str, Comparison]):
         }
         return one.to_dict() | {"key": name} | adjusted
 
-    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
+    def _row(self, name: str, c: ColumnAnswer) -> tuple[str, ...]:
+        if isinstance(c, CategoryComparison):
+            return self._row_of_categories(name, c)
         low, high = (amount(end) for end in c.shift_interval)
         return (
             name,
@@ -210,9 +240,15 @@ class Comparisons(Mapping[str, Comparison]):
             ", ".join(tags_of(c)),
         )
 
+    def _row_of_categories(self, name: str, c: CategoryComparison) -> tuple[str, ...]:
+        p, adjusted = short_p(c.pvalue), short_p(self.adjusted_pvalues[name])
+        return (name, "", "", "", p, adjusted, c.verdict, ", ".join(tags_of(c)))
+
 
 class Drift(Comparisons):
-    """A comparison for each numeric column of two tables, the largest shift in scales first.
+    """A comparison for each column of two tables, the largest shift in scales first.
+
+    Columns of categories follow those of numbers, the largest change of shares first.
 
     Attributes
     ----------
@@ -225,7 +261,7 @@ class Drift(Comparisons):
     HEAD = ("column", *Comparisons.HEAD[1:], MISSING)
 
     def __init__(
-        self, comparisons: Mapping[str, Comparison], skipped: Mapping[str, str], alpha: float
+        self, comparisons: Mapping[str, ColumnAnswer], skipped: Mapping[str, str], alpha: float
     ) -> None:
         ranked = sorted(comparisons.items(), key=lambda item: _rank(item[1]))
         super().__init__(dict(ranked), alpha)
@@ -247,7 +283,7 @@ class Drift(Comparisons):
     def _entry(self, name: str) -> dict[str, Any]:
         return super()._entry(name) | {"nan_change": self.nan_change(name)}
 
-    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
+    def _row(self, name: str, c: ColumnAnswer) -> tuple[str, ...]:
         some = c.reference.nan or c.current.nan
         return *super()._row(name, c), missing_shares(c.reference, c.current) if some else ""
 
@@ -255,14 +291,14 @@ class Drift(Comparisons):
 Key = TypeVar("Key", bound=Hashable)
 
 
-def _asked(c: Comparison) -> list[str]:
-    """What was tested: the shift, and every finding."""
-    return [SHIFT, *(finding.what for finding in c.findings)]
+def _asked(c: ColumnAnswer) -> list[str]:
+    """What was tested: the shift or the categories, and every finding."""
+    return [c.what, *(finding.what for finding in c.findings)]
 
 
-def _family(comparisons: Mapping[str, Comparison]) -> dict[tuple[str, str], float]:
+def _family(comparisons: Mapping[str, ColumnAnswer]) -> dict[tuple[str, str], float]:
     """The p-values of all findings of all comparisons: one false-discovery rate holds for them."""
-    shifts = {(name, SHIFT): c.pvalue for name, c in comparisons.items()}
+    shifts = {(name, c.what): c.pvalue for name, c in comparisons.items()}
     others = {
         (name, finding.what): finding.pvalue
         for name, c in comparisons.items()
@@ -281,7 +317,9 @@ def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:
     return {name: found.get(name, math.nan) for name in pvalues}
 
 
-def _rank(comparison: Comparison) -> tuple[bool, float]:
-    """A key that sorts large shifts first and unknown ones last."""
-    shift = abs(comparison.shift_in_scales)
-    return math.isnan(shift), -shift
+def _rank(c: ColumnAnswer) -> tuple[bool, bool, float]:
+    """A key that sorts large shifts first and unknown ones last, numbers before categories."""
+    if isinstance(c, CategoryComparison):
+        return True, math.isnan(c.pvalue), -c.distance
+    shift = abs(c.shift_in_scales)
+    return False, math.isnan(shift), -shift

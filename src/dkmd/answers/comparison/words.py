@@ -11,6 +11,7 @@ from dkmd.inference.margins import Margin
 from dkmd.inference.shapes import Crossing
 
 if TYPE_CHECKING:
+    from dkmd.answers.comparison.categories import CategoryComparison
     from dkmd.answers.comparison.one import Comparison, Infinite
 
 DIRECTED = ("higher", "lower")
@@ -41,26 +42,31 @@ def evidence_of(c: Comparison) -> str:
 def more_of(c: Comparison) -> list[str]:
     """What else changed, a sentence each: the spread, missing values, a mean that disagrees."""
     told = []
-    spread, missing = c.finding(SPREAD), c.finding(MISSING)
+    spread = c.finding(SPREAD)
     if spread is not None and spread.is_clear(c.alpha):
         low, high = (f"{end:.3g}" for end in spread.interval)
         told.append(
             f"The spread changed: × {spread.estimate:.3g} ({level_of(c.alpha)} interval {low} to "
             f"{high})."
         )
-    if missing is not None and missing.is_clear(c.alpha):
-        word = "More" if missing.estimate > 0.0 else "Fewer"
-        told.append(
-            f"{word} values are missing: {missing.current:.1%}, before {missing.reference:.1%}."
-        )
+    told += missing_words(c)
     if c.mean is not None and c.is_clear and not c.mean.direction and not c.crossing:
         told.append(f"The mean does not show this: {_mean_numbers(c)}.")
     return told
 
 
-def tags_of(c: Comparison) -> tuple[str, ...]:
+def missing_words(c: Comparison | CategoryComparison) -> list[str]:
+    """A sentence on missing values, if their share clearly changed."""
+    missing = c.finding(MISSING)
+    if missing is None or not missing.is_clear(c.alpha):
+        return []
+    word = "More" if missing.estimate > 0.0 else "Fewer"
+    return [f"{word} values are missing: {missing.current:.1%}, before {missing.reference:.1%}."]
+
+
+def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
     """What changed beside the shift, in a few words each: spread × 2, missing 19% → 59%."""
-    told = []
+    told = list(c.tags())
     spread, missing = c.finding(SPREAD), c.finding(MISSING)
     if spread is not None and spread.is_clear(c.alpha):
         told.append(f"spread × {spread.estimate:.2g}")

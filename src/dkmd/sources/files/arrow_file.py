@@ -9,6 +9,7 @@ from typing import Any
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.table import Where
 
@@ -31,6 +32,11 @@ class ArrowFile(BatchFile):
         """The columns that are asked for, one record batch after another."""
         for frame in self._frames(column, groups, where[0] if where else None):
             yield frame.values(column, where), frame.labels(groups, where) if groups else None
+
+    def counted(self, column: str, where: Where) -> LevelCounts:
+        """A column as levels of a category, counted by record batch."""
+        parts = [frame.counted(column, where) for frame in self._frames(column, where and where[0])]
+        return merged(parts)
 
     def missing_at(self, column: str, where: Where) -> str:
         """Where the first missing value is."""

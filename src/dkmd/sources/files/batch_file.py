@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.sources.column_data import Labels, StreamedColumn
 from dkmd.sources.kinds import NUMBER, no_such_column
+from dkmd.sources.level_counts import LevelCounts, tallied
 from dkmd.sources.table import Where
 
 TEXT_COLUMN = "value"
@@ -73,6 +75,13 @@ class BatchFile:
             return total
 
         return StreamedColumn(preview, summarize)
+
+    def counted(self, column: str, where: Where) -> LevelCounts:
+        """A column as levels of a category, counted batch by batch."""
+        total: Counter[str | None] = Counter()
+        for batch, _ in self._checked(column, None, where):
+            total.update(tallied(batch.tolist()))
+        return LevelCounts.of(total)
 
     def missing_at(self, column: str, where: Where) -> str:
         """Where the first missing value is, by counting."""

@@ -30,7 +30,7 @@ from dkmd.sources.files.duckdb_connection import (
 from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
 from dkmd.sources.files.source import Known, Source
-from dkmd.sources.files.spelling import as_double, is_missing_text
+from dkmd.sources.files.spelling import as_double, as_level, is_missing_text
 from dkmd.sources.kinds import (
     DURATION,
     NUMBER,
@@ -171,6 +171,23 @@ class DuckFile:
         )
         return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
 
+    def cells(self, columns: Sequence[str], by: str | None) -> str:
+        """SQL of columns as levels l0, l1 and so on, NULL if missing, with the levels of ``by``."""
+        self._settle_encoding()
+        chosen = [f"{self._level(name)} AS l{i}" for i, name in enumerate(columns)]
+        if by is not None:
+            chosen.append(f"CAST({self._quoted(by)} AS VARCHAR) AS sample")
+        return f"SELECT {', '.join(chosen)} FROM {self._source.sql}"
+
+    def _level(self, column: str) -> str:
+        """SQL of a column as text. Only CSV writes missing values as words."""
+        name = self._quoted(column)
+        if self._source.kinds[column] == NUMBER:
+            return as_level(name, self._number(column))
+        if self.form == "csv":
+            return f"CASE WHEN NOT {is_missing_text(name)} THEN {name} END"
+        return f"CAST({name} AS VARCHAR)"
+
     def runs(self, count: int, rows: int) -> list[str]:
         """Sources of ``count`` runs of rows all over a large Parquet file; none for other files.
 
@@ -218,8 +235,12 @@ class DuckFile:
 
     def missing_at(self, column: str, where: Where) -> str:
         """Where the first missing value is."""
-        number = self._number(column)
-        found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
+        found = None
+        if self._source.kinds[column] == TEXT:
+            found = self._first_row(column, where, f"({self._level(column)}) IS NULL")
+        if found is None:
+            number = self._number(column)
+            found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
         return "" if found is None else f"{self.path}, column {column!r}, row {int(found[0]):,}"
 
     def refuse_missing_labels(self, groups: str, where: Where) -> None:

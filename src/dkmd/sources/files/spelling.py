@@ -43,6 +43,19 @@ def as_double(name: str, decimal_comma: bool = False) -> str:
     )
 
 
+def as_level(name: str, number: str) -> str:
+    """SQL of a column of numbers as text; ``number`` is the column as a double.
+
+    Whole numbers keep all their digits. NaN and words are NULL.
+    """
+    text = f"lower(trim(CAST({name} AS VARCHAR)))"
+    double = f"regexp_replace(CAST({number} AS VARCHAR), '\\.0$', '')"
+    return (
+        f"CASE WHEN regexp_full_match({text}, '-?[0-9]+|true|false') THEN {text} "
+        f"WHEN NOT isnan({number}) THEN {double} END"
+    )
+
+
 def is_missing_text(name: str) -> str:
     """SQL of whether a cell is empty or a word for a missing value."""
     words = ", ".join(map(text_literal, MISSING))

@@ -16,15 +16,19 @@ from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
+from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import STDIN, TextFile
 from dkmd.sources.kinds import NOTHING
+from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import OneByOne, Where
 
 
 class FileTable:
     """Several files as one Table."""
+
+    parses_text = True
 
     def __init__(self, files: list[DataFile], name: str) -> None:
         self.files = files
@@ -78,6 +82,56 @@ class FileTable:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
 
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories; DuckDB counts some of them in one pass."""
+        known: dict[str, LevelCounts] = {}
+
+        def read(column: str) -> LevelCounts:
+            if column not in known:
+                start = columns.index(column)
+                known.update(self._counted(columns[start : start + SEVERAL]))
+            return known[column]
+
+        return OneByOne(columns, read)
+
+    def _counted(self, columns: Sequence[str]) -> dict[str, LevelCounts]:
+        """Several columns; the first alone if that fails."""
+        duck, rest = self._by_reader
+        try:
+            in_duck = count_columns(duck, columns) if duck else {}
+        except ValueError:
+            if len(columns) == 1:
+                raise
+            return self._counted(columns[:1])
+        return {
+            name: merged(
+                [*(f.counted(name, None) for f in rest), *([in_duck[name]] if duck else ())]
+            )
+            for name in (columns if duck else columns[:1])
+        }
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column."""
+        duck, rest = self._by_reader
+        in_duck = count_at_levels(duck, column, by, levels) if duck else {}
+        return {
+            level: merged(
+                [
+                    *(file.counted(column, (by, level)) for file in rest),
+                    *([in_duck[level]] if duck else ()),
+                ]
+            )
+            for level in levels
+        }
+
+    @property
+    def _by_reader(self) -> tuple[list[DuckFile], list[BatchFile]]:
+        """The files that DuckDB reads, and those that are read in batches."""
+        duck = [file for file in self.files if isinstance(file, DuckFile)]
+        return duck, [file for file in self.files if isinstance(file, BatchFile)]
+
     def missing_at(self, column: str, where: Where = None) -> str:
         """The file and the row of the first missing value."""
         places = (file.missing_at(column, where) for file in self.files if file.rereadable)
@@ -114,8 +168,7 @@ class FileTable:
 
     def _streamed(self, roles: ColumnRoles, levels: Sequence[str]) -> Mapping[str, ColumnData]:
         """Each level as a sample that is summed up; DuckDB reads all its files in one pass."""
-        duck = [file for file in self.files if isinstance(file, DuckFile)]
-        rest = [file for file in self.files if isinstance(file, BatchFile)]
+        duck, rest = self._by_reader
         in_duck = sums_in_duckdb(duck, roles, levels) if duck else {}
         if not rest:
             return in_duck

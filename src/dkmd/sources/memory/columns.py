@@ -27,6 +27,7 @@ from dkmd.sources.kinds import (
     missing_label,
     points_in_time,
 )
+from dkmd.sources.level_counts import LevelCounts, level_word, tallied, tallied_pairs
 from dkmd.sources.number_words import not_a_number, parse_number
 
 RowNumbers = Sequence[int]
@@ -78,6 +79,27 @@ def as_labels(values: Any, name: str, rows: RowNumbers | None = None) -> Labels:
         if _is_missing(item) or (isinstance(item, float) and math.isnan(item)):
             raise missing_label(name, row)
     return np.asarray([str(item) for item in items])
+
+
+def count_levels(values: Any, name: str) -> LevelCounts:
+    """How often each value occurs, as a level of a category."""
+    series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
+    if series is not None:
+        pairs = series.value_counts(name=f"{series.name or ''} counted").rows()
+        return LevelCounts.of(tallied_pairs(pairs))
+    if np.ndim(values) != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {np.shape(values)}")
+    return LevelCounts.of(tallied(_items(values)))
+
+
+def is_missing(values: Any, name: str, rows: RowNumbers | None = None) -> npt.NDArray[np.bool_]:
+    """Which values are missing: of text those that are null, else those that are NaN as numbers."""
+    if kind_of(values) == TEXT:
+        items = series_of(values).to_list()
+        found = np.array([level_word(item) is None for item in items], dtype=bool)
+        if found.any():
+            return found
+    return np.asarray(np.isnan(as_numbers(values, name, rows)))
 
 
 def _items(values: Any) -> list[Any]:

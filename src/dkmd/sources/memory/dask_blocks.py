@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -19,10 +18,13 @@ from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.column_data import ColumnData, Labels, StreamedColumn
+from dkmd.sources.column_data import ColumnData, StreamedColumn
 from dkmd.sources.kinds import no_such_column
+from dkmd.sources.level_counts import LevelCounts
 from dkmd.sources.memory.columns import as_numbers, kind_of
+from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
 from dkmd.sources.memory.frames import Frame
+from dkmd.sources.memory.labelled_sums import LabelledSums, Part
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import Where
 from dkmd.statistic.witness import Witness
@@ -35,13 +37,6 @@ SAMPLED = 1 << 22
 
 
 T = TypeVar("T")
-
-
-class Part(NamedTuple):
-    """The values of one sample in a block, with their group labels."""
-
-    values: Array
-    groups: Labels | None = None
 
 
 class Place(NamedTuple):
@@ -101,6 +96,11 @@ def dask_side(collection: Any, name: str) -> tuple[ColumnData, str]:
     return scan.samples()[name], kind_of(collection._meta)
 
 
+def dask_levels(collection: Any, name: str) -> LevelCounts:
+    """A dask array or series as levels of a category, counted."""
+    return count_series(_blocks(collection), name)
+
+
 def missing_in_dask(collection: Any, name: str) -> str:
     """Where the first missing value of a dask array or series is."""
     return _first_found(collection, partial(_missing_in_one, name=name))
@@ -136,6 +136,8 @@ def _places(collection: Any) -> list[Place]:
 
 class DaskTable:
     """A dask dataframe as a Table."""
+
+    parses_text = True
 
     def __init__(self, frame: Any, name: str) -> None:
         self._frame = frame
@@ -178,6 +180,19 @@ class DaskTable:
         """Several columns, in one pass if their grids are planned together."""
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
         return self._scan(list(columns), read, columns, groups)
+
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories, in one pass."""
+        self._require(*columns)
+        return count_in_columns(_blocks(self._frame[list(columns)]), columns, self.name)
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column, in one pass."""
+        self._require(column, by)
+        blocks = _blocks(self._frame[list(dict.fromkeys([column, by]))])
+        return count_in_levels(blocks, column, by, levels, self.name)
 
     def missing_at(self, column: str, where: Where = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
@@ -302,42 +317,6 @@ class BlockScan:
             level = [delayed(_merged)(few, add) for few in several]
         (found,) = compute(level[0])
         return list(found)
-
-
-@dataclass(frozen=True)
-class LabelledSums:
-    """Per group of repeated measurements: how many values, Σψ and Σψ²."""
-
-    labels: Labels
-    count: Array
-    sums: Array
-    squares: Array
-
-    @classmethod
-    def of(cls, part: Part, witness: Witness, logs: bool) -> LabelledSums:
-        """The sums of one block."""
-        assert part.groups is not None
-        known = ~np.isnan(part.values)
-        values = part.values[known]
-        psi = witness(np.log(values) if logs else values) / witness.length
-        labels, cell = np.unique(part.groups[known].astype(str), return_inverse=True)
-        sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
-        return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
-
-    def add(self, other: LabelledSums) -> LabelledSums:
-        """The sums of two blocks."""
-        labels, cell = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
-        both = zip(self._sums, other._sums, strict=True)
-        sums = (np.bincount(cell, np.concatenate(pair), labels.size) for pair in both)
-        return LabelledSums(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
-
-    @property
-    def _sums(self) -> tuple[Array, Array, Array]:
-        return self.count, self.sums, self.squares
-
-    def over_groups(self) -> GroupSums:
-        """The sums without labels."""
-        return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
 
 
 def _read_one(block: Any, *, name: str, place: Place) -> list[Part]:
