@@ -57,7 +57,10 @@ def category_row(name: str, c: CategoryComparison, adjusted: float, again: Repro
         numbers=tuple(_numbers(c)),
         interval_ends=None,
         peers=None,
-        peer_notes=(f"The {level_of(c.alpha)} intervals of all levels hold at once.",),
+        peer_notes=(
+            f"Differences are percentage points. Their {level_of(c.alpha)} intervals hold all at "
+            "once.",
+        ),
         settings=(
             Setting("confidence", Shown(level_of(c.alpha))),
             Setting("p, uncorrected", Shown(short_p(c.pvalue) or "–", c.pvalue)),
@@ -84,7 +87,7 @@ def _numbers(c: CategoryComparison) -> Iterator[NumberLine]:
             level.level,
             Shown(old, shares[0]),
             Shown(new, shares[1]),
-            Shown(f"{told} points", level.counts.difference),
+            Shown(told, level.counts.difference),
         )
     if before.nan or after.nan:
         yield _counts(LEFT_OUT, before.nan, after.nan)
