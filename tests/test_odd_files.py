@@ -321,7 +321,7 @@ def test_numbers_of_a_csv_are_read_without_a_pass_for_its_encoding(
 
     monkeypatch.setattr(characters, "_unpacked", counted)
     compare(path, path, column="a")
-    drift(path, path)
+    drift(path, path, ["a"])
     assert 0 < sum(read) <= 8 * characters.PEEKED < 8 * path.stat().st_size
     read.clear()
     open_files(str(path)).levels("ort")

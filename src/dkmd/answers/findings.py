@@ -129,7 +129,10 @@ Held = tuple[Summary | None, Array | None]
 
 def mean_change(reference: Held, current: Held, confidence: float) -> MeanChange | None:
     """The change of the mean, with Welch's interval; None where a value is infinite."""
-    (size_y, mean_y, variance_y), (size_x, mean_x, variance_x) = map(_moments, (reference, current))
+    origin = _origin(reference)
+    (size_y, mean_y, variance_y), (size_x, mean_x, variance_x) = (
+        _moments(side, origin) for side in (reference, current)
+    )
     if min(size_x, size_y) < 2 or not math.isfinite(mean_x + mean_y + variance_x + variance_y):
         return None
     part_x, part_y = variance_x / size_x, variance_y / size_y
@@ -138,19 +141,32 @@ def mean_change(reference: Held, current: Held, confidence: float) -> MeanChange
     if not math.isnan(df):
         reach = critical(0.5 + 0.5 * confidence, df) * math.sqrt(part_x + part_y)
     difference = mean_x - mean_y
-    return MeanChange(mean_y, mean_x, difference, difference - reach, difference + reach)
+    return MeanChange(
+        origin + mean_y, origin + mean_x, difference, difference - reach, difference + reach
+    )
 
 
-def _moments(side: Held) -> tuple[int, float, float]:
-    """Size, mean and variance of one side."""
+def _origin(side: Held) -> float:
+    """A value near the data. Means are taken from here, so that data around 1e15 lose no digits."""
     summary, values = side
     if summary is not None:
-        return summary.size, summary.mean, summary.variance
+        return summary.grid.center
+    assert values is not None
+    finite = values[np.isfinite(values)]
+    return float(finite[0]) if finite.size else 0.0
+
+
+def _moments(side: Held, origin: float) -> tuple[int, float, float]:
+    """Size, mean minus the origin, and variance of one side."""
+    summary, values = side
+    if summary is not None:
+        return summary.size, summary.mean - origin, summary.variance
     assert values is not None
     known = present(values)
     if known.size < 2:
         return known.size, math.nan, math.nan
     with np.errstate(invalid="ignore", over="ignore"):
+        known = known - origin
         return known.size, float(known.mean()), float(known.var(ddof=1))
 
 

@@ -16,10 +16,8 @@ from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
 from dkmd.sources.kinds import (
-    DURATION,
+    COMPARED,
     NOTHING,
-    NUMBER,
-    NUMERIC,
     OTHER,
     TEXT,
     are_text,
@@ -86,9 +84,9 @@ class TwoTables:
         apart = f"it holds {old} in the reference and {new} in the current table"
         if are_text(pair):
             return ""
-        if any(kind not in NUMERIC and not (asked and kind == TEXT) for kind in pair):
+        if any(kind not in COMPARED and not (asked and kind == TEXT) for kind in pair):
             return f"it holds {old}" if old == new else apart
-        if set(pair) == {NUMBER, DURATION}:
+        if len(set(pair) - {NOTHING, TEXT}) == 2:
             return apart
         return ALL_MISSING if set(pair) == {NOTHING} else ""
 

@@ -116,7 +116,7 @@ def _categories_at(
     """Compare categories at several levels with those at the first; None if they spell numbers."""
     counts = table.count_levels_at(column, by, levels)
     every = {level: counts[level] for level in levels}
-    if any(each.size for each in every.values()) and are_numbers([table], every.values()):
+    if are_numbers([table], every.values()):
         return None
     if groups is not None:
         raise no_grouped_categories(column)

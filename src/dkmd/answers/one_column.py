@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -21,7 +22,7 @@ from dkmd.answers.findings import (
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnTypeError, EngineError, NanError
+from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.margins import beyond_margin, opposed, verdict
@@ -36,8 +37,8 @@ from dkmd.inference.result import (
 )
 from dkmd.inference.shapes import crossing
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
-from dkmd.sources.kinds import DURATION, NUMBER
-from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
+from dkmd.sources.kinds import DATE, DURATION, NUMBER
+from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair
 from dkmd.statistic.witness import Witness
 
 
@@ -46,8 +47,12 @@ def compare_samples(
 ) -> Comparison:
     """Compare two samples of one column."""
     _require_one_kind(reference, current)
+    old, new, offset = on_one_offset(reference.data, current.data)
+    reference, current = replace(reference, data=old), replace(current, data=new)
     test = _tested(reference, current, options.test)
     result, outcome = test.result, test.result.outcome()
+    if offset:
+        result = result.with_logs(_no_percentages)
     values = _values(reference.data, current.data)
     percentage = _percentage(result, options.confidence)
     psi = _psi(outcome, reference.data)
@@ -91,6 +96,8 @@ def compare_samples(
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
         mean=None if grouped else mean_change(held[0], held[1], options.confidence),
         percentiles=(() if grouped else percentile_changes(held[0], held[1], options.confidence)),
+        offset=offset,
+        dates=DATE in (reference.kind, current.kind),
         result=result,
         values=values,
     )
@@ -225,13 +232,20 @@ def _psi(outcome: Outcome, reference: ColumnData) -> Witness | None:
     return outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
 
 
+def _no_percentages() -> DkmdResult:
+    """The error for percentages of dates, and of numbers so large that they hardly change."""
+    raise ColumnError("percentages need numbers up to 2^53: give the margin in data units or sd")
+
+
 def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:
-    """Reject durations beside plain numbers: durations are seconds, the unit of numbers is open."""
+    """Reject durations and dates beside plain numbers, whose unit is open, or each other."""
     kinds = {side.kind: side.label for side in (reference, current)}
-    if kinds.keys() == {NUMBER, DURATION}:
+    known = [kind for kind in (DATE, DURATION, NUMBER) if kind in kinds]
+    if len(known) == 2:
+        first, second = (("plain " if k == NUMBER else "") + f"{k} in {kinds[k]}" for k in known)
         raise ColumnTypeError(
-            f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
-            f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
+            f"{reference.name} holds {first} and {second}: make both {known[0]}, or both numbers "
+            "of one unit"
         )
 
 

@@ -186,6 +186,7 @@ def _comparison_row(
         current=c.current,
         outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
+        display=c.display,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"
     verdict = Verdict(

@@ -14,7 +14,8 @@ from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.reasons import reasons
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
-from dkmd.base.wording import amount, count, level_of, plain, plain_pair, short_p, signed
+from dkmd.base.displays import PLAIN, Display
+from dkmd.base.wording import count, level_of, plain, short_p, signed
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.inference.result import ExactOutcome
@@ -50,6 +51,7 @@ class Compared:
     current: SampleFacts
     outcome: ExactOutcome | None  # None if the samples could not be compared
     values: tuple[Array, Array] | None
+    display: Display = PLAIN
 
     @property
     def in_scales(self) -> Measured:
@@ -89,12 +91,14 @@ class Compared:
         before, after = self.reference, self.current
         yield _counts("values", before.size, after.size)
         if self.outcome is not None:
-            moved = Shown(amount(self.shift.middle, self.unit), self.shift.middle)
-            yield NumberLine("centre", *_pair(before.center, after.center), moved)
+            moved = Shown(self.display.amount(self.shift.middle), self.shift.middle)
+            yield NumberLine("centre", *self._pair(before.center, after.center), moved)
         if before.size and after.size:
             for q, (old, new) in self.quantiles().items():
-                moved = Shown(signed(new - old, old, new), new - old)
-                yield NumberLine(f"{q:.0%}", *_pair(old, new), moved)
+                told = signed(new - old, old, new)
+                if self.display.dates and told:
+                    told = self.display.amount(new - old)
+                yield NumberLine(f"{q:.0%}", *self._pair(old, new), Shown(told, new - old))
         for name, old_count, new_count in (
             (LEFT_OUT, before.nan, after.nan),
             ("−inf", before.minus_inf, after.minus_inf),
@@ -103,12 +107,19 @@ class Compared:
             if old_count or new_count:
                 yield _counts(name, old_count, new_count)
 
+    def _pair(self, old: float, new: float) -> tuple[Shown, Shown]:
+        """A value of each side."""
+        before, after = self.display.pair(old, new)
+        if self.display.offset:  # the text has all digits, and the doubles lack the offset
+            return Shown(before), Shown(after)
+        return Shown(before, old), Shown(after, new)
+
     def interval_ends(self) -> tuple[Shown, Shown] | None:
         """The ends of the shift's interval in data units; None if they are unknown."""
         low, high = self.shift.interval
         if math.isnan(low) or math.isnan(high):
             return None
-        return Shown(amount(low), low), Shown(amount(high, self.unit), high)
+        return Shown(self.display.end(low), low), Shown(self.display.amount(high), high)
 
     def peers(self) -> Opinions | None:
         """What other statistics say; None if the single values are missing or too many."""
@@ -136,6 +147,9 @@ class Compared:
         """What the answer depends on."""
         yield Setting("confidence", Shown(level_of(1.0 - self.confidence)))
         yield Setting("margin", Shown(self._margin_words()))
+        if self.display.offset:
+            start = self.display.pair(0.0, 0.0)[0]
+            yield Setting("figures show values minus", Shown(start))
         if self.outcome is not None:
             yield _setting("robust scale", self.scale)
             yield from _test_settings(self.outcome, self.raw_pvalue)
@@ -172,11 +186,6 @@ def _setting(name: str, value: float) -> Setting:
 
 def _counts(name: str, old: int, new: int) -> NumberLine:
     return NumberLine(name, Shown(count(old)), Shown(count(new)), Shown(""))
-
-
-def _pair(old: float, new: float) -> tuple[Shown, Shown]:
-    before, after = plain_pair(old, new)
-    return Shown(before, old), Shown(after, new)
 
 
 def reproduce(call: Call | None, command: str | None) -> Reproduce:

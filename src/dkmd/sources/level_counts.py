@@ -54,10 +54,9 @@ class LevelCounts:
         return [counts.get(level, 0) for level in levels]
 
     @property
-    def spells_numbers(self) -> bool:
-        """Whether most values are numbers that are written as text."""
-        numbers = sum(n for level, n in self.counts.items() if parse_number(level) is not None)
-        return 2 * numbers > sum(self.counts.values())
+    def spelling_numbers(self) -> int:
+        """How many values of ``counts`` are numbers that are written as text."""
+        return sum(n for level, n in self.counts.items() if parse_number(level) is not None)
 
 
 @dataclass(frozen=True)

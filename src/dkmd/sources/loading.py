@@ -20,7 +20,7 @@ from dkmd.binned.summary import Summary
 from dkmd.sources.column_data import HeldColumn, LabelledColumn, StoredColumn, labelled_column
 from dkmd.sources.kinds import are_text, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
-from dkmd.sources.memory.columns import as_labels, as_numbers, count_levels, kind_of
+from dkmd.sources.memory.columns import as_labels, count_levels, kind_of
 from dkmd.sources.memory.dask_blocks import (
     DaskTable,
     dask_levels,
@@ -29,6 +29,7 @@ from dkmd.sources.memory.dask_blocks import (
     is_dask_frame,
     missing_in_dask,
 )
+from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import FrameTable, is_frame
 from dkmd.sources.table import Table
 
@@ -192,16 +193,20 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> LabelledColumn:
             name if hasattr(source, "index") else "value"
         )  # the name of a dask array is that of its graph
         return labelled_column(data, name, label, kind, partial(missing_in_dask, source, label))
-    values = as_numbers(source, label)
+    values, offset = as_exact(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    return labelled_column(
-        HeldColumn(values, labels), name, label, kind_of(source) if values.size else ""
-    )
+    kind = kind_of(source) if values.size else ""
+    return labelled_column(HeldColumn(values, labels, offset), name, label, kind)
 
 
 def summarized(sample: LabelledColumn, grid: Grid | None = None) -> Summary:
     """A column as a summary, on this grid or on one that fits it."""
     data = sample.data
+    if data.offset:
+        raise ColumnTypeError(
+            f"{sample.label}, column {sample.name!r} holds dates or numbers beyond 2^53, and a "
+            "summary holds doubles: subtract a start first"
+        )
     if isinstance(data, StoredColumn):
         return data.summary(grid or data.stored.grid)
     return data.summary(grid or Grid.fit(data.preview))
@@ -225,8 +230,11 @@ def labelled_levels(reference: LabelledLevels, current: LabelledLevels) -> Level
 
 def are_numbers(tables: Iterable[Table | None], levels: Iterable[LevelCounts]) -> bool:
     """Whether text is read as numbers: most values spell numbers, and no engine holds them."""
-    spelled = all(each.spells_numbers for each in levels if each.size)
-    return spelled and all(table is None or table.parses_text for table in tables)
+    if not all(table is None or table.parses_text for table in tables):
+        return False
+    sides = list(levels)
+    values = sum(sum(side.counts.values()) for side in sides)
+    return 2 * sum(side.spelling_numbers for side in sides) > values
 
 
 def no_grouped_categories(column: str) -> ColumnTypeError:

@@ -17,11 +17,10 @@ from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
 from dkmd.answers.findings import SHIFT, SPREAD, Finding, MeanChange
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
+from dkmd.base.displays import Display
 from dkmd.base.wording import (
-    amount,
     count,
     html_page,
-    plain_pair,
     signed,
     signed_number,
     text_page,
@@ -117,6 +116,9 @@ class Comparison:
     percentiles : tuple of PercentileChange
         5 to 99.9%, with intervals of both sides and of the difference (x is current). Empty for
         repeated measurements, whose intervals would have to know the groups; so is ``mean``.
+    offset, dates : int, bool
+        Whole numbers beyond 2^53, decimals and dates are kept minus ``offset``, so that doubles
+        hold them: centres, quantiles and means are minus this number. Dates are seconds since 1970.
     reference, current : SampleFacts
         Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str
@@ -151,10 +153,17 @@ class Comparison:
     findings: tuple[Finding, ...] = ()
     mean: MeanChange | None = None
     percentiles: tuple[PercentileChange, ...] = ()
+    offset: int = 0
+    dates: bool = False
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """The values of reference and current, if they are in memory."""
     call: Call | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if that is known."""
+
+    @property
+    def display(self) -> Display:
+        """How values and differences of this column are shown."""
+        return Display(self.unit, self.offset, self.dates)
 
     what = SHIFT
     """What the p-value of the column is about."""
@@ -205,6 +214,8 @@ class Comparison:
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
+            "offset": self.offset,
+            "dates": self.dates,
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
@@ -293,22 +304,26 @@ class Comparison:
             ("values", count(before.size), count(after.size), ""),
             (
                 "centre",
-                *plain_pair(before.center, after.center),
-                amount(self.shift, self.unit),
+                *self.display.pair(before.center, after.center),
+                self.display.amount(self.shift),
             ),
         ]
         if self.mean is not None:
             old, new = self.mean.reference, self.mean.current
-            rows.append(("mean", *plain_pair(old, new), _with_interval(self.mean, old, new)))
+            told = _with_interval(self.mean, old, new, self.display)
+            rows.append(("mean", *self.display.pair(old, new), told))
         spread = self.finding(SPREAD)
         if spread is not None:
-            pair = plain_pair(spread.reference, spread.current)
+            pair = self.display.lengths(spread.reference, spread.current)
             low, high = (f"{end:.3g}" for end in spread.interval)
             rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
-        rows += [_percentile_row(change) for change in self.percentiles]
+        rows += [_percentile_row(change, self.display) for change in self.percentiles]
         for q in () if self.percentiles else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
-            rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
+            moved = signed(new - old, old, new)
+            if self.dates and moved:
+                moved = self.display.amount(new - old)
+            rows.append((f"{q:.0%}", *self.display.pair(old, new), moved))
         for what, name in ((LEFT_OUT, "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
             old, new = getattr(before, name), getattr(after, name)
             if old or new:
@@ -331,21 +346,24 @@ class Comparison:
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
 
 
-def _with_interval(change: MeanChange | PercentileChange, old: float, new: float) -> str:
+def _with_interval(
+    change: MeanChange | PercentileChange, old: float, new: float, display: Display
+) -> str:
     """A difference and its interval. Differences that are rounding errors of old and new are 0."""
     noise = 4e-15 * max(abs(old), abs(new)) if math.isfinite(old) and math.isfinite(new) else 0.0
     numbers = change.difference, change.low, change.high
-    shown, low, high = (signed_number(0.0 if abs(v) <= noise else v) for v in numbers)
+    show = display.amount if display.dates else signed_number
+    shown, low, high = (show(0.0 if abs(v) <= noise else v) for v in numbers)
     return f"{shown} ({low} to {high})"
 
 
-def _percentile_row(change: PercentileChange) -> tuple[str, str, str, str]:
+def _percentile_row(change: PercentileChange, display: Display) -> tuple[str, str, str, str]:
     """A percentile of both sides, with its difference or with how many values it needs."""
     old, new = change.y.value, change.x.value
     told = f"needs {count(change.needed)} values"
     if change.in_reach:
-        told = "" if math.isnan(change.difference) else _with_interval(change, old, new)
-    return (f"{100.0 * change.x.level:g}%", *plain_pair(old, new), told)
+        told = "" if math.isnan(change.difference) else _with_interval(change, old, new, display)
+    return (f"{100.0 * change.x.level:g}%", *display.pair(old, new), told)
 
 
 def _percentile(change: PercentileChange) -> dict[str, Any]:

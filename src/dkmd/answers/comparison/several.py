@@ -228,10 +228,10 @@ class Comparisons(Mapping[str, ColumnAnswer]):
     def _row(self, name: str, c: ColumnAnswer) -> tuple[str, ...]:
         if isinstance(c, CategoryComparison):
             return self._row_of_categories(name, c)
-        low, high = (amount(end) for end in c.shift_interval)
+        low, high = (c.display.end(end) for end in c.shift_interval)
         return (
             name,
-            amount(c.shift, c.unit),
+            c.display.amount(c.shift),
             f"{low} to {high}",
             amount(c.shift_in_scales),
             short_p(c.pvalue),

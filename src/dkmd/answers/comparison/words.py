@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dkmd.answers.findings import MISSING, SPREAD
-from dkmd.base.wording import amount, count, level_of, percent, plain_pair, probability, short_p
+from dkmd.base.wording import count, level_of, percent, probability, short_p
 from dkmd.inference.margins import Margin
 from dkmd.inference.shapes import Crossing
 
@@ -94,8 +94,8 @@ def _mean_first(c: Comparison) -> str:
 def _mean_numbers(c: Comparison) -> str:
     """The change of the mean with its interval."""
     assert c.mean is not None
-    low, high = (amount(end) for end in (c.mean.low, c.mean.high))
-    return f"{amount(c.mean.difference, c.unit)} ({level_of(c.alpha)} interval {low} to {high})"
+    low, high = (c.display.end(end) for end in (c.mean.low, c.mean.high))
+    return f"{c.display.amount(c.mean.difference)} ({level_of(c.alpha)} interval {low} to {high})"
 
 
 def plain_margin(margin: Margin | None, unit: str) -> str:
@@ -126,8 +126,8 @@ def _centre_answer(c: Comparison) -> str:
 
 def _numbers(c: Comparison) -> str:
     """The shift, its interval and the percentage."""
-    low, high = (amount(end) for end in c.shift_interval)
-    shown = f"{amount(c.shift, c.unit)} ({level_of(c.alpha)} interval {low} to {high})"
+    low, high = (c.display.end(end) for end in c.shift_interval)
+    shown = f"{c.display.amount(c.shift)} ({level_of(c.alpha)} interval {low} to {high})"
     if c.relative_shift is not None:
         shown += f", {percent(c.relative_shift)}"
     return shown
@@ -135,7 +135,7 @@ def _numbers(c: Comparison) -> str:
 
 def _across(c: Comparison, crossing: Crossing) -> str:
     """The first sentence where one number would mislead."""
-    low, high = (amount(end, c.unit) for end in crossing)
+    low, high = (c.display.amount(end) for end in crossing)
     return (
         f"{c.name}: the distributions CROSS: the 25% quantile moved by {low}, the 75% quantile by "
         f"{high}."
@@ -156,7 +156,7 @@ def _answer_at_infinity(c: Comparison, infinite: Infinite) -> str:
     levels = sorted(before, reverse=infinite.where < 0.0)
     for q in levels:
         if math.isfinite(before[q]) and math.isfinite(after[q]):
-            old, new = plain_pair(before[q], after[q])
-            unit = c.unit and f" {c.unit}"
+            old, new = c.display.pair(before[q], after[q])
+            unit = f" {c.unit}" if c.unit and not c.dates else ""
             return f"{told}; the {q:.0%} quantile is {new}{unit}, before {old}{unit}."
     return f"{told}."

@@ -6,12 +6,19 @@ can be read only once, so all its values are held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn
+from dkmd.sources.column_data import (
+    LARGE,
+    ColumnData,
+    HeldColumn,
+    offset_near,
+    preview_of,
+    with_offset,
+)
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
@@ -19,7 +26,7 @@ from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import STDIN, TextFile
-from dkmd.sources.kinds import NOTHING
+from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import OneByOne, Where
@@ -57,22 +64,48 @@ class FileTable:
         """A column: held if it has up to LARGE values or can be read only once, else summed up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
-        return (
-            self._held(column, groups, None)
-            or self._streamed(ColumnRoles(column, None, groups), [ALL])[ALL]
-        )
+
+        def read() -> dict[str, ColumnData]:
+            held = self._held(column, groups, None)
+            if held is not None:
+                return {ALL: held}
+            return dict(self._streamed(ColumnRoles(column, None, groups), [ALL]))
+
+        return self._exactly(column, read)[ALL]
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """A column at several levels; if one level is too large to hold, all are summed up."""
-        held: dict[str, ColumnData] = {}
-        for level in levels:
-            data = self._held(column, groups, (by, level))
-            if data is None:
-                return self._streamed(ColumnRoles(column, by, groups), levels)
-            held[level] = data
-        return held
+
+        def read() -> dict[str, ColumnData]:
+            held: dict[str, ColumnData] = {}
+            for level in levels:
+                data = self._held(column, groups, (by, level))
+                if data is None:
+                    return dict(self._streamed(ColumnRoles(column, by, groups), levels))
+                held[level] = data
+            return held
+
+        return self._exactly(column, read)
+
+    def _exactly(
+        self, column: str, read: Callable[[], dict[str, ColumnData]]
+    ) -> dict[str, ColumnData]:
+        """A column as it is read; again minus a number near it if doubles cannot hold it."""
+        duck, rest = self._by_reader
+        found = read()
+        if rest or not all(file.may_be_inexact(column) for file in duck):
+            return found
+        if not duck[0].offset(column):
+            dates = duck[0].kinds()[column] == DATE
+            offset = offset_near([preview_of(each) for each in found.values()], dates)
+            if not offset:
+                return found
+            for file in duck:
+                file.subtract(column, offset)
+            found = read()
+        return {key: with_offset(each, duck[0].offset(column)) for key, each in found.items()}
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None

@@ -25,6 +25,7 @@ from dkmd.sources.memory.columns import (
     kind_of_dtype,
     series_of,
 )
+from dkmd.sources.memory.exact import Near, as_exact
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import OneByOne, Where
 
@@ -73,6 +74,11 @@ class Frame:
         """One column as numbers."""
         native, rows = self._chosen(column, where)
         return as_numbers(native, f"{self.name}, column {column!r}", rows)
+
+    def exact(self, column: str, where: Where = None) -> Near:
+        """One column as numbers minus a whole number, so that they keep all their digits."""
+        native, rows = self._chosen(column, where)
+        return as_exact(native, f"{self.name}, column {column!r}", rows)
 
     def counted(self, column: str, where: Where = None) -> LevelCounts:
         """One column as levels of a category, counted."""
@@ -132,7 +138,8 @@ class FrameTable(Frame):
     def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
         """A column of numbers, with its group labels."""
         labels = None if groups is None else self.labels(groups, where)
-        return HeldColumn(self.values(column, where), labels)
+        found = self.exact(column, where)
+        return HeldColumn(found.values, labels, found.offset)
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
