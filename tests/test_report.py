@@ -301,7 +301,12 @@ def test_columns_without_an_answer_and_without_a_row_are_named() -> None:
     for frame in (before, after):
         frame["constant"], frame["words"], frame["empty"] = 3.0, "x", math.nan
     text = Parsed(_html(drift(before, after))).text()
-    for words in ("no answer", "all values are equal", "There is nothing to draw", "it is constant"):
+    for words in (
+        "no answer",
+        "all values are equal",
+        "There is nothing to draw",
+        "it is constant",
+    ):
         assert words in text
     assert "all its values are missing" in text
 

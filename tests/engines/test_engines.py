@@ -150,9 +150,9 @@ def test_types_of_columns(engine: Any, rng: np.random.Generator) -> None:
         assert found.unit == ("s" if name == "duration" else "")
     empty = open_engine_table(remote, "t").read("none").summary(Grid(0.0, 1.0))
     assert (empty.size, empty.nan) == (0, 4_000)
-    dated = remote.mutate(day=ibis.date("2026-01-01"))
-    with pytest.raises(TypeError, match="'day' holds points in time"):
-        compare(dated, column="day", by="k", reference=0, current=1)
+    timed = remote.mutate(noon=ibis.time(12, 0, 0))
+    with pytest.raises(TypeError, match="'noon' holds points in time"):
+        compare(timed, column="noon", by="k", reference=0, current=1)
 
 
 def test_odd_names_are_names(engine: Any, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""``drift``: every numeric column of two tables. The question, checked at the door."""
+"""``drift``: every column of two tables. The question, checked at the door."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def drift(
     nan_policy: str = "omit",
     advance: Advance | None = None,
 ) -> Drift:
-    """Compare every numeric column of two tables.
+    """Compare every column of two tables: numbers and dates by their shift, text by its levels.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def drift(
         pandas, polars, pyarrow or dask frames; Ibis tables, Spark DataFrames, DuckDB relations;
         data files.
     columns : sequence of str, optional
-        By default, all numeric columns that both tables have.
+        By default, all columns that both tables have.
     margin, groups, alpha, scale, nan_policy
         As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
         column with a missing value raises an error: it is not skipped.
@@ -46,8 +46,9 @@ def drift(
     Returns
     -------
     Drift
-        A mapping from column to Comparison, the largest |shift| in robust scales first. It has
-        adjusted p-values (false-discovery control), ``changed``, ``nan_change()`` and ``skipped``.
+        A mapping from column to Comparison, the largest |shift| in robust scales first, then to
+        CategoryComparison for columns of text. It has adjusted p-values (false-discovery control),
+        ``changed``, ``nan_change()`` and ``skipped``.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def drift(
     >>> new = old.assign(b=old.b + 0.5)
     >>> found = drift(old, new)
     >>> found.changed, found.skipped
-    (['b'], {'c': 'it holds text'})
+    (['b'], {'c': 'it is constant, so it is not tested: every value is text'})
     """
     options = CompareOptions.of(margin, alpha, scale, nan_policy=nan_policy)
     before, after = open_table(reference, "reference"), open_table(current, "current")

@@ -99,7 +99,7 @@ def _numbers_at(
 
     def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, name, (by, level))
-        return LabelledColumn(read[level], name, level, unit, missing_at=missing_at)
+        return LabelledColumn(read[level], name, level, unit, kind, missing_at)
 
     first = sample(levels[0])
     return {level: compare_samples(first, sample(level), options) for level in levels[1:]}

@@ -182,6 +182,8 @@ def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, Col
         return
     grids = {}
     for name in reference:
+        if reference[name].offset or current[name].offset:
+            continue  # a column minus a number of its own side has a query of its own
         with suppress(ValueError):  # the error is raised when the column is compared
             grids[name] = common_grid(reference[name], current[name])
     scans: dict[int, SharedPass] = {}

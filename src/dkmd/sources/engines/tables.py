@@ -22,7 +22,7 @@ from dkmd.base.errors import (
 )
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import ColumnData, StreamedColumn
+from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, with_offset
 from dkmd.sources.engines.aggregate import (
     GROUP,
     SAMPLE,
@@ -30,11 +30,14 @@ from dkmd.sources.engines.aggregate import (
 )
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
+    date_in_seconds,
     in_seconds,
     is_plain,
     kind_of_type,
     level_literal,
     level_text,
+    may_be_inexact,
+    minus_whole,
 )
 from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
@@ -45,6 +48,7 @@ from dkmd.sources.engines.level_queries import (
 )
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
 from dkmd.sources.kinds import (
+    DATE,
     DURATION,
     NUMBER,
     TEXT,
@@ -101,6 +105,8 @@ class EngineTable:
         self._engine = engine or IbisEngine(table.get_backend())
         self._rows = rows
         self._absent_levels = absent_levels
+        self._offsets: dict[str, int] = {}
+        """Whole numbers that are subtracted from columns before they become doubles."""
 
     def filtered(self, where: Any) -> EngineTable:
         """The rows for which an expression is true."""
@@ -174,10 +180,14 @@ class EngineTable:
             view = at_levels
             found = by_sample(self._engine.sample(source, view, FIT_ROWS))
         previews = {level: _preview(found.get(text)) for level, text in texts.items()}
+        if self._subtracts(column, list(previews.values())):
+            return self.read_levels(column, by, levels, groups)
         names = {text: level for level, text in texts.items()}
         absent = None if self._absent_levels else partial(self._no_such_level, by)
         tables = [(view(source), names)]
-        return Scan(self._engine, tables, previews, groups, absent=absent).samples()
+        read = Scan(self._engine, tables, previews, groups, absent=absent).samples()
+        offset = self._offsets.get(column, 0)
+        return {level: with_offset(each, offset) for level, each in read.items()}
 
     def _level_texts(self, source: Any, by: str, levels: Sequence[str]) -> dict[str, str]:
         """Each level as Python shows the engine's value."""
@@ -227,6 +237,9 @@ class EngineTable:
         If one column cannot be read, the others still are. Its error is raised when it is used.
         """
         found = self._some_of_columns(columns)
+        far = [name for name, some in found.items() if self._subtracts(name, [some])]
+        if far:
+            found |= self._some_of_columns(far)
         previews = {name: some for name, some in found.items() if not isinstance(some, Exception)}
         source = self._of(*columns, groups)
         tables = [
@@ -242,7 +255,19 @@ class EngineTable:
             for name, error in found.items()
             if isinstance(error, Exception)
         }
-        return {name: read[name] if name in read else broken[name] for name in columns}
+        every = {name: read[name] if name in read else broken[name] for name in columns}
+        return {name: with_offset(each, self._offsets.get(name, 0)) for name, each in every.items()}
+
+    def _subtracts(self, column: str, previews: Sequence[Array | Exception]) -> bool:
+        """Whether a column is read minus a number from now on, because doubles cannot hold it."""
+        kind = self._column(self._table, column).type()
+        some = [each for each in previews if not isinstance(each, Exception)]
+        if column in self._offsets or not some or not may_be_inexact(kind):
+            return False
+        offset = offset_near(some, kind_of_type(kind) == DATE)
+        if offset:
+            self._offsets[column] = offset
+        return bool(offset)
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories, by one query for some of them."""
@@ -374,6 +399,9 @@ class EngineTable:
         column = self._column(table, name)
         where = f"{self.name}, column {name!r}"
         kind = kind_of_type(column.type())
+        offset = self._offsets.get(name, 0)
+        if kind == DATE:
+            return date_in_seconds(column, self._engine.dialect, offset, where)
         if kind == TIME:
             raise points_in_time(where)
         if kind == DURATION:
@@ -382,6 +410,8 @@ class EngineTable:
             raise ColumnTypeError(f"{where} holds text: cast it to a number in the engine")
         if kind != NUMBER:
             raise not_numbers(where)
+        if offset:
+            return minus_whole(column, offset)
         whole = column.cast("int32") if column.type().is_boolean() else column
         return whole.cast("float64")
 

@@ -17,6 +17,25 @@ from dkmd.sources.table import Where
 class ArrowFile(BatchFile):
     """An Arrow or Feather file, in the file or the stream format."""
 
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._offsets: dict[str, int] = {}
+
+    def may_be_inexact(self, column: str) -> bool:
+        """Whether a column holds whole numbers, decimals or dates: floats are doubles."""
+        import pyarrow as pa
+
+        empty = next(self._tables([column], 1))
+        return not pa.types.is_floating(empty.schema.field(0).type)
+
+    def subtract(self, column: str, offset: int) -> None:
+        """Read this column minus a whole number from now on."""
+        self._offsets[column] = offset
+
+    def offset(self, column: str) -> int:
+        """The number that is subtracted from a column."""
+        return self._offsets.get(column, 0)
+
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
         return self._frame(self._tables([], 1)).kinds()
@@ -31,7 +50,8 @@ class ArrowFile(BatchFile):
     ) -> Iterator[tuple[Array, Labels | None]]:
         """The columns that are asked for, one record batch after another."""
         for frame in self._frames(column, groups, where[0] if where else None):
-            yield frame.values(column, where), frame.labels(groups, where) if groups else None
+            values = frame.exact(column, where).minus(self.offset(column))
+            yield values, frame.labels(groups, where) if groups else None
 
     def counted(self, column: str, where: Where) -> LevelCounts:
         """A column as levels of a category, counted by record batch."""

@@ -40,6 +40,17 @@ class BatchFile:
         """An error, unless the format has columns."""
         raise no_such_column(self.path, by, self.kinds())
 
+    def may_be_inexact(self, column: str) -> bool:
+        """False: the values are doubles, unless the format has types."""
+        return False
+
+    def subtract(self, column: str, offset: int) -> None:
+        """Nothing to subtract from doubles."""
+
+    def offset(self, column: str) -> int:
+        """0: nothing is subtracted."""
+        return 0
+
     def expect(self, columns: Sequence[str]) -> None:
         """Nothing to prepare: each column is read on its own."""
 

@@ -93,19 +93,19 @@ class FileTable:
         self, column: str, read: Callable[[], dict[str, ColumnData]]
     ) -> dict[str, ColumnData]:
         """A column as it is read; again minus a number near it if doubles cannot hold it."""
-        duck, rest = self._by_reader
+        first = self.files[0]
         found = read()
-        if rest or not all(file.may_be_inexact(column) for file in duck):
+        if not all(file.rereadable and file.may_be_inexact(column) for file in self.files):
             return found
-        if not duck[0].offset(column):
-            dates = duck[0].kinds()[column] == DATE
+        if not first.offset(column):
+            dates = first.kinds()[column] == DATE
             offset = offset_near([preview_of(each) for each in found.values()], dates)
             if not offset:
                 return found
-            for file in duck:
+            for file in self.files:
                 file.subtract(column, offset)
             found = read()
-        return {key: with_offset(each, duck[0].offset(column)) for key, each in found.items()}
+        return {key: with_offset(each, first.offset(column)) for key, each in found.items()}
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None

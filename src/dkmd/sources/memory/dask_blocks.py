@@ -18,11 +18,17 @@ from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.column_data import ColumnData, StreamedColumn
+from dkmd.sources.column_data import (
+    ColumnData,
+    StreamedColumn,
+    with_offset,
+)
 from dkmd.sources.kinds import no_such_column
 from dkmd.sources.level_counts import LevelCounts
-from dkmd.sources.memory.columns import as_numbers, kind_of
+from dkmd.sources.memory.columns import kind_of
+from dkmd.sources.memory.dask_exact import read_exactly
 from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
+from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.memory.labelled_sums import LabelledSums, Part
 from dkmd.sources.number_words import level_order
@@ -92,8 +98,13 @@ def dask_side(collection: Any, name: str) -> tuple[ColumnData, str]:
     """A dask array or series as column data, and its kind."""
     if getattr(collection, "ndim", 1) != 1:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
-    scan = BlockScan(collection, partial(_read_one, name=name), [name])
-    return scan.samples()[name], kind_of(collection._meta)
+
+    def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+        read = partial(_read_one, name=name, offset=offsets.get(name, 0))
+        return BlockScan(collection, read, [name]).samples()
+
+    found = read_exactly(scanned, {name: collection._meta})
+    return found[name], kind_of(collection._meta)
 
 
 def dask_levels(collection: Any, name: str) -> LevelCounts:
@@ -172,14 +183,27 @@ class DaskTable:
             _read_levels,
             name=self.name, column=column, by=by, levels=tuple(levels), groups=groups,
         )  # fmt: skip
-        return self._scan([column, by], read, levels, groups)
+
+        def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+            near = max(offsets.values(), default=0)  # all levels have one offset
+            return self._scan([column, by], partial(read, offset=near), levels, groups)
+
+        self._require(column, by)
+        found = read_exactly(scanned, dict.fromkeys(levels, self._frame._meta[column]))
+        near = max((each.offset for each in found.values()), default=0)
+        return {level: with_offset(each, near) for level, each in found.items()}
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """Several columns, in one pass if their grids are planned together."""
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
-        return self._scan(list(columns), read, columns, groups)
+
+        def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+            return self._scan(list(columns), partial(read, offsets=offsets), columns, groups)
+
+        self._require(*columns)
+        return read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories, in one pass."""
@@ -319,10 +343,10 @@ class BlockScan:
         return list(found)
 
 
-def _read_one(block: Any, *, name: str, place: Place) -> list[Part]:
+def _read_one(block: Any, *, name: str, place: Place, offset: int = 0) -> list[Part]:
     """The values of a block of an array or a series."""
     rows = range(place.first_row, place.first_row + len(block))
-    return [Part(as_numbers(block, name + place.partition, rows))]
+    return [Part(as_exact(block, name + place.partition, rows).minus(offset))]
 
 
 def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
@@ -339,12 +363,18 @@ def _missing_in_frame(block: Any, *, name: str, column: str, where: Where, place
 
 
 def _read_columns(
-    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None, place: Place
+    block: Any,
+    *,
+    name: str,
+    columns: tuple[str, ...],
+    groups: str | None,
+    place: Place,
+    offsets: Mapping[str, int],
 ) -> list[Part]:
     """Several columns of a block."""
     frame = Frame(block, name + place.partition, place.first_row)
     labels = None if groups is None else frame.labels(groups)
-    return [Part(frame.values(column), labels) for column in columns]
+    return [Part(frame.exact(name).minus(offsets.get(name, 0)), labels) for name in columns]
 
 
 def _read_levels(
@@ -356,12 +386,13 @@ def _read_levels(
     levels: tuple[str, ...],
     groups: str | None,
     place: Place,
+    offset: int,
 ) -> list[Part]:
     """A column of a block at several levels."""
     frame = Frame(block, name + place.partition, place.first_row)
     return [
         Part(
-            frame.values(column, (by, level)),
+            frame.exact(column, (by, level)).minus(offset),
             None if groups is None else frame.labels(groups, (by, level)),
         )
         for level in levels

@@ -30,6 +30,10 @@ class Near(NamedTuple):
     values: Array
     offset: int
 
+    def minus(self, offset: int) -> Array:
+        """The values minus another whole number."""
+        return self.values + float(self.offset - offset)
+
 
 def as_exact(values: Any, name: str, rows: RowNumbers | None = None) -> Near:
     """The values of a column minus a whole number, which is 0 if doubles hold the values."""
