@@ -449,3 +449,33 @@ def test_columns_of_ibis_are_samples(table: tuple[pd.DataFrame, Any]) -> None:
     assert_same(found, compare(frame["ms"], frame["ms"] + 1.0, scale=SCALE))
     with pytest.raises(TypeError, match="must be a table or a column"):
         compare(remote["ms"].mean(), remote["ms"])
+
+
+def test_dates_and_large_numbers_are_exact(engine: Any) -> None:
+    """Around 1.7e18 doubles are 256 apart; timestamps have microseconds."""
+    rng = np.random.default_rng(8)
+    small = rng.normal(0.0, 1_000.0, 400).astype(np.int64) + np.arange(400) % 2 * 306
+    start = pd.Timestamp("2026-01-01")
+    frame = pd.DataFrame(
+        {
+            "k": np.arange(400) % 2,
+            "small": small,
+            "large": small + 1_700_000_000_000_000_000,
+            "text": [str(start + pd.Timedelta(microseconds=int(v))) for v in small],
+        }
+    )
+    remote = engine.load(frame, "far_from_zero")
+    when = remote.text.cast("timestamp")
+    remote = remote.mutate(when=when, day=when.date())
+    options: Any = {"by": "k", "reference": 0, "current": 1}
+    expected = compare(frame, column="small", **options)
+    large, dated = (compare(remote, column=name, **options) for name in ("large", "when"))
+    # the scale comes from bins, so the shift follows to about 1e-5 of the scale
+    assert large.shift == pytest.approx(expected.shift, rel=1e-4)
+    assert dated.shift == pytest.approx(1e-6 * expected.shift, rel=1e-4)
+    assert large.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
+    assert dated.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
+    assert large.rows()[1][1].startswith(("1,700,000,000,000,000,", "1,699,999,999,999,999,"))
+    assert dated.rows()[1][1].startswith(("2025-12-31", "2026-01-01"))
+    days = compare(remote, column="day", **options)
+    assert days.reference.size == 200

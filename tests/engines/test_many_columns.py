@@ -98,7 +98,10 @@ def test_text_is_counted_by_the_engine(engine: Any) -> None:
     frames = [
         pd.DataFrame(
             {
-                "t": rng.choice(["a", "b'\"", "ü", None], 300, p=[0.5, p, 0.4 - p, 0.1]),
+                "t": pd.Series(
+                    rng.choice(["a", "b'\"", "ü", None], 300, p=[0.5, p, 0.4 - p, 0.1]),
+                    dtype=object,
+                ),
                 "u": rng.choice(["1", "2"], 300),
                 "v": rng.normal(size=300),
             }
