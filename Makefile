@@ -5,7 +5,7 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study clean
+.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study gate-runs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ bench-scale: $(READY)  ## measure the largest sizes and the engines (half an hou
 
 study: $(READY)  ## run the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
+
+gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
+	$(BIN)/python benchmarks/gate_runs.py --times 300 --write docs/gate_runs.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

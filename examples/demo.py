@@ -70,7 +70,7 @@ def _show_gate() -> None:
     main_build, branch = "hyperfine-main.json", "hyperfine-branch.json"
     command = _say(f"dkmd gate {main_build} {branch} --margin 3%")
     judged = gate(load_benchmarks(main_build), load_benchmarks(branch), margin="3%")
-    print(judged.headline(), text_table(judged.table()), sep="\n\n")
+    print(text_table(judged.table()), judged.closing_line(), sep="\n\n")
     assert judged.call is not None
     judged = judged.with_call(judged.call.read_from((main_build, branch)))
     judged.report(PAGES / "gate.html", command=command)

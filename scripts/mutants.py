@@ -86,8 +86,11 @@ TESTS = {
     "answers/comparison/several": "headlines compare",
     "answers/comparison/words": "headlines margins compare",
     "answers/gate/load": "gate_tables gate",
-    "answers/gate/judge": "gate_tables gate",
-    "answers/gate/result": "gate_tables gate",
+    "answers/gate/judge": "gate_tables gate_verdicts gate",
+    "answers/gate/decide": "gate_verdicts gate",
+    "answers/gate/limits": "gate_verdicts gate_terminal",
+    "answers/gate/listing": "gate_tables gate_verdicts gate_terminal",
+    "answers/gate/result": "gate_tables gate_verdicts gate",
 }
 """For every module, the test files that belong to it, the quickest to notice a fault first.
 

@@ -21,7 +21,7 @@ import dkmd
 from dkmd import compare, drift
 from dkmd.answers.comparison import CategoryComparison
 from dkmd.answers.one_category import MOST_COMPARED
-from dkmd.inference.categories import category_pvalue, compare_levels
+from dkmd.inference.categories import category_pvalue, compare_shares
 from dkmd.sources.engines import level_queries as in_engines
 from dkmd.sources.files import level_queries as in_files
 from dkmd.sources.level_counts import LevelCounts, level_word, merged
@@ -131,7 +131,7 @@ def test_the_answer_names_what_gained_and_lost() -> None:
     x, y = ([level.counts.yes_x for level in answer.levels],
             [level.counts.yes_y for level in answer.levels])  # fmt: skip
     assert answer.pvalue == category_pvalue(x, y)
-    expected = compare_levels([level.level for level in answer.levels], x, y)
+    expected = compare_shares([level.level for level in answer.levels], x, y)
     assert list(answer.levels) == expected
     told = answer.headline()
     assert told.startswith("country CHANGED: ")
@@ -293,7 +293,7 @@ def test_the_test_keeps_its_size_with_rare_levels_and_unequal_sides(
         x, y = rng.multinomial(n, shares), rng.multinomial(m, shares)
         rejected += category_pvalue(x, y, seed) <= 0.05
         there = x + y > 0
-        changes = compare_levels(["" for _ in range(there.sum())], x[there], y[there])
+        changes = compare_shares(["" for _ in range(there.sum())], x[there], y[there])
         covered += not any(change.is_clear for change in changes)
     assert rejected / trials <= 0.05 + 3.0 * 0.011
     assert covered / trials >= 0.95 - 3.0 * 0.011

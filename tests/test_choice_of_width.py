@@ -15,7 +15,7 @@ import pytest
 from naive import excess, m_center, quantile
 from outcomes import exact_outcome
 
-from dkmd import Grid, Summary, Witness, dkmd_2samp
+from dkmd import Grid, Summary, Witness, dkmd_2samp, fit_witness
 from dkmd.inference.direct import small_sides
 from dkmd.inference.pooled_shape import Shape, median_and_spread
 from dkmd.inference.scale import _weighed_sums, fitted_scale, scale_of, smallest_multiple
@@ -238,3 +238,12 @@ def test_the_zero_point_of_single_values_does_not_change_their_shape() -> None:
     near, far = (small_sides(x + zero, y + zero, False).shape for zero in (0.0, 1000.0))
     assert far.tilt == pytest.approx(near.tilt, rel=1e-9)
     assert far.spread == pytest.approx(near.spread, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [40, 5000])
+def test_one_sample_alone_is_not_out_of_balance(size: int) -> None:
+    """The other side has no values, so its size must not divide anything."""
+    values = _rng(31).exponential(1.0, size)
+    alone = fit_witness(values).sigma
+    assert 0.5 < alone < 4.0
+    assert fit_witness(8.0 * values).sigma == pytest.approx(8.0 * alone, rel=1e-6)

@@ -80,7 +80,7 @@ def test_options_of_compare_and_drift_reach_them(options: dict[str, Any], folder
 def test_options_of_the_gate_reach_it(worse: str, alpha: float, folder: Path) -> None:
     how: dict[str, Any] = {"column": "lag_ms", "by": "level", "groups": "host"}
     before, after = (load_benchmarks(str(folder / f"{name}.csv"), **how) for name in "ab")
-    for margin in (0.5, "4%"):
+    for margin in ("0.5ms", "4%"):
         expected = gate(before, after, margin=margin, worse=worse, alpha=alpha)
         code = {"passed": 0, "failed": 1, "inconclusive": 3}[expected.outcome]
         options = {"margin": margin, "worse": worse, "alpha": alpha}

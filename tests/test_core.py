@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
 from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of, small_sides
-from dkmd.inference.intervals import _balanced_shift, statistic_interval
+from dkmd.inference.intervals import DOUBLINGS, _balanced_shift, end_of, statistic_interval
 from dkmd.inference.pair import Pair, Studentized, beyond_allowance, satterthwaite
 from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome, RiemannOutcome
 from dkmd.inference.scale import require_squares
@@ -398,6 +398,32 @@ def test_at_the_ends_of_the_interval_the_p_value_is_alpha(
         assert outcome.pvalue_beyond(low, "greater") == pytest.approx(share, rel=1e-4)
     if math.isfinite(high):
         assert outcome.pvalue_beyond(high, "less") == pytest.approx(share, rel=1e-4)
+
+
+@pytest.mark.parametrize("width", [0.25, 1.0, 3.0])
+@pytest.mark.parametrize("root", [0.4, 2.5, 70.0, 5e3, -0.4, -2.5, -70.0, -5e3])
+def test_an_end_is_found_far_beyond_its_expected_half_width(root: float, width: float) -> None:
+    seen = []
+
+    def falling(delta: float) -> float:
+        seen.append(delta)
+        return root - delta
+
+    start = (0.0, falling(0.0))
+    assert end_of(falling, (start, start), width) == pytest.approx(root, abs=1e-7 * width)
+    assert len(seen) < 60  # each doubling reaches twice as far
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_without_an_end_each_step_is_twice_as_long_until_doubles_are_coarse(sign: float) -> None:
+    seen = []
+
+    def endless(delta: float) -> float:
+        seen.append(delta)
+        return sign
+
+    assert end_of(endless, ((0.0, sign), (0.0, sign)), 3.0) == sign * math.inf
+    assert seen == [sign * 3.0 * (2.0**k - 1.0) for k in range(1, DOUBLINGS + 1)]
 
 
 def test_the_interval_of_a_fixed_centre_is_about_the_shift_that_balances_it() -> None:

@@ -1,6 +1,7 @@
 """Delta tables: what their log says is read, and a table that needs more than that is refused.
 
-The logs are written here as deltalake 1.6 and Spark write them.
+The logs are written here, to cover cases that deltalake does not write. test_deltalake.py reads
+tables that deltalake wrote.
 """
 
 from __future__ import annotations

@@ -12,15 +12,18 @@ import shlex
 import pytest
 from shell import ROOT, here
 
-PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md", ROOT / "docs" / "engines.md"]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("compare.md", "engines.md", "gate.md")),
+]
 BLOCK = re.compile(r"(?<=^```\n)\$ (dkmd .*)\n((?:.*\n)*?)(?=```$)", re.M)
 
 
 def printed(command: str) -> str:
     """What a command prints when run in the folder of the shipped file that it names."""
     words = shlex.split(command)[1:]
-    folders = [ROOT / "examples" / name for name in ("data", "bench")]
-    there = [f for f in folders if any((f / word).is_file() for word in words)]
+    folders = [ROOT / "examples" / name for name in ("data", "bench", "bench/suite")]
+    there = [f for f in folders if any(list(f.glob(word)) for word in words)]
     folder = [*there, *folders][0]
     return here(*words, cwd=folder, code=None).stdout
 

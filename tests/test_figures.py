@@ -16,7 +16,7 @@ from outcomes import exact_outcome
 import dkmd
 from dkmd import Grid, Summary, embedding_difference
 from dkmd.render.figures import colours, drawings, forest
-from dkmd.render.figures.curves import Curves, Shape, curves_of
+from dkmd.render.figures.curves import Curves, SampleCurves, curves_of
 from dkmd.render.figures.svg import Axis, clean, escape, path, tick_words, ticks
 from dkmd.render.plot import ForestLine, plot_forest
 
@@ -84,7 +84,7 @@ def test_few_values_step_exactly() -> None:
     assert share.tolist() == [0, 0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1]
 
 
-def _atoms(curves: Curves, shape: Shape) -> dict[float, float]:
+def _atoms(curves: Curves, shape: SampleCurves) -> dict[float, float]:
     values = (round(curves.origin + float(at), 6) for at in shape.atoms.at)
     return dict(zip(values, shape.atoms.share.tolist(), strict=True))
 
@@ -271,6 +271,7 @@ def test_notebook_and_plot_show_the_curves_of_the_page() -> None:
 def test_several_comparisons_have_bars_and_sparklines_in_a_notebook() -> None:
     rng = np.random.default_rng(3)
     old = pd.DataFrame({"a<b": rng.normal(size=300), "same": np.ones(300)})
+    old.loc[0, "same"] = np.nan  # a constant has a row only if values are missing
     new = old.assign(**{"a<b": old["a<b"] + 1.0})
     text = dkmd.drift(old, new)._repr_html_()
     assert "a&lt;b" in text
@@ -374,7 +375,7 @@ def test_a_quantile_at_infinity_is_told_in_words(before: float, after: float, wo
 
 def test_verdicts_have_the_colours_of_their_direction() -> None:
     verdicts = ("higher", "lower", "equivalent", "inconclusive")
-    assert [drawings.kind_of(v) for v in verdicts] == ["up", "down", "flat", "flat"]
+    assert [drawings.colour_of(v) for v in verdicts] == ["up", "down", "flat", "flat"]
 
 
 @pytest.mark.parametrize(

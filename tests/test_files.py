@@ -187,12 +187,12 @@ def test_a_word_in_one_of_many_columns_is_named(tmp_path: Path) -> None:
 
 def test_a_text_cell_far_down_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    lines = [f"{i},{i / 2}" for i in range(60_000)]
-    lines[50_000] = "50000,oops"
-    path.write_text("id,lag\n" + "\n".join(lines))
+    lines = [f"{i % 1000},{i / 2}" for i in range(60_000)]
+    lines[50_000] = "0,oops"
+    path.write_text("part,lag\n" + "\n".join(lines))
     with pytest.raises(ValueError, match=r"x.csv, column 'lag', row 50,001: 'oops' is not a num"):
         compare(path, path, column="lag")
-    assert list(drift(path, path)) == ["id"]
+    assert list(drift(path, path)) == ["part"]
     assert "row 50,001" in drift(path, path).skipped["lag"]
 
 

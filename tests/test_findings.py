@@ -56,7 +56,18 @@ def test_the_mean_has_welchs_interval_and_says_when_it_disagrees() -> None:
     assert answer.mean is not None
     assert (answer.mean.low, answer.mean.high) == pytest.approx(tuple(welch), rel=1e-9)
     assert not answer.is_clear
-    assert answer.headline().startswith("value: the mean rose, +")
+    assert answer.headline().startswith("value: the mean rose by 1")
+    assert ") because of 60 values above 300 (before 0); the typical" in answer.headline()
+    fell = compare(-old, -new).headline()
+    assert "the mean fell by 1" in fell
+    assert "because of 60 values below −300 (before 0)" in fell
+    back = compare(new, old).headline()
+    assert "the mean fell by 1" in back
+    assert "because of 0 values above 300 (before 60)" in back
+    grid = Grid.fit(old, new)
+    binned = compare(Summary.of(old, grid), Summary.of(new, grid)).headline()
+    assert binned.split(" because of ")[0] == answer.headline().split(" because of ")[0]
+    assert ") because of 60 values above 300 (before 0); the typical" in binned
     assert "the typical value did not clearly move" in answer.headline()
     assert compare(old, np.append(new, math.inf)).mean is None
 
@@ -155,7 +166,7 @@ def test_fail_on_sets_the_exit_code(tmp_path: Path) -> None:
     here("drift", str(old), str(new), "--fail-on", "shift", code=1)
     here("drift", str(old), str(new), "--fail-on", "shift", "--margin", "3", code=0)
     refused = here("drift", str(old), str(new), "--fail-on", "shape", code=2).stderr
-    assert "--fail-on needs some of shift, spread, missing, got 'shape'" in refused
+    assert "--fail-on needs some of shift, share, rest, spread, missing, got 'shape'" in refused
 
 
 def test_repeated_measurements_have_a_shift_only() -> None:

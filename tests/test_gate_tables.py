@@ -50,8 +50,8 @@ def test_a_row_shows_both_centres_the_change_and_its_interval(tmp_path: Path) ->
     assert (name, sizes, verdict) == ("wall", "60+40", "worse")
     assert float(before) == pytest.approx(row.centers[0], rel=1e-2)
     assert float(after) == pytest.approx(row.centers[1], rel=1e-2)
-    assert float(change.removesuffix(" %")) == pytest.approx(100.0 * row.shift, abs=0.1)
-    ends = interval.removesuffix(" %").split(" to ")
+    assert float(change.removesuffix("%")) == pytest.approx(100.0 * row.shift, abs=0.1)
+    ends = interval.removesuffix("%").split(" to ")
     assert [float(e) for e in ends] == pytest.approx([100.0 * e for e in row.interval], abs=0.1)
 
 

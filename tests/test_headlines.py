@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dkmd import compare
+from dkmd import compare, drift
+from dkmd.base.wording import short_p
 
 RNG = np.random.default_rng(51)
 BEFORE = RNG.gamma(4.0, 0.5, 900)
@@ -82,3 +84,36 @@ def test_what_is_missing_or_infinite_has_a_row_if_either_side_has_it(
     rows = {row[0]: row[1:] for row in compare(*pair).rows()}
     assert rows[name] == (("3", "0", "") if side == 0 else ("0", "3", ""))
     assert len(set(rows) & {"missing, left out", "−inf", "+inf"}) == 1
+
+
+def _two_columns(moved: float) -> dict[str, list[float]]:
+    return {"a": [*(BEFORE[:300] + moved)], "b": [*BEFORE[300:600]]}
+
+
+def test_one_of_several_answers_shows_its_adjusted_p_value() -> None:
+    answers = drift(pd.DataFrame(_two_columns(0.0)), pd.DataFrame(_two_columns(0.15)))
+    for answer in answers.values():
+        assert answer.adjusted_pvalue is not None
+        assert answer.adjusted_pvalue >= answer.pvalue
+        assert f" (adjusted {short_p(answer.adjusted_pvalue)}), n = " in answer.headline()
+
+
+@pytest.mark.parametrize(
+    ("moved", "margin", "told"),
+    [
+        (
+            2.0,
+            0.5,
+            "1 of 2 columns shifted (false-discovery rate 0.1), 1 of them by more than 0.5",
+        ),
+        (2.0, 5.0, "1 of 2 columns shifted (false-discovery rate 0.1), 0 of them by more than 5"),
+        (2.0, None, "1 of 2 columns shifted (false-discovery rate 0.1)"),
+        (0.0, 0.5, "0 of 2 columns shifted (false-discovery rate 0.1)"),
+        (0.0, None, "0 of 2 columns shifted (false-discovery rate 0.1)"),
+    ],
+)
+def test_a_tally_counts_shifts_beyond_the_margin_only_if_there_are_both(
+    moved: float, margin: float | None, told: str
+) -> None:
+    frames = pd.DataFrame(_two_columns(0.0)), pd.DataFrame(_two_columns(moved))
+    assert drift(*frames, margin=margin, alpha=0.1).tally() == told

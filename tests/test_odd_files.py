@@ -31,8 +31,9 @@ from shell import here
 from dkmd import compare, drift
 from dkmd.answers.gate import load_benchmarks
 from dkmd.sources.column_data import HeldColumn
-from dkmd.sources.files import benchmarks, characters, duckdb_file, pasted_bins, text_file
+from dkmd.sources.files import characters, duckdb_file, pasted_bins, text_file
 from dkmd.sources.files import table as files
+from dkmd.sources.files.benchmarks import reading
 from dkmd.sources.files.table import open_files
 from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
 
@@ -669,7 +670,7 @@ def test_gates_and_results_of_queries_are_not_read_without_end(
 ) -> None:
     monkeypatch.setattr("dkmd.answers.gate.load.LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(pasted_bins, "LARGEST_FILE", 1 << 20)
-    monkeypatch.setattr(benchmarks, "LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(reading, "LARGEST_FILE", 1 << 20)
     with pytest.raises(ValueError, match=r"/dev/zero is too large for a benchmark file: .*1 MiB"):
         load_benchmarks("/dev/zero")
     with pytest.raises(ValueError, match="/dev/zero is too large for a result of dkmd sql"):

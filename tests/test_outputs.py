@@ -83,7 +83,7 @@ def test_force_overwrites_an_input(inputs: Path) -> None:
     like = ("summarize", "latency_after.csv", "-o", "x.dkmd", "--like", "x.dkmd", "--force")
     here(*like, cwd=inputs)
     here("gate", *BUILDS, "--markdown", BUILDS[0], "--force", cwd=inputs, code=1)
-    assert (inputs / BUILDS[0]).read_text().startswith("**FAILED")
+    assert (inputs / BUILDS[0]).read_text().startswith("**✗ FAILED**")
     here("drift", *(LATENCY[1],) * 2, "--report", LATENCY[1], "--force", cwd=inputs)
 
 
@@ -142,7 +142,7 @@ def test_a_page_is_written_to_a_pipe_and_a_private_file_stays_private(tmp_path: 
     assert read[0].startswith("<!doctype html>")
     assert read[0].endswith("</html>\n")
     assert (tmp_path / "pipe").is_fifo()
-    assert private.read_text().startswith("**FAILED")
+    assert private.read_text().startswith("**✗ FAILED**")
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
 
 
@@ -154,7 +154,9 @@ def test_a_file_that_cannot_be_written_does_not_cost_the_answer(
     (tmp_path / "loop").symlink_to("loop")
     option = "--markdown" if words[0] == "gate" else "--report"
     done = here(*words, option, "loop", "-q", code=code, answered=code == 2, cwd=tmp_path)
-    assert done.stderr == "dkmd: loop: Too many levels of symbolic links\n"
+    told, _, verdict = done.stderr.partition("; ")
+    assert told.rstrip() == "dkmd: loop: Too many levels of symbolic links"
+    assert ("the verdict is " in verdict) == (words[0] == "gate")
     assert [path.name for path in tmp_path.iterdir()] == ["loop"]
     assert done.stdout == here(*words, "-q", code=None).stdout
 

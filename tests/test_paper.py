@@ -22,9 +22,9 @@ from dkmd.paper.checks import Check, agrees_with_paper
 from dkmd.paper.folder import MARKER, OutputFolder, write_below
 from dkmd.paper.markdown import markdown
 from dkmd.paper.page import inlined, page
-from dkmd.paper.report import Column, Report, Section, Table
+from dkmd.paper.report import Heading, PaperTable, Report, Section
 from dkmd.paper.style import INK
-from dkmd.paper.trials import Spread, serial, simulate
+from dkmd.paper.trials import MeanSd, serial, simulate
 from dkmd.paper.workers import silent, workers
 
 
@@ -126,11 +126,11 @@ def test_seeds_experiments_and_cells_draw_their_own_samples() -> None:
 
 
 def test_a_check_uses_the_error_of_both_simulations() -> None:
-    paper, ours = Spread(0.0, 1.0, 400), Spread(0.3, 1.0, 100)
+    paper, ours = MeanSd(0.0, 1.0, 400), MeanSd(0.3, 1.0, 100)
     check = agrees_with_paper("x", paper, ours)
     assert check.limit == pytest.approx(4.0 * np.sqrt(1 / 400 + 1 / 100))
     assert check.holds
-    assert not agrees_with_paper("x", paper, Spread(0.5, 1.0, 100)).holds
+    assert not agrees_with_paper("x", paper, MeanSd(0.5, 1.0, 100)).holds
     assert not Check("x", float("nan"), 1.0).holds
 
 
@@ -138,8 +138,8 @@ _NASTY = "<script>alert('&')</script> | \"quoted\""
 
 
 def _nasty_report() -> Report:
-    columns = [Column(_NASTY), Column("number")]
-    table = Table("nasty", _NASTY, columns, [(_NASTY, Spread(-1.0, 2.0, 3))], _NASTY)
+    columns = [Heading(_NASTY), Heading("number")]
+    table = PaperTable("nasty", _NASTY, columns, [(_NASTY, MeanSd(-1.0, 2.0, 3))], _NASTY)
     checks = [Check(_NASTY, 1.0, 0.0)]
     section = Section(_NASTY, [_NASTY, "in `code`"], [table], checks=checks)
     return Report(_NASTY, [_NASTY], [section], {_NASTY: _NASTY})
@@ -187,7 +187,7 @@ def test_markdown_keeps_a_bar_inside_its_cell() -> None:
 
 
 def test_a_csv_has_all_digits_and_two_columns_for_a_mean_and_its_sd() -> None:
-    table = Table("t", "t", [Column("a"), Column("b")], [(Spread(1 / 3, 2 / 3, 9), None)])
+    table = PaperTable("t", "t", [Heading("a"), Heading("b")], [(MeanSd(1 / 3, 2 / 3, 9), None)])
     assert table.records() == [["a, mean", "a, sd", "b"], [1 / 3, 2 / 3, None]]
 
 
@@ -325,10 +325,10 @@ def test_help_and_version_answer_without_loading_anything_heavy(tmp_path: Path) 
 def test_without_matplotlib_figures_are_refused_and_tables_are_not(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from dkmd.paper.reproduce import Plan, open_output\n"
+        "from dkmd.paper.reproduce import Selection, open_output\n"
         "from pathlib import Path\n"
-        "open_output(Plan(('table1',)), Path('tables'), None)\n"
-        "open_output(Plan(('figure1',)), Path('figures'), None)\n"
+        "open_output(Selection(('table1',)), Path('tables'), None)\n"
+        "open_output(Selection(('figure1',)), Path('figures'), None)\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False

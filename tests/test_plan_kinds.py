@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from dkmd import Grid, Summary, detectable_shift, dkmd_2samp, plan, power, sample_size
+from dkmd.inference import planning
+from dkmd.inference.plan_amounts import MOST_DRAWN
+from dkmd.inference.plan_parts import TwoPartPlan
+from dkmd.inference.plan_search import Change, shift_for
 from dkmd.inference.proportions import Counts, share_tails
 
 Values = npt.NDArray[np.float64]
@@ -220,6 +225,50 @@ def test_the_range_is_of_the_number_that_was_asked_for() -> None:
     yes = plan(np.arange(100) < 5, 0.03)
     assert yes.range is not None
     assert yes.range[0] < yes.n < yes.range[1] < math.inf
+
+
+def test_the_range_of_a_shift_needs_no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The power of each of the drawn pilots would take seconds to simulate."""
+    expected = plan(NORMAL[:90], n=60)
+    simulated: list[bool] = []
+    monkeypatch.setattr(planning, "shift_for", _counted(shift_for, simulated))
+    assert plan(NORMAL[:90], n=60) == expected
+    assert simulated.count(False) == planning.REPLICATES
+    assert simulated.count(True) == 1  # the shift itself
+
+
+def _counted(function: Callable[..., float], simulated: list[bool]) -> Callable[..., float]:
+    def counted(*args: Any) -> float:
+        simulated.append(args[5] if len(args) > 5 else True)
+        return function(*args)
+
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("change", "n", "draws"),
+    [
+        (Change(factor=1.05, share=0.05), 400, 1),
+        (Change(share=0.05), 400, 0),  # the rest does not move
+        (Change(factor=1.05), 10 * MOST_DRAWN, 0),  # too many values to draw
+    ],
+)
+def test_a_two_part_power_is_simulated_only_where_that_helps(
+    change: Change, n: int, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = REVENUE[REVENUE > 0.0]
+    drawn: list[Any] = []
+    two = TwoPartPlan(0.0, Summary.of(rest, Grid.fit(rest)), REVENUE.size, None, 0.05)
+
+    def simulated(*asked: Any) -> tuple[float, float]:
+        drawn.append(asked)
+        return 0.5, 0.001
+
+    monkeypatch.setattr(two, "_drawn", simulated)
+    # the simulation outweighs the formula, which is known to a few points
+    wanted = pytest.approx(0.5, abs=0.001) if draws else two.expected(change, n, n)
+    assert two.power(change, n, n) == wanted
+    assert drawn == [(change, n, n)] * draws
 
 
 @pytest.mark.parametrize(

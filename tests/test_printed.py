@@ -11,7 +11,7 @@ import pytest
 
 from dkmd.paper import printed, table2, theorems
 from dkmd.paper.checks import Check, agrees_with_paper, agrees_with_population
-from dkmd.paper.trials import Spread
+from dkmd.paper.trials import MeanSd
 
 TABLE_1 = """
 Location 0.0 -0.0010±0.0354 0.0012±0.0007
@@ -37,7 +37,7 @@ TABLE_3 = """
 """
 
 
-def _cell(spread: Spread) -> str:
+def _cell(spread: MeanSd) -> str:
     return f"{spread.mean:.4f}±{spread.sd:.4f}"
 
 
@@ -66,11 +66,11 @@ def test_table_3_is_the_printed_one_by_sigma_and_tau() -> None:
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_mean_may_be_four_standard_errors_off_and_no_more(sign: float) -> None:
     """The error is 0.2·√(1/400 + 1/100) for two simulations, 0.2/√100 for one and the truth."""
-    paper = Spread(0.5, 0.9, 400)  # the paper's spread is rounded and noisy, so ours is used
+    paper = MeanSd(0.5, 0.9, 400)  # the paper's spread is rounded and noisy, so ours is used
     for share, holds in ((1 - 1e-9, True), (1 + 1e-9, False)):
-        ours = Spread(0.5 + sign * share * 0.8 * math.sqrt(0.0125), 0.2, 100)
+        ours = MeanSd(0.5 + sign * share * 0.8 * math.sqrt(0.0125), 0.2, 100)
         assert agrees_with_paper("x", paper, ours).holds == holds
-        alone = Spread(0.5 + sign * share * 0.08, 0.2, 100)
+        alone = MeanSd(0.5 + sign * share * 0.08, 0.2, 100)
         assert agrees_with_population("x", alone, 0.5).holds == holds
 
 

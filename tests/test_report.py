@@ -300,6 +300,7 @@ def test_columns_without_an_answer_and_without_a_row_are_named() -> None:
     before, after = _frames(2)
     for frame in (before, after):
         frame["constant"], frame["words"], frame["empty"] = 3.0, "x", math.nan
+        frame.loc[0, "constant"] = math.nan  # missing values are compared, so it has a row
     text = Parsed(_html(drift(before, after))).text()
     for words in (
         "no answer",
@@ -401,7 +402,7 @@ def test_no_row_claims_what_the_headline_denies() -> None:
     rng = np.random.default_rng(1)
     old, new = (pd.DataFrame(rng.normal(size=(200, 40))).add_prefix("c") for _ in range(2))
     page = page_of(drift(old, new))
-    assert page.headline.startswith("0 of 40")
+    assert page.headline.startswith("No clear change in 40 columns")
     assert {(row.word, row.mark) for row in page.rows} == {("inconclusive", "–")}
 
 
@@ -803,9 +804,12 @@ def test_hollow_marks_are_explained_by_what_the_answer_asked() -> None:
     assert [row.mark for row in moved.rows] == ["△"]
     assert moved.legend[0].endswith("the size relative to the margin is not.")
     builds = ({"b": Measurements("s", v.tolist(), list(range(400)))} for v in (old, new))
-    passed = page_of(gate(*builds, margin="5%"))
-    assert [(row.mark, row.word) for row in passed.rows] == [("△", "not worse")]
-    assert passed.legend[0].endswith("is not shown to be worse than the margin.")
+    (old_times, new_times) = builds
+    same = page_of(gate(old_times, new_times, margin="5%"))
+    assert [(row.mark, row.word) for row in same.rows] == [("≈", "same")]
+    passed = page_of(gate(new_times, old_times, margin="1%"))
+    assert [(row.mark, row.word) for row in passed.rows] == [("▽", "not worse")]
+    assert passed.legend[0].endswith("the change is not shown to exceed the margin.")
     assert len(page_of(compare(old, old[::-1].copy())).legend) == 1
 
 

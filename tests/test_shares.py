@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.optimize import minimize_scalar
 from scipy.special import betainc
 
-from dkmd.inference.categories import category_pvalue, compare_levels
+from dkmd.inference.categories import category_pvalue, compare_shares
 from dkmd.inference.percentiles import Quantiles, compare_percentiles, percentile, values_needed
 from dkmd.inference.proportions import (
     Counts,
@@ -163,6 +163,8 @@ def test_categories_follow_pearsons_test_and_relabellings() -> None:
     exact = _every_relabelling(few_x, few_y)
     assert category_pvalue(few_x, few_y) == pytest.approx(exact, abs=4 * math.sqrt(exact / 9999))
     assert category_pvalue([5, 0], [7, 0]) == 1.0
+    # equal shares: each of the 9,999 relabellings is at least as extreme
+    assert category_pvalue([1, 2], [2, 4]) == 1.0
 
 
 def _every_relabelling(x: list[int], y: list[int]) -> float:
@@ -181,10 +183,10 @@ def _every_relabelling(x: list[int], y: list[int]) -> float:
 
 
 def test_levels_that_came_and_went_are_named() -> None:
-    changes = compare_levels(["a", "b", "c"], [10, 0, 40], [20, 30, 0])
+    changes = compare_shares(["a", "b", "c"], [10, 0, 40], [20, 30, 0])
     assert [c.level for c in changes if c.is_new] == ["c"]
     assert [c.level for c in changes if c.is_gone] == ["b"]
-    alone = compare_levels(["a"], [10], [20])[0]
+    alone = compare_shares(["a"], [10], [20])[0]
     assert alone.counts == Counts(10, 10, 20, 20)
 
 

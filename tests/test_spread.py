@@ -112,7 +112,7 @@ def test_size_holds_with_different_centres(family: str, n: int, m: int) -> None:
 
 @pytest.mark.parametrize("family", ["normal", "t2", "lognormal"])
 def test_power_is_that_of_brown_forsythe_or_more(family: str) -> None:
-    """Spreads 1 and 1.8 with 60 values a side, 400 trials: at most 5 points behind."""
+    """Spreads 1 and 1.8 with 60 values per side, 400 trials: at most 5 points behind."""
     rng = np.random.default_rng(8)
     ours = theirs = 0
     for _ in range(400):

@@ -569,6 +569,23 @@ def test_a_tampered_summary_is_refused(version: int, key: str, change: Any, tmp_
         Summary.load(_written(document, tmp_path / "a.dkmd"))
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_without_a_checksum_the_extremes_may_be_as_far_out_as_the_variance_allows(
+    sign: float, tmp_path: Path
+) -> None:
+    """One value far from nine equal ones is as far from their mean as any of ten can be."""
+    values = sign * np.array([9.7] * 9 + [10.2])
+    coarse = Summary.of(values, Grid(0.0, 64.0))
+    assert coarse.bins.size == 1  # the narrow bin below does not reach to 10.2
+    path, key = tmp_path / "a.dkmd", "maximum" if sign > 0.0 else "minimum"
+    document = _saved(coarse.on(Grid(0.0, 1.0)), path) | {"version": 1}
+    assert document[key] == 10.2 * sign
+    assert Summary.load(_written(document, path)) == coarse.on(Grid(0.0, 1.0))
+    document[key] = 10.2 * sign + 1e-4 * sign
+    with pytest.raises(SummaryFileError, match="its minimum and maximum do not fit its bins"):
+        Summary.load(_written(document, path))
+
+
 @pytest.mark.parametrize("change", [("column", "other"), ("squares", None), ("checksum", "0" * 64)])
 def test_a_checksum_finds_what_would_fit(change: tuple[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "a.dkmd"

@@ -45,7 +45,7 @@ def _on_terminal(*words: str, interrupt_at: str = "", **environment: str) -> tup
 
 def test_colour_is_for_terminals_and_no_color_turns_it_off() -> None:
     shown, code = _on_terminal(*GATE, "--margin", "3%")
-    assert f"{RED}FAILED" in shown.replace("\x1b[1;31m", RED)
+    assert f"{RED}✗ FAILED" in shown.replace("\x1b[1;31m", RED)
     assert code == 1
     plain, _ = _on_terminal(*GATE, "--margin", "3%", NO_COLOR="1")
     assert "FAILED" in plain

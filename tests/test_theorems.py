@@ -1,7 +1,7 @@
 """The paper's theorems as properties: all for exact and population, some for riemann.
 
 Theorem 3.1 antisymmetry, 3.2 symmetric immunity, 3.3 directional monotonicity, and the bound
-|ψ| ≤ 2σ of section 5.2. Where the Riemann estimator differs, an example shows it.
+|ψ| ≤ 2σ of section 5.2. AtLevel the Riemann estimator differs, an example shows it.
 """
 
 from __future__ import annotations

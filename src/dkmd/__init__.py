@@ -1,4 +1,4 @@
-"""Two samples of a number: which way did it move, by how much, and is that real?
+"""Compare two samples of a number: which way did it move, by how much, and how sure is that?
 
 The public names stand in ``__init__.pyi``. They are imported on first use: ``dkmd --version``
 and a stray ``import dkmd`` do not load Numba.

@@ -16,6 +16,7 @@ from .inference.planning import detectable_shift as detectable_shift
 from .inference.planning import plan as plan
 from .inference.planning import power as power
 from .inference.planning import sample_size as sample_size
+from .inference.rel import dkmd_rel as dkmd_rel
 from .inference.result import DkmdResult as DkmdResult
 from .inference.two_sample import dkmd_2samp as dkmd_2samp
 from .statistic import peers as peers

@@ -11,6 +11,7 @@ from dkmd.answers.many_levels import compare_levels
 from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import CompareOptions, GroupLabels, Level, Settings
 from dkmd.base.calls import recorded
+from dkmd.inference.column_kind import CATEGORY
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 from dkmd.sources.engines.urls import is_url
@@ -62,6 +63,7 @@ def compare(
     column: str | int | None = None,
     by: str | int | None = None,
     margin: Margin | None = None,
+    kind: str | None = None,
     groups: GroupLabels | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
@@ -70,7 +72,7 @@ def compare(
     where: Any = None,
     table: str | Sequence[str] | None = None,
 ) -> ColumnAnswer | Comparisons:
-    """Which way did it move, by how much, and is that real?
+    """Which way did it move, by how much, and how sure is that?
 
     ``compare(reference, current)`` compares two samples.
     ``compare(frame, column=…, by=…, reference=…, current=…)`` compares two levels of a long table.
@@ -81,7 +83,7 @@ def compare(
         Lists, arrays, and pandas, polars, pyarrow or dask columns of numbers, booleans or durations
         (as seconds). Frames, with a ``column``. Ibis tables, Spark DataFrames and DuckDB relations,
         whose data stay where they are. A Summary, and the path of a data file or of a saved
-        summary. An array beside a Summary is binned on the Summary's grid. For a long table:
+        summary. An array that is compared with a Summary uses its grid. For a long table:
         levels of ``by``.
     column : str, optional
         The column of frames, tables and files. By default the only numeric column, which must have
@@ -90,7 +92,10 @@ def compare(
         The column of a long table that says which sample a row belongs to.
     margin : float or str, optional
         The smallest shift that matters: a number in data units, "3%" or "0.1sd" (of the robust
-        scale).
+        scale). For shares also "1pp": one percentage point.
+    kind : str, optional
+        "amount", "yes/no", "zeros" (mostly one value), "count", "rating" or "identifier". By
+        default the values of the reference tell. The kind decides what is said first.
     groups : (array_like, array_like) or str, optional
         Labels of repeated measurements, for reference and current. For tables: a column's name.
     alpha : float
@@ -129,7 +134,7 @@ def compare(
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('higher', 'current is larger', 3)
     """
-    options = CompareOptions.of(margin, alpha, scale, method, nan_policy)
+    options = CompareOptions.of(margin, alpha, scale, method, nan_policy, kind)
     column = None if column is None else str(column)
     by = None if by is None else str(by)
     asked = _Asked(reference, current, column, by, groups, where)
@@ -170,7 +175,9 @@ def _answer(
     given = [*samples, *(s for s in (asked.reference, asked.current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
-    pair = load_pair(given[0], given[1], asked.column, asked.groups, asked.where)
+    pair = load_pair(
+        given[0], given[1], asked.column, asked.groups, asked.where, options.kind == CATEGORY
+    )
     return compare_pair(pair, options)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dkmd.answers.comparison import Drift
@@ -22,6 +22,7 @@ def drift(
     columns: Sequence[str | int] | None = None,
     *,
     margin: Margin | None = None,
+    kind: Mapping[str, str] | None = None,
     groups: str | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
@@ -40,6 +41,8 @@ def drift(
     margin, groups, alpha, scale, nan_policy
         As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
         column with a missing value raises an error: it is not skipped.
+    kind : mapping, optional
+        The kinds of some columns by name, as in ``compare``: ``{"revenue": "zeros"}``.
     advance : callable, optional
         Called with (column, done, total) before each column.
 
@@ -65,4 +68,5 @@ def drift(
     names = None if columns is None else list(map(str, columns))
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     tables = TwoTables.of(before, after, groups)
-    return compare_columns(tables, names, options, from_files, advance)
+    asked = tables.kinds_asked(kind or {})
+    return compare_columns(tables, names, options, from_files, advance, asked)

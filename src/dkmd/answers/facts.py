@@ -23,11 +23,11 @@ from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
 MANY_TIES = 0.25
-"""From this share of one single value on, there is a warning about ties."""
+"""If one value makes up at least this share of a sample, the answer warns about ties."""
 CORRELATED = 0.1
-"""From this correlation of neighbours on, p-values are too small: at 0.1 a true 5% is 7.5%."""
+"""With a larger correlation of neighbours p-values are too small: at 0.1, 5% is really 7.5%."""
 RUNS = 16
-"""How many stretches of PIECE neighbouring values are used of a long sample."""
+"""How many stretches of PIECE neighbouring values represent a long sample."""
 
 
 def facts_of(
@@ -99,12 +99,15 @@ def _stretches(values: Array) -> list[Array]:
 
 
 def notes_of(
-    facts: Sequence[SampleFacts], outcome: Outcome, values: Sequence[Array] | None = None
+    facts: Sequence[SampleFacts],
+    outcome: Outcome,
+    values: Sequence[Array] | None = None,
+    ties_are_told: bool = False,
 ) -> list[str]:
     """Warnings beyond those of the test itself.
 
     ``facts`` and ``values`` are those of reference and current; ``values`` is None if they are not
-    in memory.
+    in memory. With ``ties_are_told`` the answer itself says how many values are equal.
     """
     notes = []
     if 2 <= min(f.size for f in facts) < FEW_VALUES:
@@ -116,9 +119,9 @@ def notes_of(
         share = max(_binned_tie(outcome.pair.x), _binned_tie(outcome.pair.y))
     else:
         share = max(map(_largest_tie, facts, values))
-    if share >= MANY_TIES:
+    if share >= MANY_TIES and not ties_are_told:
         notes.append(f"one value makes up {share:.0%} of a sample (ties)")
-    if in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
+    if not ties_are_told and in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
         notes.append(
             "the centre lies in a valley between two peaks, where few values are: if values moved "
             "from one peak to the other, Mann-Whitney (--peers) is more sensitive"

@@ -1,4 +1,4 @@
-"""What else changed beside the centre: the spread, the missing values, the mean, percentiles.
+"""What changed besides the centre: the spread, the missing values, the mean, percentiles.
 
 Spread and missing values are findings: each has a p-value, and in a drift all findings of all
 columns share one false-discovery rate. The mean and the percentiles are descriptive: they have
@@ -30,15 +30,20 @@ from dkmd.inference.spread import compare_spreads
 from dkmd.inference.tails import critical
 
 SHIFT, SPREAD, MISSING, CATEGORY = "shift", "spread", "missing", "category"
-"""What can have changed."""
+SHARE, REST = "share", "rest"
+"""What can have changed. Share and rest are the parts of a column with a common value."""
+
+FINDINGS = (SHIFT, SHARE, REST, SPREAD, CATEGORY, MISSING)
+"""All of it."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that may have changed, with its own p-value.
 
-    ``reference`` and ``current`` are what is compared: spreads, or shares of missing values.
-    ``estimate`` and ``interval`` are the ratio of spreads or the difference of shares.
+    ``reference`` and ``current`` are what is compared: spreads, shares, or centres. ``estimate``
+    and ``interval`` are the ratio of spreads, the difference of shares, or the shift of centres.
+    Shares and the rest also have a ``ratio`` where there is one.
     """
 
     what: str
@@ -48,6 +53,8 @@ class Finding:
     interval: ConfidenceInterval
     pvalue: float
     adjusted_pvalue: float | None = None
+    ratio: float | None = None
+    ratio_interval: ConfidenceInterval | None = None
 
     def is_clear(self, alpha: float) -> bool:
         """Whether the p-value, or the adjusted one, is below alpha."""
@@ -68,6 +75,8 @@ class Finding:
             "interval": list(self.interval),
             "pvalue": self.pvalue,
             "adjusted_pvalue": self.adjusted_pvalue,
+            "ratio": self.ratio,
+            "ratio_interval": None if self.ratio_interval is None else list(self.ratio_interval),
         }
 
 
@@ -144,6 +153,27 @@ def mean_change(reference: Held, current: Held, confidence: float) -> MeanChange
     return MeanChange(
         origin + mean_y, origin + mean_x, difference, difference - reach, difference + reach
     )
+
+
+class MeanError(NamedTuple):
+    """Welch's standard error and degrees of freedom, and the standard deviation of all values."""
+
+    error: float
+    df: float
+    pooled_sd: float
+
+
+def mean_error(reference: Held, current: Held) -> MeanError:
+    """How sure the difference of means is."""
+    origin = _origin(reference)
+    (m, mean_y, variance_y), (n, mean_x, variance_x) = (
+        _moments(side, origin) for side in (reference, current)
+    )
+    part_x, part_y = variance_x / n, variance_y / m
+    apart = (mean_x - mean_y) ** 2 * n * m / (n + m)
+    total = (n - 1.0) * variance_x + (m - 1.0) * variance_y + apart
+    df = satterthwaite(part_x, part_y, n - 1.0, m - 1.0)
+    return MeanError(math.sqrt(part_x + part_y), df, math.sqrt(total / (n + m - 1.0)))
 
 
 def _origin(side: Held) -> float:

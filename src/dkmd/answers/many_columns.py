@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dkmd.answers.comparison import CategoryComparison, ColumnAnswer, Drift
+from dkmd.answers.comparison import CategoryComparison, ColumnAnswer, Comparison, Drift
 from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
+from dkmd.answers.kinds import untested
 from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
+from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
 from dkmd.sources.kinds import (
     COMPARED,
@@ -40,6 +42,13 @@ Advance = Callable[[str, int, int], None]
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""
+
+
+UNTESTED = {
+    IDENTIFIER: "it holds identifiers, which are not tested",
+    CONSTANT: "all its values are equal",
+}
+"""Why columns of some kinds are skipped, unless they were asked for or have missing values."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,11 @@ class TwoTables:
                 raise no_such_column(self.before.name, name, self.kinds)
         return list(columns)
 
+    def kinds_asked(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The kinds that users gave, checked."""
+        self.wanted(list(given))
+        return {name: parse_kind(kind) for name, kind in given.items()}
+
     def why_not(self, name: str, asked: bool) -> str:
         """Why a column is not compared; empty if it is. Text is tried when it was asked for."""
         for there, where in ((self.kinds, "the reference"), (self.later, "the current table")):
@@ -93,7 +107,7 @@ class TwoTables:
     def read(
         self, columns: Sequence[str]
     ) -> tuple[Mapping[str, ColumnData], Mapping[str, ColumnData]]:
-        """Some columns of both tables; engines are told of all of them before the first is read."""
+        """Some columns of both tables. Engines learn about all of them before the first is read."""
         old, new = (t.read_columns(columns, self.groups) for t in (self.before, self.after))
         plan_together(old, new)
         return old, new
@@ -108,7 +122,7 @@ class TwoTables:
         )
 
     def require_readable(self) -> None:
-        """Raise an error if a table cannot be read any more."""
+        """Raise an error if a table can no longer be read."""
         self.before.require_readable()
         self.after.require_readable()
 
@@ -121,11 +135,16 @@ def _sample(table: Table, name: str, data: ColumnData, kind: str) -> LabelledCol
 class _Pairs:
     """The two sides of every column. Columns of text are counted first: they may spell numbers."""
 
-    def __init__(self, tables: TwoTables, columns: Sequence[str]) -> None:
+    def __init__(self, tables: TwoTables, columns: Sequence[str], kinds: Mapping[str, str]) -> None:
         self._tables = tables
+        self._asked = {name for name, kind in kinds.items() if kind == CATEGORY}
         self._levels: dict[str, LevelPair] = {}
         self._broken: dict[str, DkmdError] = {}
-        texts = [name for name in columns if are_text((tables.kinds[name], tables.later[name]))]
+        texts = [
+            name
+            for name in columns
+            if name in self._asked or are_text((tables.kinds[name], tables.later[name]))
+        ]
         old, new = (table.count_levels(texts) for table in (tables.before, tables.after))
         for name in texts:
             self._count(name, old, new)
@@ -142,7 +161,7 @@ class _Pairs:
         except (ColumnError, EngineError) as error:
             self._broken[name] = error
             return
-        if are_numbers((tables.before, tables.after), counts):
+        if name not in self._asked and are_numbers((tables.before, tables.after), counts):
             return
         if tables.groups is not None:
             self._broken[name] = ColumnError(f"it {NO_GROUPED_CATEGORIES}")
@@ -168,6 +187,7 @@ def compare_columns(
     options: CompareOptions,
     from_files: bool,
     advance: Advance | None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Drift:
     """Compare the columns that can be compared, and say why the others cannot."""
     wanted = tables.wanted(columns)
@@ -178,12 +198,13 @@ def compare_columns(
     empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
     found: dict[str, ColumnAnswer] = {}
-    pairs = _Pairs(tables, compared)
+    pairs = _Pairs(tables, compared, kinds or {})
     for done, name in enumerate(compared):
         if advance is not None:
             advance(name, done, len(compared))
         try:
-            answer = compare_pair(pairs[name], options)
+            asked = replace(options, kind=(kinds or {}).get(name))
+            answer = compare_pair(pairs[name], asked)
         except NanError:
             raise
         except ColumnError as error:
@@ -193,25 +214,28 @@ def compare_columns(
             tables.require_readable()
             skipped[name] = str(error)
         else:
-            why = _why_no_answer(answer)
-            if why:
-                skipped[name] = why
-            else:
-                found[name] = _without_many_values(answer, len(compared)) if from_files else answer
             if not min(answer.reference.size, answer.current.size):
+                skipped[name] = why_empty(answer.reference, answer.current)
                 empty.add(name)
+                continue
+            chosen = columns is not None and name not in (kinds or {})
+            why = "" if chosen else _why_untested(answer)
+            if why and not (answer.reference.nan or answer.current.nan):
+                skipped[name] = why
+                empty.add(name)
+            else:
+                kept = _without_many_values(answer, len(compared)) if from_files else answer
+                found[name] = untested(kept) if why and isinstance(kept, Comparison) else kept
     if not found:
         raise _nothing_compared(skipped, empty)
     return Drift(found, skipped, options.alpha)
 
 
-def _why_no_answer(answer: ColumnAnswer) -> str:
-    """Why a column that was read has no answer; empty if it has one."""
-    if not min(answer.reference.size, answer.current.size):
-        return why_empty(answer.reference, answer.current)
-    if isinstance(answer, CategoryComparison) and answer.why_not and not answer.findings:
-        return f"it {answer.why_not}"
-    return ""
+def _why_untested(answer: ColumnAnswer) -> str:
+    """Why a column is not tested: it is constant, or an identifier. Empty if it is tested."""
+    if isinstance(answer, CategoryComparison):
+        return f"it {answer.why_not}" if answer.why_not else ""
+    return UNTESTED.get(answer.kind, "")
 
 
 def _nothing_compared(skipped: Mapping[str, str], empty: set[str]) -> ValueError:

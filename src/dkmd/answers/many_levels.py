@@ -9,6 +9,7 @@ from dkmd.answers.comparison import ColumnAnswer, Comparisons
 from dkmd.answers.one_category import compare_categories
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions, Level
+from dkmd.inference.column_kind import CATEGORY
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels
@@ -71,7 +72,7 @@ def compare_levels(
     base, wanted = _chosen_levels(table, by, kinds[by], reference, current)
     kind = kinds.get(column, "")
     found = None
-    if are_text([kind]):
+    if options.kind == CATEGORY or are_text([kind]):
         found = _categories_at(table, column, by, [base, *wanted], groups, options)
     if found is None:
         found = _numbers_at(table, (column, kind), by, [base, *wanted], groups, options)
@@ -116,7 +117,7 @@ def _categories_at(
     """Compare categories at several levels with those at the first; None if they spell numbers."""
     counts = table.count_levels_at(column, by, levels)
     every = {level: counts[level] for level in levels}
-    if are_numbers([table], every.values()):
+    if options.kind != CATEGORY and are_numbers([table], every.values()):
         return None
     if groups is not None:
         raise no_grouped_categories(column)

@@ -21,7 +21,7 @@ from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import turned
 from dkmd.base.errors import NanError
 from dkmd.base.wording import count
-from dkmd.inference.categories import LevelChange, category_pvalue, compare_levels
+from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
 from dkmd.sources.column_data import LabelledColumn
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
 from dkmd.sources.loading import LevelPair, NumberPair
@@ -94,7 +94,7 @@ def _tested(
     names = [*levels, OTHER] if any(rest) else levels
     if any(rest):
         x, y = [*x, rest[0]], [*y, rest[1]]
-    changes = compare_levels(names, x, y, confidence)
+    changes = compare_shares(names, x, y, confidence)
     other = changes.pop() if any(rest) else None
     changes.sort(key=lambda level: (-abs(level.counts.difference), level.level))
     return tuple(changes), other, category_pvalue(np.asarray(x), np.asarray(y))

@@ -11,21 +11,27 @@ import numpy.typing as npt
 
 from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
 from dkmd.answers.comparison.missing import emptiness
+from dkmd.answers.extremes import extreme_values
 from dkmd.answers.facts import facts_of, notes_of
 from dkmd.answers.findings import (
     Finding,
+    Held,
+    MeanChange,
     mean_change,
     missing_finding,
     percentile_changes,
     spread_finding,
 )
+from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
+from dkmd.inference.column_kind import DATE as DATE_KIND
 from dkmd.inference.margins import beyond_margin, opposed, verdict
+from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options
 from dkmd.inference.result import (
@@ -63,19 +69,30 @@ def compare_samples(
         )
     )
     name = current.name if current.name != "value" else reference.name
-    notes = [*_told(outcome), percentage.note, emptiness(before, name), emptiness(after, name)]
-    notes += notes_of((before, after), outcome, values)
+    held = (
+        _held(reference.data, test.summaries[0]),
+        _held(current.data, test.summaries[1]),
+    )
+    dates = DATE in (reference.kind, current.kind)
+    kinded = Kinded(DATE_KIND)
+    if not dates:
+        kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
+    notes = [
+        *_told(outcome, kinded.decides),
+        percentage.note,
+        emptiness(before, name),
+        emptiness(after, name),
+    ]
+    notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
     # intervals and p-values of repeated measurements would have to know the groups
     grouped = exact is not None and exact.pair.clusters is not None
-    held = tuple(
-        (summary, side.data.values if isinstance(side.data, HeldColumn) else None)
-        for summary, side in zip(test.summaries, (reference, current), strict=True)
-    )
-    return Comparison(
+    reading = _Reading() if kinded.decides else _Reading.of(result, options)
+    mean = None if grouped else mean_change(*held, options.confidence)
+    answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
-        verdict=verdict(result, options.margin or 0.0, confidence_level=options.confidence),
+        verdict=reading.verdict,
         direction=direction_of(result.statistic),
         shift=result.shift,
         shift_interval=result.shift_interval(options.confidence),
@@ -83,7 +100,7 @@ def compare_samples(
         relative_shift_interval=percentage.interval,
         statistic=result.statistic,
         pvalue=result.pvalue,
-        pvalue_beyond=beyond_margin(result, options.margin),
+        pvalue_beyond=reading.pvalue_beyond,
         df=result.df,
         scale=math.nan if exact is None else exact.robust_scale,
         margin=options.margin,
@@ -94,13 +111,44 @@ def compare_samples(
         crossing=None if exact is None else crossing(exact.pair),
         infinite=_infinite(outcome),
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
-        mean=None if grouped else mean_change(held[0], held[1], options.confidence),
+        mean=mean,
+        extremes=None if _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=(() if grouped else percentile_changes(held[0], held[1], options.confidence)),
         offset=offset,
-        dates=DATE in (reference.kind, current.kind),
+        dates=dates,
         result=result,
         values=values,
     )
+
+    def means() -> DkmdResult:
+        test = replace(options.test, witness=MEANS, scale=None, method=None)
+        return _tested(reference, current, test).result
+
+    return with_kind(answer, kinded, held, options.test, means)
+
+
+MEANS = Witness(1.0, 1.0, weight="linear")
+"""The ψ whose centre is the mean."""
+
+
+def _agree(mean: MeanChange | None, result: DkmdResult, alpha: float) -> bool:
+    """Whether the mean says no more than the centre does."""
+    if mean is None or not mean.direction:
+        return True
+    return bool(result.pvalue < alpha) and mean.direction * result.shift > 0.0
+
+
+class _Reading(NamedTuple):
+    """The shift against the margin."""
+
+    verdict: str = "inconclusive"
+    pvalue_beyond: float = math.nan
+
+    @classmethod
+    def of(cls, result: DkmdResult, options: CompareOptions) -> _Reading:
+        """The verdict on the shift, and the p-value of "beyond the margin"."""
+        word = verdict(result, options.margin or 0.0, confidence_level=options.confidence)
+        return cls(word, beyond_margin(result, options.margin))
 
 
 def _findings(
@@ -214,9 +262,12 @@ DISAGREE = (
 )
 
 
-def _told(outcome: Outcome) -> tuple[str, ...]:
-    """The notes of the test. The headline already tells the shares at infinity."""
-    return () if isinstance(outcome, LimitOutcome) else outcome.notes
+def _told(outcome: Outcome, by_shares: bool) -> tuple[str, ...]:
+    """The notes of the test. The headline already tells shares, at infinity or elsewhere."""
+    if isinstance(outcome, LimitOutcome):
+        return ()
+    untrue = (ALL_EQUAL, NOTHING_VARIES) if by_shares else ()
+    return tuple(note for note in outcome.notes if note not in untrue)
 
 
 def _infinite(outcome: Outcome) -> Infinite | None:
@@ -247,6 +298,11 @@ def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> Non
             f"{reference.name} holds {first} and {second}: make both {known[0]}, or both numbers "
             "of one unit"
         )
+
+
+def _held(side: ColumnData, summary: Summary | None) -> Held:
+    """One side as its bins, its values, or both."""
+    return summary, side.values if isinstance(side, HeldColumn) else None
 
 
 def _values(reference: ColumnData, current: ColumnData) -> tuple[Array, Array] | None:

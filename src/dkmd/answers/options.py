@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 
 import numpy.typing as npt
 
+from dkmd.inference.column_kind import parse_kind
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.options import Options, check_options
@@ -31,6 +32,7 @@ class Settings(TypedDict, total=False):
 
     column: str | int | None
     margin: Margin | None
+    kind: str | None
     alpha: float
     scale: float | str | None
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
@@ -46,6 +48,8 @@ class CompareOptions:
     margin: Margin | None = None
     alpha: float = ALPHA
     test: Options = DEFAULT_TEST
+    kind: str | None = None
+    """The kind of the column; None to see it from the values."""
 
     def __post_init__(self) -> None:
         require_shares(alpha=self.alpha)
@@ -60,10 +64,11 @@ class CompareOptions:
         scale: float | str | None = None,
         method: Any = None,
         nan_policy: str = "omit",
+        kind: str | None = None,
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
         test = check_options(None, scale, "exact", "two-sided", method, nan_policy)
-        return cls(margin, alpha, test)
+        return cls(margin, alpha, test, None if kind is None else parse_kind(kind))
 
     @property
     def confidence(self) -> float:

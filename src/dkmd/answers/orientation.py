@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy.typing as npt
 
 from dkmd.binned.summary import Summary
-from dkmd.inference.groups import Labels
+from dkmd.inference.groups import SampleGroups
 from dkmd.inference.options import Options
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
 from dkmd.inference.two_sample import run
@@ -39,7 +39,7 @@ def compared(
     reference: npt.ArrayLike | Summary,
     current: npt.ArrayLike | Summary,
     options: Options,
-    groups: tuple[Labels, Labels] | None = None,
+    groups: tuple[SampleGroups, SampleGroups] | None = None,
 ) -> DkmdResult:
     """The test of current against reference; ``groups`` are those of reference and current."""
     x, y = turned((reference, current))

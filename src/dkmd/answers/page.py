@@ -23,9 +23,13 @@ from dkmd.answers.comparison import (
     Drift,
     plain_margin,
 )
+from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
-from dkmd.answers.gate import NOT_WORSE, WORSE, Gate, GateRow
+from dkmd.answers.findings import SHIFT
+from dkmd.answers.gate import BETTER, NOT_WORSE, SAME, UNDECIDED, WORSE, Gate, GateRow
+from dkmd.answers.gate.limits import in_unit
+from dkmd.answers.gate.words import margin_words
 from dkmd.answers.page_categories import category_row
 from dkmd.answers.page_details import Compared, reproduce, reproduce_row
 from dkmd.base.calls import Call
@@ -36,7 +40,7 @@ from dkmd.binned.logarithms import as_change
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.result import ExactOutcome
-from dkmd.render.figures.drawings import kind_of
+from dkmd.render.figures.drawings import colour_of
 from dkmd.render.report.model import (
     NOT_MEASURED,
     Absent,
@@ -46,6 +50,7 @@ from dkmd.render.report.model import (
     PageRow,
     Reproduce,
 )
+from dkmd.render.terminal import named
 from dkmd.sources.column_data import HeldColumn
 
 Answer = ColumnAnswer | Comparisons | Gate
@@ -101,7 +106,7 @@ def _told(rows: Iterable[PageRow], total: int, advance: Advance | None) -> Itera
 def _comparison_page(answer: ColumnAnswer, command: str | None) -> Page:
     in_percent = _is_percent(answer.margin)
     again = reproduce(answer.call, command)
-    row = _row_of(answer.name, answer, answer.pvalue, in_percent, again)
+    row = _comparison_row(answer.name, answer, answer.pvalue, in_percent, again)
     return Page(
         title=answer.name,
         headline=answer.headline(),
@@ -123,7 +128,9 @@ def _comparisons_page(answers: Comparisons, command: str | None, advance: Advanc
     some = next(iter(answers.values()))
     in_percent = any(_is_percent(each.margin) for each in answers.values())
     found = (
-        _row_of(name, c, adjusted[name], in_percent, reproduce_row(c.call, answers.call, command))
+        _comparison_row(
+            name, c, adjusted[name], in_percent, reproduce_row(c.call, answers.call, command)
+        )
         for name, c in answers.items()
     )
     rows = tuple(_told(found, len(answers), advance))
@@ -156,20 +163,13 @@ def _hollow_means(rows: tuple[PageRow, ...], meaning: str) -> tuple[str, ...]:
     return (meaning,) if any(row.mark in HOLLOW for row in rows) else ()
 
 
-def _row_of(
+def _comparison_row(
     name: str, c: ColumnAnswer, adjusted: float, in_percent: bool, again: Reproduce
 ) -> PageRow:
-    """The row of one column, of numbers or of categories."""
     if isinstance(c, CategoryComparison):
         return category_row(name, c, adjusted, again)
-    return _comparison_row(name, c, adjusted, in_percent, again)
-
-
-def _comparison_row(
-    name: str, c: Comparison, adjusted: float, in_percent: bool, again: Reproduce
-) -> PageRow:
     outcome = c.result.outcome()
-    known = isinstance(outcome, ExactOutcome)
+    known = isinstance(outcome, ExactOutcome) or c.deciding != (SHIFT,)
     relative = NOT_MEASURED
     if c.relative_shift is not None and c.relative_shift_interval is not None:
         low, high = (100.0 * end for end in c.relative_shift_interval)
@@ -187,10 +187,15 @@ def _comparison_row(
         outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
         display=c.display,
+        own=c.own,
+        yes=c.yes,
+        gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,
+        more=tuple(part_rows(c)),
+        kind=c.kind,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"
     verdict = Verdict(
-        kind=kind_of(c.verdict),
+        kind=colour_of(c.verdict),
         mark=_mark(c, compared.shift.interval),
         word=c.verdict if known else "no answer",
         rank=RANKS[c.verdict] + clear_direction if known else 0,
@@ -254,15 +259,15 @@ def _row(
     )
 
 
-RANKS = {"higher": 5, "lower": 4, "inconclusive": 2, "equivalent": 1}
+RANKS = {"mixed": 6, "higher": 5, "lower": 4, "inconclusive": 2, "equivalent": 1}
 
 
 def _mark(c: Comparison, interval: Interval) -> str:
     """An arrow: full where the verdict is clear, hollow where only the direction is."""
     if c.verdict in ("higher", "lower"):
         return "▲" if c.verdict == "higher" else "▼"
-    if c.verdict == "equivalent":
-        return "≈"
+    if c.verdict in ("equivalent", "mixed"):
+        return "≈" if c.verdict == "equivalent" else "⇅"
     return _leaning(interval, "–") if c.is_clear else "–"
 
 
@@ -273,13 +278,15 @@ def _leaning(interval: Interval, neither: str) -> str:
 
 
 def _gate_page(gate: Gate, command: str | None, advance: Advance | None) -> Page:
-    in_percent = _is_percent(gate.margin)
+    # margins may differ: percentages fit all benchmarks if any margin is one
+    in_percent = any(row.relative for row in gate.rows) or str(gate.margin).endswith("%")
     again = reproduce(gate.call, command)
-    found = (_benchmark_row(gate, row, in_percent, again) for row in gate.rows)
+    ordered = sorted(gate.rows, key=lambda row: math.inf if math.isnan(row.harm) else -row.harm)
+    found = (_benchmark_row(gate, row, in_percent, again) for row in ordered)
     rows = tuple(sorted(_told(found, len(gate.rows), advance), key=lambda row: -row.rank))
     not_judged = (
-        Absent("Missing from current", dict.fromkeys(gate.vanished, "")),
-        Absent("New in current, not judged", dict.fromkeys(gate.appeared, "")),
+        Absent("Missing from current", dict.fromkeys(gate.missing, "")),
+        Absent("New in current, not judged", dict.fromkeys(gate.new, "")),
         Absent("Not judged", gate.left_out),
     )
     factor = gate.geometric_mean
@@ -289,13 +296,16 @@ def _gate_page(gate: Gate, command: str | None, advance: Advance | None) -> Page
         headline=gate.headline(),
         row_is="benchmark",
         p_is="p (worse)",
-        level=level_of(1.0 - CONFIDENCE),
+        level="",
         in_percent=in_percent,
         rows=rows,
         legend=(
-            *_hollow_means(rows, NOT_SHOWN_WORSE),
-            f"p is that of “worse by more than {plain_margin(gate.margin, '')}” "
-            f"({gate.worse} is worse), corrected for the number of benchmarks (Holm).",
+            *_hollow_means(rows, NOT_BEYOND),
+            f"p is that of “worse by more than {margin_words(gate)}” "
+            f"({_direction(gate)}), corrected for the number of benchmarks (Holm).",
+            "The interval is the one that decided: its ends are one-sided bounds at "
+            f"{level_of(gate.alpha)}, adjusted for the number of benchmarks where they decide on "
+            "worse or better.",
         ),
         again=again,
         absent=tuple(absent for absent in not_judged if absent.reasons),
@@ -303,9 +313,7 @@ def _gate_page(gate: Gate, command: str | None, advance: Advance | None) -> Page
     )
 
 
-NOT_SHOWN_WORSE = (
-    "△ and ▽: the direction is clear, but the change is not shown to be worse than the margin."
-)
+NOT_BEYOND = "△ and ▽: the direction is clear, but the change is not shown to exceed the margin."
 
 
 def _between(call: Call | None) -> str:
@@ -315,26 +323,41 @@ def _between(call: Call | None) -> str:
     return ": " + " → ".join(Path(str(source)).name for source in call.sources)
 
 
+def _direction(gate: Gate) -> str:
+    """Which direction is worse, in words."""
+    better = {row.better for row in gate.rows}
+    if len(better) > 1:
+        higher = [row.name for row in gate.rows if row.better == "higher"]
+        return f"higher is worse, but lower for {named(higher)}"
+    return "higher is worse" if better == {"lower"} else "lower is worse"
+
+
+GATE_RANKS = {WORSE: 5, UNDECIDED: 4, BETTER: 2, NOT_WORSE: 1, SAME: 0}
+
+
 def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce) -> PageRow:
     compared = _compared(gate, row)
     known = compared.outcome is not None
     relative = _relative(gate, row) if known else NOT_MEASURED
-    result = gate.evidence[row.name].result
-    sign = _leaning(compared.shift.interval, "≈" if row.verdict == NOT_WORSE else "–")
-    # a bad change has the colour of an alarm, whichever way it points
-    bad, good = HOLLOW if gate.worse == "higher" else HOLLOW[::-1]
-    kind = {bad: "up", good: "down"}.get(sign, "flat")
-    answered = result is not None
+    answered = row.verdict != UNDECIDED or gate.evidence[row.name].result is not None
     verdict = Verdict(
-        kind=kind if row.verdict in (WORSE, NOT_WORSE) else "flat",
-        mark={"△": "▲", "▽": "▼"}.get(sign, sign) if row.verdict == WORSE else sign,
+        # a bad change has the colour of an alarm, whichever way it points
+        kind={WORSE: "up", BETTER: "down"}.get(row.verdict, "flat"),
+        mark=_benchmark_mark(row, compared.shift.interval),
         word=row.verdict if answered else "no answer",
-        rank={WORSE: 3, NOT_WORSE: 0}.get(row.verdict, 2) if answered else 1,
+        rank=GATE_RANKS[row.verdict] if answered else 3,
         headline=_benchmark_sentence(row, gate, relative if row.relative else compared.shift),
         pvalue=row.pvalue,
         warnings=(row.reason,) if row.reason else (),
     )
     return _row(row.name, compared, relative, verdict, in_percent, again)
+
+
+def _benchmark_mark(row: GateRow, interval: Interval) -> str:
+    """An arrow: full where the change exceeds the margin, hollow where only its sign is clear."""
+    if row.verdict in (WORSE, BETTER):
+        return "▲" if (row.verdict == WORSE) == (row.better == "lower") else "▼"
+    return "≈" if row.verdict == SAME else _leaning(interval, "–")
 
 
 def _compared(gate: Gate, row: GateRow) -> Compared:
@@ -351,13 +374,16 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
     )
     shift = NOT_MEASURED
     if exact is not None:
-        shift = Measured(exact.shift, exact.shift_interval(CONFIDENCE))
+        shift = Measured(exact.shift, _ends(exact, row))
+        if not row.relative and not math.isnan(row.interval[0]):
+            shift = Measured(row.shift, row.interval)
     return Compared(
         unit=row.unit,
         shift=shift,
         scale=math.nan if exact is None else exact.robust_scale,
-        margin=gate.margin,
+        margin=_margin_in_unit(gate, row) if evidence.result is not None else None,
         confidence=CONFIDENCE,
+        levels=row.levels,
         raw_pvalue=evidence.pvalue,
         two_sided=math.nan if outcome is None else outcome.pvalue,
         reference=reference,
@@ -365,6 +391,19 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
         outcome=exact,
         values=(given[0][~np.isnan(given[0])], given[1][~np.isnan(given[1])]),
     )
+
+
+def _margin_in_unit(gate: Gate, row: GateRow) -> Margin:
+    """The margin of a benchmark, as a number if it has a unit."""
+    return in_unit(gate.margin if row.margin is None else row.margin, row.unit)
+
+
+def _ends(outcome: ExactOutcome, row: GateRow) -> Interval:
+    """The ends of the shift's interval at the levels that decided."""
+    if math.isnan(row.levels[0]):
+        return outcome.shift_interval(CONFIDENCE)
+    low, high = (outcome.shift_interval(2.0 * level - 1.0) for level in row.levels)
+    return low[0], high[1]
 
 
 def _relative(gate: Gate, row: GateRow) -> Measured:
@@ -377,25 +416,32 @@ def _relative(gate: Gate, row: GateRow) -> Measured:
         on_logs = result.on_logs()
     except ColumnError:  # not all values are positive
         return NOT_MEASURED
-    low, high = on_logs.shift_interval(CONFIDENCE)
+    outcome = on_logs.outcome()
+    if not isinstance(outcome, ExactOutcome):
+        return NOT_MEASURED
+    low, high = _ends(outcome, row)
     low, middle, high = (100.0 * as_change(v) for v in (low, on_logs.shift, high))
     return Measured(middle, (low, high))
 
 
 def _benchmark_sentence(row: GateRow, gate: Gate, change: Measured) -> str:
     """A benchmark in one sentence."""
-    margin = plain_margin(gate.margin, row.unit)
+    margin = plain_margin(gate.margin if row.margin is None else row.margin, row.unit)
     verdict = {
         WORSE: f"is WORSE by more than {margin}",
+        BETTER: f"is BETTER by more than {margin}",
+        SAME: f"is the SAME up to {margin}",
         NOT_WORSE: f"is not worse by more than {margin}",
     }.get(row.verdict, f"may or may not be worse by more than {margin} (INCONCLUSIVE)")
     if math.isnan(change.middle):
         return f"{row.name} {verdict}."
-    unit = "%" if row.relative else row.unit
+    shown, high = (
+        percent(v / 100.0) if row.relative else amount(v, row.unit)
+        for v in (change.middle, change.interval[1])
+    )
     if math.isnan(change.interval[0]):
-        return f"{row.name} {verdict}: {amount(change.middle, unit)}."
-    shown, high = (amount(v, unit) for v in (change.middle, change.interval[1]))
-    interval = f"{level_of(1.0 - CONFIDENCE)} interval {amount(change.interval[0])} to {high}"
+        return f"{row.name} {verdict}: {shown}."
+    interval = f"interval {amount(change.interval[0])} to {high}"
     p = "" if math.isnan(row.pvalue) else f", p (worse) = {short_p(row.pvalue)}"
     return f"{row.name} {verdict}: {shown} ({interval}){p}."
 

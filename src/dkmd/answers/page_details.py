@@ -52,6 +52,12 @@ class Compared:
     outcome: ExactOutcome | None  # None if the samples could not be compared
     values: tuple[Array, Array] | None
     display: Display = PLAIN
+    levels: Interval | None = None  # the confidence of each end, if they are one-sided bounds
+    own: str = "shift"  # what the p-value is about
+    yes: float | None = None  # the value of yes in yes/no data
+    gap: float = math.nan  # from no to yes
+    more: tuple[tuple[str, str, str, str], ...] = ()  # rows about shares and parts
+    kind: str = ""
 
     @property
     def in_scales(self) -> Measured:
@@ -65,6 +71,8 @@ class Compared:
         size, kind = parse_margin(self.margin)
         if (kind == "%") != in_percent:
             return NO_BAND
+        if kind == "pp":
+            size, kind = (size * self.gap / 100.0, "") if self.gap > 0.0 else (0.0, "sd")
         if kind == "":
             size = size / self.scale if self.scale > 0.0 else 0.0
         return -size, size
@@ -90,10 +98,12 @@ class Compared:
         """Counts, centres and quantiles of both samples, and how far they moved."""
         before, after = self.reference, self.current
         yield _counts("values", before.size, after.size)
-        if self.outcome is not None:
+        for row in self.more:
+            yield NumberLine(row[0], *(Shown(cell) for cell in row[1:]))
+        if self.yes is None and self.outcome is not None:
             moved = Shown(self.display.amount(self.shift.middle), self.shift.middle)
             yield NumberLine("centre", *self._pair(before.center, after.center), moved)
-        if before.size and after.size:
+        if before.size and after.size and self.yes is None:
             for q, (old, new) in self.quantiles().items():
                 told = signed(new - old, old, new)
                 if self.display.dates and told:
@@ -128,9 +138,9 @@ class Compared:
         if max(side.size for side in self.values) > LARGE:  # they would sort for minutes
             return None
         moved = self.shift.middle
-        own = Opinion("dkmd (shift)", moved, self.two_sided, direction_of(moved))
+        own = Opinion(f"dkmd ({self.own})", moved, self.two_sided, direction_of(moved))
         reference, current = (present(side) for side in self.values)
-        return opinions(own, reference, current, self.scale)
+        return opinions(own, reference, current, self.scale, self.yes)
 
     def peer_notes(self, peers: Opinions | None) -> tuple[str, ...]:
         """Why the other statistics differ, or why there are none."""
@@ -145,14 +155,27 @@ class Compared:
 
     def settings(self) -> Iterator[Setting]:
         """What the answer depends on."""
-        yield Setting("confidence", Shown(level_of(1.0 - self.confidence)))
+        yield Setting("confidence", Shown(self._confidence_words()))
         yield Setting("margin", Shown(self._margin_words()))
         if self.display.offset:
             start = self.display.pair(0.0, 0.0)[0]
             yield Setting("figures show values minus", Shown(start))
+        if self.kind:
+            yield Setting("kind of column", Shown(self.kind))
         if self.outcome is not None:
             yield _setting("robust scale", self.scale)
             yield from _test_settings(self.outcome, self.raw_pvalue)
+
+    def _confidence_words(self) -> str:
+        """The confidence of the interval, or of each of its ends."""
+        if self.levels is None or math.isnan(self.levels[0]):
+            return level_of(1.0 - self.confidence)
+        low, high = (level_of(1.0 - level) for level in self.levels)
+        return (
+            f"{low} for each end"
+            if low == high
+            else f"{low} for the lower end, {high} for the upper"
+        )
 
     def _margin_words(self) -> str:
         """A margin as it was given; a margin in scales also in data units."""

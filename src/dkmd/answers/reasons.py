@@ -22,7 +22,7 @@ def reasons(said: Opinions, alpha: float, grouped: bool, infinite: bool) -> list
 def _differences(
     own: Opinion, others: list[Opinion], alpha: float, infinite: bool
 ) -> Iterator[str]:
-    mean, welch, ranks, shape, _ = others
+    mean, welch, ranks, shape, *_ = others
     if infinite:
         yield (
             "With infinite values there is no mean and no MMD². dkmd treats them simply as very "

@@ -6,6 +6,7 @@ as ``reference``, ``current`` or ``table``.
 
 from __future__ import annotations
 
+import glob
 import inspect
 import os
 import shlex
@@ -16,10 +17,16 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from dkmd.base.secrets import without_password
 
-FLAGS = ("column", "by", "reference", "current", "margin", "groups", "worse", "alpha")
+FLAGS = ("column", "by", "reference", "current", "margin", "kind", "groups", "worse", "alpha")
 """Options that the command line has under the same names."""
 
-SEVERAL = {"columns": "--column", "table": "--table"}
+SEVERAL = {
+    "columns": "--column",
+    "table": "--table",
+    "also_reference": "--also-reference",
+    "also_current": "--also-current",
+    "history": "--history",
+}
 """Options that the command line repeats for each value."""
 
 
@@ -63,6 +70,8 @@ class Call:
             if key in SEVERAL:
                 several = [value] if isinstance(value, str) else value
                 words += [word for each in several for word in (SEVERAL[key], each)]
+            elif isinstance(value, Mapping) and key in FLAGS:
+                words += [word for name in value for word in (f"--{key}", f"{name}={value[name]}")]
             elif key in FLAGS and isinstance(value, str | int | float):
                 words += [f"--{key}", str(value)]
             else:
@@ -79,15 +88,18 @@ class Call:
         """The call for one row of the answer: a level, or a column of a drift."""
         if self.function == "drift":
             kept = {key: value for key, value in self.options.items() if key != "columns"}
+            if isinstance(kept.get("kind"), Mapping):
+                kept |= {"kind": kept["kind"].get(name)}
+                kept = {key: value for key, value in kept.items() if value is not None}
             return Call("compare", self.sources, {"column": name} | kept)
         if "by" in self.options:
             return replace(self, options={**self.options, "current": name})
         return self
 
-    def read_from(self, paths: tuple[str, ...], **options: str | None) -> Call:
+    def read_from(self, paths: tuple[str, ...], **options: str | list[str] | None) -> Call:
         """The same call with the files that the data were read from, and the options of reading."""
-        given = {key: value for key, value in options.items() if value is not None}
-        return replace(self, sources=paths, options=given | dict(self.options))
+        given = {key: value for key, value in options.items() if value}
+        return replace(self, sources=paths, options=given | dict(self.options) | given)
 
     def _names(self) -> tuple[str, ...]:
         return ("table",) if len(self.sources) == 1 else ("reference", "current")
@@ -95,15 +107,31 @@ class Call:
     def _gate(self, given: list[str]) -> str:
         """The call of a gate: files are loaded first, with the options for tables."""
         loading = {k: v for k, v in self.options.items() if k in ("column", "by", "groups")}
-        judging = {k: v for k, v in self.options.items() if k not in loading}
+        more = {k: v for k, v in self.options.items() if k.startswith("also_")}
+        judging = {k: v for k, v in self.options.items() if k not in loading and k not in more}
         how = "".join(f", {key}={_written(key, value)}" for key, value in loading.items())
-        sides = [
-            f"load_benchmarks({name}{how})" if path is not None else name
-            for path, name in zip(self.sources, given, strict=True)
-        ]
+        names, sides = {"gate"}, []
+        for path, name, also in zip(self.sources, given, ("reference", "current"), strict=True):
+            others = "".join(f", {other!r}" for other in more.get(f"also_{also}", ()))
+            load = "load_runs" if others or _may_be_several(path) else "load_benchmarks"
+            sides.append(f"{load}({name}{others}{how})" if path is not None else name)
+            names |= {load} if path is not None else set()
         options = [f"{key}={_written(key, value)}" for key, value in judging.items()]
-        names = "gate, load_benchmarks" if None not in self.sources else "gate"
-        return f"from dkmd.answers.gate import {names}\ngate({', '.join([*sides, *options])})"
+        if isinstance(judging.get("history"), list):  # paths, not runs in memory
+            names.add("read_histories")
+            options = [
+                f"history=read_histories({judging['history']!r})" if o.startswith("history=") else o
+                for o in options
+            ]
+        imported = ", ".join(sorted(names))
+        return f"from dkmd.answers.gate import {imported}\ngate({', '.join([*sides, *options])})"
+
+
+def _may_be_several(path: str | None) -> bool:
+    """Whether a path names a folder or a pattern, which may hold several runs."""
+    return path is not None and (
+        os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
+    )
 
 
 def _written(key: str, value: Any) -> str:
@@ -115,6 +143,8 @@ def _written(key: str, value: Any) -> str:
 
 def _is_plain(value: Any) -> bool:
     """Whether a value is short and can be written as Python code."""
+    if isinstance(value, Mapping):
+        return len(value) <= 100 and all(isinstance(item, str) for item in value.values())
     if isinstance(value, list | tuple):
         return len(value) <= 100 and all(isinstance(item, str | int | float) for item in value)
     return value is None or isinstance(value, str | int | float)

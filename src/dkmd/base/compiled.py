@@ -15,7 +15,7 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Item = TypeVar("Item")
-Outcome = TypeVar("Outcome")
+T = TypeVar("T")
 
 
 def compiled(function: Function) -> Function:
@@ -43,7 +43,7 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-def spread(task: Callable[[Item], Outcome], items: Iterable[Item], work: int) -> list[Outcome]:
+def spread(task: Callable[[Item], T], items: Iterable[Item], work: int) -> list[T]:
     """``[task(item) for item in items]``, in threads if ``work`` (values read) is large enough.
 
     The calling thread takes the first item itself if there are no more items than threads, so one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Sequence
 
@@ -122,6 +121,21 @@ def _share(value: float, digits: int) -> str:
     return f"{100.0 * value:.{digits}f}%" if value else "0%"
 
 
+def short_percent(change: float) -> str:
+    """A relative change for a column of them: at most two decimals, unless it is smaller.
+
+    Examples
+    --------
+    >>> [short_percent(change) for change in (0.0643, 0.000643, 0.1234, -0.00001, 3.0)]
+    ['+6.43%', '+0.06%', '+12.3%', '−0.00100%', '+300%']
+    """
+    size = abs(100.0 * change)
+    if not 0.005 <= size < 999.5:  # also 0, inf and NaN
+        return f"{signed_number(100.0 * change)}%"
+    decimals = 2 if size < 9.995 else 1 if size < 99.95 else 0
+    return f"{'+' if change > 0.0 else MINUS}{size:.{decimals}f}%"
+
+
 def count(value: int) -> str:
     """A whole number with commas between thousands."""
     return f"{value:,}"
@@ -193,23 +207,3 @@ def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]
     watch = "\n".join(f"Watch out: {visible(note)}." for note in notes)
     blocks = [visible(headline), text_table(rows), watch]
     return "\n\n".join(block for block in blocks if block)
-
-
-def html_page(
-    headline: str,
-    rows: Iterable[Sequence[str]],
-    notes: Iterable[str],
-    picture: str = "",
-    beside: Iterable[Sequence[str]] | None = None,
-) -> str:
-    """An answer as HTML for notebooks; ``picture`` and the cells ``beside`` the rows are HTML."""
-    rows = [[html.escape(text) for text in row] for row in rows]
-    if beside is not None:
-        rows = [[*row, *more] for row, more in zip(rows, beside, strict=True)]
-    head, *body = rows
-    lines = ["".join(f"<th>{text}</th>" for text in head)]
-    lines += ["".join(f"<td>{text}</td>" for text in row) for row in body]
-    table = "".join(f"<tr>{line}</tr>" for line in lines)
-    items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-    words = f"<p>{html.escape(headline)}</p>{picture}"
-    return f"{words}<table>{table}</table>{items and f'<ul>{items}</ul>'}"

@@ -61,7 +61,7 @@ def log_summaries(
 def near_edge(grid: Grid) -> float | None:
     """The edge below which a grid's bins are too wide for logarithms, with a bin to spare.
 
-    From x = (center + unit)/9 on, bins are narrow: (unit + center − x)/128 ≤ x/16. The edge is
+    For x ≥ (center + unit)/9 bins are narrow: (unit + center − x)/128 ≤ x/16. The edge is
     None if it would not lie between 0 and the centre.
     """
     narrow = (grid.center + grid.unit) / (1.0 + NARROW * PER_E_FOLD)
@@ -117,7 +117,7 @@ def require_positive(*summaries: Summary) -> None:
 
 
 def _first_narrow(summary: Summary) -> int:
-    """The first bin from which on all bins are narrow; SIDE + 1 if the overflow bin is occupied."""
+    """The first bin such that it and all later bins are narrow; SIDE + 1 with an overflow bin."""
     if summary.bins.size and summary.bins[-1] >= SIDE:
         return SIDE + 1
     offset, variance, _ = summary.moments()

@@ -43,6 +43,8 @@ class Summary:
     column, column_unit : str
         The column that the values come from and its unit, if known. Files keep both. ``==`` ignores
         them. Merging summaries of different columns clears them.
+    kind : str
+        The kind of the column (docs/compare.md), if known; kept and cleared like its name.
 
     Notes
     -----
@@ -74,6 +76,7 @@ class Summary:
         self.maximum = -math.inf
         self.column = ""
         self.column_unit = ""
+        self.kind = ""
         self._moments: tuple[Array, Moments] | None = None
 
     @classmethod
@@ -212,7 +215,17 @@ class Summary:
         moved.counts = np.bincount(which, counts, size).astype(np.int64)
         moved.sums = np.bincount(which, counts * u, size).astype(np.float64)
         moved.squares = np.bincount(which, squares, size).astype(np.float64)
-        for name in ("nan", "minus_inf", "plus_inf", "minimum", "maximum", "column", "column_unit"):
+        names = (
+            "nan",
+            "minus_inf",
+            "plus_inf",
+            "minimum",
+            "maximum",
+            "column",
+            "column_unit",
+            "kind",
+        )
+        for name in names:
             setattr(moved, name, getattr(self, name))
         return moved
 
@@ -269,8 +282,9 @@ class Summary:
     def _merge_names(self, other: Summary) -> None:
         if not self.column:
             self.column, self.column_unit = other.column, other.column_unit
+            self.kind = other.kind
         elif other.column and other.column != self.column:
-            self.column = self.column_unit = ""
+            self.column = self.column_unit = self.kind = ""
 
     def _merge_bins(self, other: Summary) -> None:
         names = ("counts", "sums", "squares")

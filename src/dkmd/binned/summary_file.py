@@ -45,6 +45,7 @@ def write(summary: Summary, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "column": summary.column,
         "column_unit": summary.column_unit,
+        "kind": summary.kind,
         "center": summary.grid.center,
         "unit": summary.grid.unit,
         "nan": summary.nan,
@@ -112,9 +113,9 @@ def _summary(document: dict[str, Any]) -> Summary:
     from dkmd.binned.summary import Summary
 
     summary = Summary(Grid(_number(document["center"]), _number(document["unit"])))
-    # older files have no column
-    summary.column, summary.column_unit = (
-        _word(document.get(key, "")) for key in ("column", "column_unit")
+    # older files have no column and no kind
+    summary.column, summary.column_unit, summary.kind = (
+        _word(document.get(key, "")) for key in ("column", "column_unit", "kind")
     )
     summary.bins = _integers(document["bins"])
     summary.counts = _integers(document["counts"])

@@ -96,12 +96,17 @@ def _outlasting(stream: Any, descriptor: int) -> Any:
 
 def _delivered(code: int) -> int:
     """The exit code once all output is written; BAD_INPUT instead of 0 if some of it was lost."""
-    sys.stdout.flush()
-    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    failure = getattr(raw, "failure", None)
+    failure = output_failure()
     if failure is None or code == BAD_INPUT:
         return code
     return fail(f"standard output cannot be written to: {failure.strerror}", code or BAD_INPUT)
+
+
+def output_failure() -> OSError | None:
+    """Why standard output could not be written so far; None if it could, or if no one reads it."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return getattr(raw, "failure", None)
 
 
 def _end_within(seconds: float) -> None:

@@ -11,6 +11,7 @@ from dkmd.cli.compare import compare
 from dkmd.cli.drift import drift
 from dkmd.cli.encoding import spell_out_signs
 from dkmd.cli.gate import gate
+from dkmd.cli.history import history
 from dkmd.cli.once import OnceCommand
 from dkmd.cli.plan import plan
 from dkmd.cli.reproduce import reproduce
@@ -18,7 +19,7 @@ from dkmd.cli.sql import sql
 from dkmd.cli.summarize import summarize
 
 app = typer.Typer(
-    help="Two samples of a number: which way did it move, by how much, and is that real?",
+    help="Compare two samples of a number: which way did it move, by how much, and how sure?",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -44,3 +45,5 @@ def options(
 
 for command in (compare, drift, gate, plan, summarize, sql, reproduce):
     app.command(cls=OnceCommand)(command)
+
+app.add_typer(history, name="history")

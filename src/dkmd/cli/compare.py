@@ -15,12 +15,14 @@ from dkmd.cli.options import (
     Force,
     Groups,
     Json,
+    Kind,
     Margin,
     Memory,
     Quiet,
     Report,
     Tables,
     Where,
+    kinds_of,
     limit,
     margin_of,
     require_outputs,
@@ -61,6 +63,7 @@ def compare(
         typer.Option(metavar="LEVEL", help="Level of --by to compare; all others by default."),
     ] = None,
     margin: Margin = None,
+    kind: Kind = None,
     groups: Groups = None,
     alpha: Alpha = ALPHA,
     peers: Annotated[
@@ -79,7 +82,7 @@ def compare(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Which way did CURRENT move against REFERENCE, by how much, and is that real?
+    """Which way did CURRENT move against REFERENCE, by how much, and how sure is that?
 
     CSV, TSV, JSON, NDJSON, Parquet, Arrow, .npy, or text with one number per line. Signed
     numbers are positive when CURRENT is larger. Exits with 3 when there is nothing to compare: no
@@ -108,11 +111,14 @@ def compare(
                 raise ValueError(
                     "--from-bins needs --reference, and no other source, --by or --groups"
                 )
-            options = CompareOptions(margin_of(margin), alpha)
+            options = CompareOptions.of(margin_of(margin), alpha, kind=_kind(kind, column))
             answer = compare_bins(from_bins, column, reference, current, options)
         else:
             limit(memory)
-            settings: Settings = {"column": column, "margin": margin_of(margin), "alpha": alpha}
+            settings: Settings = {
+                "column": column, "margin": margin_of(margin), "alpha": alpha,
+                "kind": _kind(kind, column),
+            }  # fmt: skip
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
                 if by is None:
@@ -137,6 +143,15 @@ def compare(
     several = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
     code = exit_code(each.pvalue for each in several)
     return after_writing(code, report_of(answer, report, quiet))
+
+
+def _kind(given: Sequence[str] | None, column: str | None) -> str | None:
+    """The kind of the column to compare."""
+    kinds = kinds_of(given)
+    unknown = [name for name in kinds if name not in ("", column)]
+    if unknown or len(kinds) > 1:
+        raise ValueError(f"--kind needs one kind, such as zeros; got {', '.join(given or ())}")
+    return next(iter(kinds.values()), None)
 
 
 def _opinions(answer: ColumnAnswer | Comparisons) -> Opinions:

@@ -13,12 +13,14 @@ from dkmd.cli.options import (
     Force,
     Groups,
     Json,
+    Kind,
     Margin,
     Memory,
     Quiet,
     Report,
     Tables,
     Where,
+    kinds_of,
     limit,
     margin_of,
     require_outputs,
@@ -56,13 +58,14 @@ def drift(
         ),
     ] = None,
     margin: Margin = None,
+    kind: Kind = None,
     groups: Groups = None,
     alpha: Alpha = ALPHA,
     fail_on: Annotated[
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 if any of these changed: shift,spread,category,missing.",
+            help="Exit with 1 if any of these changed: shift,share,rest,spread,category,missing.",
         ),
     ] = None,
     connect: Connect = None,
@@ -106,6 +109,7 @@ def drift(
             tables[1],
             column or None,
             margin=margin_of(margin),
+            kind=_kinds(kind),
             groups=groups,
             alpha=alpha,
             advance=advance,
@@ -121,23 +125,31 @@ CHANGED = 1
 """The exit code if something that --fail-on names has changed."""
 
 
+def _kinds(given: list[str] | None) -> dict[str, str]:
+    """The kinds of some columns."""
+    kinds = kinds_of(given)
+    if "" in kinds:
+        raise ValueError(f"--kind of a drift needs a column: --kind NAME={kinds['']}")
+    return kinds
+
+
 def _watched(fail_on: str | None) -> set[str]:
     """What --fail-on names."""
-    from dkmd.answers.findings import CATEGORY, MISSING, SHIFT, SPREAD
+    from dkmd.answers.findings import FINDINGS
 
-    known = (SHIFT, SPREAD, CATEGORY, MISSING)
     given = {word.strip() for word in (fail_on or "").split(",") if word.strip()}
-    unknown = sorted(given - set(known))
+    unknown = sorted(given - set(FINDINGS))
     if unknown or (fail_on is not None and not given):
-        raise ValueError(f"--fail-on needs some of {', '.join(known)}, got {fail_on!r}")
+        raise ValueError(f"--fail-on needs some of {', '.join(FINDINGS)}, got {fail_on!r}")
     return given
 
 
 def _changed(answer: ColumnAnswer) -> set[str]:
-    """What changed; with a margin, a shift counts only beyond the margin."""
+    """What changed. What the verdict rests on counts as a shift, with a margin only beyond it."""
+    from dkmd.answers.comparison.several import MOVED
     from dkmd.answers.findings import SHIFT
 
-    changed = set(answer.changed)
-    if answer.margin is not None and answer.verdict not in ("higher", "lower"):
-        changed.discard(SHIFT)
+    changed = set(answer.changed) | ({SHIFT} if answer.is_clear else set())
+    if answer.margin is not None and answer.verdict not in MOVED:
+        changed -= {SHIFT, *answer.deciding}
     return changed

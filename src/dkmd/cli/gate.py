@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dkmd.cli import NO_ANSWER
-from dkmd.cli.options import Force, Json, Quiet, Report, margin_of, require_outputs
-from dkmd.cli.show import after_writing, report_of, show, warn, working
-from dkmd.inference.defaults import ALPHA
+from dkmd.cli.gate_settings import read_settings
+from dkmd.cli.options import Force, Json, Quiet, Report, margin_of, require_folder, require_outputs
+from dkmd.cli.show import after_writing, report_of, show_json, tell_if_lost, warn, working
+from dkmd.cli.terminal import show_answer_line, show_remarks, show_table, width
+
+if TYPE_CHECKING:
+    from dkmd.answers.gate import Gate
 
 
 class Worse(StrEnum):
@@ -29,24 +33,73 @@ class Inconclusive(StrEnum):
     THREE = "3"
 
 
+class Missing(StrEnum):
+    """What a missing benchmark does."""
+
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Only(StrEnum):
+    """Verdicts whose rows can be asked for."""
+
+    WORSE = "worse"
+    INCONCLUSIVE = "inconclusive"
+    BETTER = "better"
+    NOT_WORSE = "not worse"
+    SAME = "same"
+    MISSING = "missing"
+    NEW = "new"
+
+
 def gate(
     reference: Annotated[
-        str, typer.Argument(metavar="REFERENCE", help="Benchmarks of the build to compare with.")
+        str,
+        typer.Argument(
+            metavar="REFERENCE",
+            help="Benchmarks of the build to compare with: a file, a folder or a quoted pattern.",
+        ),
     ],
     current: Annotated[
         str,
         typer.Argument(
-            metavar="CURRENT", help="Benchmarks of the build to judge; - is standard input."
+            metavar="CURRENT",
+            help="Benchmarks of the build to judge, likewise; - is standard input.",
         ),
     ],
     margin: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="AMOUNT",
-            help="Smallest change that matters: 2%, a number in data units, 0.1sd.",
+            help="Smallest change that matters: 2%, 3ms, 100MB, 0.1sd.  [default: 5%]",
         ),
-    ] = "5%",
-    worse: Annotated[Worse, typer.Option(help="The direction that is worse.")] = Worse.HIGHER,
+    ] = None,
+    worse: Annotated[
+        Worse | None,
+        typer.Option(help="The direction that is worse. By default each unit says it."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="TOML file with margins; by default [tool.dkmd.gate] of pyproject.toml.",
+        ),
+    ] = None,
+    also_reference: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="More runs of the reference; repeatable."),
+    ] = None,
+    also_current: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="More runs of the current build; repeatable."),
+    ] = None,
+    history: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES",
+            help="Past runs (files, folders, patterns) or a store of dkmd history; repeatable.",
+        ),
+    ] = None,
     column: Annotated[
         str | None,
         typer.Option("--column", "-c", metavar="NAME", help="In a table: the column to judge."),
@@ -60,12 +113,29 @@ def gate(
         typer.Option(metavar="NAME", help="In a table: the column that names the process."),
     ] = None,
     alpha: Annotated[
-        float,
-        typer.Option(metavar="LEVEL", help="Probability of a false alarm over all benchmarks."),
-    ] = ALPHA,
+        float | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="Probability of a false alarm over all benchmarks.  [default: 0.05]",
+        ),
+    ] = None,
     inconclusive: Annotated[
-        Inconclusive, typer.Option(help="Exit as pass (0) or fail (1) when inconclusive.")
-    ] = Inconclusive.THREE,
+        Inconclusive | None,
+        typer.Option(
+            help="Exit as pass (0) or fail (1) when inconclusive; else with 3.",
+        ),
+    ] = None,
+    missing: Annotated[
+        Missing | None,
+        typer.Option(help="What to do if CURRENT lacks a benchmark.  [default: warn]"),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show all rows, not ten of each verdict.")
+    ] = False,
+    only: Annotated[
+        list[Only] | None,
+        typer.Option("--only", help="Show only rows of this verdict; may be repeated."),
+    ] = None,
     markdown: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write a summary for a pull request to this file."),
@@ -77,12 +147,16 @@ def gate(
 ) -> int:
     """Is any benchmark of CURRENT worse than that of REFERENCE by more than the margin?
 
-    Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data) and google-benchmark JSON,
-    the output of go test -bench -count N, and tables. Benchmarks are paired by name; values of
+    Reads hyperfine, pyperf, pytest-benchmark (--benchmark-save-data), google-benchmark, JMH,
+    BenchmarkDotNet, cargo-criterion, k6 and asv JSON, the output of go test -bench -count N and
+    of perf stat -x, and tables. Benchmarks are paired by name; values of
     one pyperf process are taken as repeated measurements; p-values are corrected for
     the number of benchmarks. Exits with 0 when none is worse, 1 when one is, 3 when the result is
     inconclusive (--inconclusive changes that), and 2 when there is no verdict or an output cannot
-    be written.
+    be written. docs/gate.md shows how to set up a gate in CI.
+
+    A pattern or a folder of benchmark files is several runs of one build. Changes from one run to
+    the next are then in the intervals. --history shows them too, from past runs.
 
     \b
     Examples:
@@ -90,36 +164,92 @@ def gate(
       dkmd gate examples/bench/pyperf-main.json examples/bench/pyperf-branch.json --margin 3%
       dkmd gate examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --by origin -c dep_delay --groups date --margin 0.5
+      dkmd gate 'examples/bench/suite/main-*.json' 'examples/bench/suite/branch-*.json' --margin 4%
+      dkmd gate 'examples/bench/suite/main-*.json' 'examples/bench/suite/branch-*.json' \\
+          --margin 4% --history examples/bench/suite/history.json
     """
     from dkmd.answers.gate import gate as judge
-    from dkmd.answers.gate import load_benchmarks
+    from dkmd.answers.gate import load_runs, read_histories
     from dkmd.base.whole_files import write_whole
 
-    limit = margin_of(margin)
-    assert limit is not None
-    require_outputs({"--report": report, "--markdown": markdown}, (reference, current), force)
+    settings = read_settings(config).with_options(
+        margin=margin_of(margin), worse=worse and worse.value, alpha=alpha,
+        missing=missing and missing.value, inconclusive=inconclusive and inconclusive.value,
+    )  # fmt: skip
+    outputs = {"--report": report, "--markdown": markdown}
+    inputs = (reference, current, *(also_reference or ()), *(also_current or ()), *(history or ()))
+    require_outputs(outputs, inputs, force, folders=False)
     with working("reading …", quiet):
-        before = load_benchmarks(reference, column, by, groups)
-        after = load_benchmarks(current, column, by, groups)
-        answer = judge(before, after, margin=limit, worse=worse.value, alpha=alpha)
-    show(answer, answer.notes(), json, quiet)
-    if quiet and not json:
-        warn(answer.not_judged())
+        before = load_runs(reference, *(also_reference or ()), column=column, by=by, groups=groups)
+        after = load_runs(current, *(also_current or ()), column=column, by=by, groups=groups)
+        answer = judge(
+            before, after, margin=settings.margin, worse=settings.worse, alpha=settings.alpha,
+            missing=settings.missing, rules=settings.rules,
+            history=read_histories(history or ()),
+        )  # fmt: skip
+    shown = tuple(each.value for each in only or ())
+    source = f"settings from {settings.source}" if settings.source else ""
+    _show(answer, json, quiet, every, shown, source)
     assert answer.call is not None
-    call = answer.call.read_from((reference, current), column=column, by=by, groups=groups)
+    call = answer.call.read_from(
+        (reference, current), column=column, by=by, groups=groups,
+        also_reference=also_reference, also_current=also_current, history=history,
+    )  # fmt: skip
+
+    page = report_of(answer.with_call(call), report, quiet)
+
+    def write_page() -> None:
+        if report is not None:
+            require_folder(report)
+            page()
 
     def write_markdown() -> None:
         if markdown is not None:
-            write_whole(markdown, answer.markdown())
+            require_folder(markdown)
+            write_whole(markdown, answer.markdown(every=every, only=shown))
 
-    page = report_of(answer.with_call(call), report, quiet)
-    return after_writing(_exit_code(answer.outcome, inconclusive), write_markdown, page)
+    verdict = f"the verdict is {answer.headline().rstrip('.')}"
+    tell_if_lost(verdict)
+    code = _exit_code(answer.outcome, settings.inconclusive)
+    return after_writing(code, write_markdown, write_page, also=verdict)
 
 
-def _exit_code(outcome: str, inconclusive: Inconclusive) -> int:
+def _show(
+    answer: Gate, json: bool, quiet: bool, every: bool, only: tuple[str, ...], source: str
+) -> None:
+    """Show the answer as JSON, as one line, or as a table with the answer below."""
+    if json:
+        from dkmd.answers.comparison import to_json
+
+        show_json(to_json(answer.to_dict()), answer.notes())
+        return
+    if quiet:
+        show_answer_line(answer.closing_line(width(), names=True))
+        warn(answer.not_judged())
+        return
+    from dkmd.answers.gate.listing import COLUMNS, GIVE_WAY, terminal_rows
+    from dkmd.render.terminal import fitted
+
+    rows = terminal_rows(answer, every, only)
+    if rows:
+        show_table(fitted(COLUMNS, rows, GIVE_WAY, width()))
+        print()
+    most = None if every else NAMES
+    notes = answer.notes(most, one_sided=bool(only))
+    show_remarks([*answer.remarks(), *filter(None, [source])], notes)
+    if notes or source or answer.remarks():
+        print()
+    show_answer_line(answer.closing_line(width()))
+
+
+NAMES = 3
+"""Names in a warning, unless all are asked for."""
+
+
+def _exit_code(outcome: str, inconclusive: str) -> int:
     """The exit code for CI; --inconclusive sets that of an inconclusive gate."""
     from dkmd.answers.gate import FAILED, INCONCLUSIVE
 
     if outcome == INCONCLUSIVE:
-        return {Inconclusive.PASS: 0, Inconclusive.FAIL: 1}.get(inconclusive, NO_ANSWER)
+        return {"pass": 0, "fail": 1}.get(inconclusive, NO_ANSWER)
     return int(outcome == FAILED)

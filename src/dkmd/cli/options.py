@@ -31,7 +31,16 @@ By = Annotated[
 Margin = Annotated[
     str | None,
     typer.Option(
-        metavar="AMOUNT", help="Smallest shift that matters: a number in data units, 3%, or 0.1sd."
+        metavar="AMOUNT",
+        help="Smallest shift that matters: a number in data units, 3%, 0.1sd, or 1pp for shares.",
+    ),
+]
+Kind = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="[COLUMN=]KIND",
+        help="Kind of a column: amount, yes/no, zeros, count, rating or identifier.",
     ),
 ]
 Groups = Annotated[
@@ -119,22 +128,39 @@ def margin_of(text: str | None) -> float | str | None:
         return text
 
 
+def kinds_of(given: Sequence[str] | None) -> dict[str, str]:
+    """The kinds by column, from COLUMN=KIND; the kind of the only column is under "".
+
+    Examples
+    --------
+    >>> kinds_of(["revenue=zeros", "yes/no"])
+    {'revenue': 'zeros', '': 'yes/no'}
+    """
+    found: dict[str, str] = {}
+    for each in given or ():
+        name, _, kind = each.rpartition("=")
+        if name in found:
+            raise ValueError(f"--kind was given twice{name and f' for column {name!r}'}")
+        found[name] = kind
+    return found
+
+
 def require_outputs(
     outputs: Mapping[str, Path | None],
     inputs: Sequence[str | Path | None] = (),
     force: bool = False,
+    folders: bool = True,
 ) -> None:
     """Reject a bad output file before the work starts.
 
-    ``outputs`` are paths by option; ``inputs`` are files, folders and patterns that are read.
+    ``outputs`` are paths by option; ``inputs`` are files, folders and patterns that are read. A
+    command whose exit code is a verdict does not check ``folders`` here, but when it writes.
     """
     wanted = {option: path for option, path in outputs.items() if path is not None}
     for option, path in wanted.items():
         require_apart(option, path)
-        if not path.parent.is_dir():
-            raise ValueError(f"there is no folder {path.parent}")
-        if path.is_dir():
-            raise ValueError(f"{path} is a folder: give the name of a file")
+        if folders:
+            require_folder(path)
         if not force and any(_reads(str(given), path) for given in inputs if given is not None):
             raise ValueError(
                 f"{option} {path} would overwrite an input: give another name, or --force"
@@ -142,6 +168,14 @@ def require_outputs(
     files = [os.path.realpath(p) for p in wanted.values() if p.is_file() or not p.exists()]
     if len(set(files)) < len(files):
         raise ValueError(f"{' and '.join(wanted)} name the same file: give each its own")
+
+
+def require_folder(path: Path) -> None:
+    """Reject a file in a folder that does not exist, and a folder in place of a file."""
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: give the name of a file")
 
 
 def require_apart(option: str, path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,9 +12,10 @@ from dkmd.cli.show import show_answer, show_json, working
 from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
+    from dkmd.base.arrays import Array
     from dkmd.binned.summary import Summary
-    from dkmd.inference.planning import Planned
-    from dkmd.sources.column_data import LabelledColumn
+    from dkmd.inference.planning import Given, Planned
+    from dkmd.sources.column_data import LabelledColumn, Labels
 
 
 def plan(
@@ -43,8 +44,8 @@ def plan(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="Change to detect: so many more values say yes, or differ from the most common "
-            "value; 0.01 is one percentage point.",
+            help="Change to detect in the share of values that say yes, or that differ from the "
+            "most common value: 0.01 is one percentage point more.",
         ),
     ] = None,
     n: Annotated[
@@ -112,7 +113,7 @@ def plan(
     return 0
 
 
-def _with_labels(sample: LabelledColumn) -> tuple[Any, Any]:
+def _with_labels(sample: LabelledColumn) -> tuple[Array, Labels]:
     """The values that are not missing, and their group labels."""
     import numpy as np
 
@@ -138,7 +139,7 @@ def _ratio(text: str | None) -> float:
     return ratio
 
 
-def _shift(text: str, summary: Summary, given: Any) -> float:
+def _shift(text: str, summary: Summary, given: Given) -> float:
     """A shift in data units, from data units, percent of the median or robust scales."""
     from dkmd.inference.margins import parse_amount
     from dkmd.inference.plan_pilot import YES_NO, pilot_of
@@ -147,9 +148,14 @@ def _shift(text: str, summary: Summary, given: Any) -> float:
     amount, kind = parse_amount(text)
     if math.isnan(amount):
         raise ValueError(f"--shift needs a number, 3% or 0.1sd, got {text!r}")
-    if kind and pilot_of(given, None).kind == YES_NO:
+    pilot = pilot_of(given, None)
+    if kind == "pp":
+        if pilot.kind != YES_NO:
+            raise ValueError(f"--shift {text}: percentage points are for yes/no data")
+        return amount / 100.0 * (pilot.special[1] - pilot.special[0])
+    if kind and pilot.kind == YES_NO:
         raise ValueError(
-            f"--shift {text}: for yes/no data give a difference of shares (--shift 0.01 is one "
+            f"--shift {text}: for yes/no data give a difference of shares (--shift 1pp, one "
             "percentage point) or a relative change (--factor 1.2)"
         )
     if kind == "%":

@@ -47,13 +47,13 @@ def reproduce(
       dkmd reproduce --out build/paper
       dkmd reproduce --only table1,figure1 --quick --out build/paper-quick
     """
-    from dkmd.paper.reproduce import Plan, open_output, parse_names
+    from dkmd.paper.reproduce import Selection, open_output, parse_names
     from dkmd.paper.reproduce import reproduce as run
 
     if markdown is not None:
         require_apart("--markdown", markdown)
     start = time.perf_counter()
-    plan = Plan(parse_names(only), quick, seed)
+    plan = Selection(parse_names(only), quick, seed)
     folder = open_output(plan, out, markdown)
     with progress(keep=True) as bars:
 

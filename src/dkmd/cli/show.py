@@ -17,23 +17,29 @@ from rich.status import Status
 from rich.text import Text
 
 from dkmd.base.wording import text_table, visible
-from dkmd.cli import BAD_INPUT, NO_ANSWER, fail, told
+from dkmd.cli import BAD_INPUT, NO_ANSWER, fail, output_failure, told
 from dkmd.cli.encoding import json_for
 from dkmd.cli.options import command_line
 
 STYLES = {
     "HIGHER": "dark_orange",
     "LOWER": "dodger_blue1",
+    "MIXED": "medium_orchid",
     "EQUIVALENT": "green",
     "INCONCLUSIVE": "yellow",
     "PASSED": "green",
     "FAILED": "red",
     "higher": "dark_orange",
     "lower": "dodger_blue1",
+    "mixed": "medium_orchid",
     "equivalent": "green",
     "inconclusive": "yellow",
-    "not worse": "green",
     "worse": "red",
+    "better": "green",
+    "same": "green",
+    "not worse": "green",
+    "missing": "yellow",
+    "new": "dim",
 }
 """Colours of verdicts. A direction is neither good nor bad, so only the gate uses red."""
 
@@ -73,7 +79,7 @@ def _with_verdict(row: Sequence[str], line: str) -> Text:
     return text
 
 
-class Shown(Protocol):
+class Printable(Protocol):
     """An answer that has words and a table."""
 
     def headline(self) -> str:
@@ -87,7 +93,7 @@ class Shown(Protocol):
 
 
 def show(
-    answer: Shown, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
+    answer: Printable, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
 ) -> None:
     """Show an answer as JSON (with ``more`` in it), or as words, a table and notes.
 
@@ -166,18 +172,24 @@ def report_of(answer: Reported, path: Path | None, quiet: bool) -> Callable[[], 
     return write
 
 
-def after_writing(code: int, *outputs: Callable[[], None]) -> int:
+def after_writing(code: int, *outputs: Callable[[], None], also: str = "") -> int:
     """Write the files of an answer that was shown, and return the exit code.
 
-    If a file cannot be written, one line says so, the other files are still written, and BAD_INPUT
-    replaces exit code 0.
+    If a file cannot be written, one line says so (and ``also`` what else), the other files are
+    still written, and BAD_INPUT replaces exit code 0.
     """
     for write in outputs:
         try:
             write()
-        except OSError as error:
-            code = fail(told(error), code or BAD_INPUT)
+        except (OSError, ValueError) as error:
+            code = fail("; ".join(filter(None, (told(error), also))), code or BAD_INPUT)
     return code
+
+
+def tell_if_lost(verdict: str) -> None:
+    """Print the verdict on standard error if standard output could not be written."""
+    if output_failure() is not None:
+        fail(verdict, BAD_INPUT)
 
 
 def _say(console: Console, text: Text) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dkmd.cli.options import Column, Force, Json, Quiet, require_outputs
+from dkmd.cli.options import Column, Force, Json, Kind, Quiet, kinds_of, require_outputs
 from dkmd.cli.show import show_answer, show_json, working
+
+if TYPE_CHECKING:
+    from dkmd.binned.summary import Summary
+    from dkmd.sources.column_data import LabelledColumn
 
 
 def summarize(
@@ -23,6 +27,7 @@ def summarize(
             metavar="FILE", help="Summary whose grid to use, so that the two can be compared."
         ),
     ] = None,
+    kind: Kind = None,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -30,7 +35,7 @@ def summarize(
     """Save a column in a few kB, for later comparisons.
 
     A summary can be compared with a file, or with a summary of the same grid (--like). It remembers
-    the name of its column. The file is written whole or not at all.
+    the name and the kind of its column. The file is written whole or not at all.
 
     \b
     Examples:
@@ -43,6 +48,7 @@ def summarize(
 
     if out.suffix != SUMMARY_SUFFIX:
         raise ValueError(f"the name of a summary must end with {SUMMARY_SUFFIX}, got {out}")
+    given = _given(kind)
     require_outputs({"--out": out}, (file, like), force)
     with working("reading …", quiet):
         sample = load(file, "data", column)
@@ -50,6 +56,7 @@ def summarize(
     if not summary.size:
         raise ValueError(f"{file} has no values to summarise")
     summary.column, summary.column_unit = sample.name, sample.unit
+    summary.kind = given or _kind(sample, summary)
     summary.save(out)
     size = out.stat().st_size
     if json:
@@ -64,3 +71,24 @@ def summarize(
         words = f"{summary.size:,} values of {sample.name} saved in {out} ({size / 1024:.1f} kB)."
         show_answer(words, [], [f"NaN, counted separately: {summary.nan:,}"] if summary.nan else [])
     return 0
+
+
+def _given(kind: list[str] | None) -> str:
+    """The kind that --kind gives; empty without the option."""
+    from dkmd.inference.column_kind import parse_kind
+
+    kinds = kinds_of(kind)
+    if len(kinds) > 1:
+        raise ValueError(f"--kind needs one kind, such as zeros; got {', '.join(kind or ())}")
+    return parse_kind(next(iter(kinds.values()))) if kinds else ""
+
+
+def _kind(sample: LabelledColumn, summary: Summary) -> str:
+    """The kind of the column, from its values if they are in memory."""
+    from dkmd.base.arrays import present
+    from dkmd.inference.column_kind import kind_of_one
+    from dkmd.sources.column_data import HeldColumn
+
+    if isinstance(sample.data, HeldColumn):
+        return kind_of_one(present(sample.data.values), sample.name)
+    return kind_of_one(summary, sample.name)

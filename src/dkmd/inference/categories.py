@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.proportions import Counts, fisher_tail, share_interval
+from dkmd.inference.resampling import LARGEST_POOL
 
 LEAST_EXPECTED = 5.0
 """If an expected count is below this, relabellings replace the χ² law."""
@@ -29,9 +30,6 @@ MORE_RELABELLINGS = 99_999
 """Relabellings for a small p-value, of which fewer than A_FEW have been as extreme so far."""
 
 A_FEW = 20
-
-LARGEST_POOL = 10**9
-"""NumPy can draw without replacement from fewer rows than this."""
 
 
 class LevelChange(NamedTuple):
@@ -59,7 +57,7 @@ class LevelChange(NamedTuple):
 
 
 def category_pvalue(x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0) -> float:
-    """The p-value of the null that two lists of counts, level by level, have the same shares.
+    """The p-value of the null that the levels have the same shares in two lists of counts.
 
     Examples
     --------
@@ -138,7 +136,7 @@ def _chi_square(draws: npt.NDArray[np.int64], pooled: npt.NDArray[np.int64], n: 
     return np.asarray(((draws - expected) ** 2) @ weights)
 
 
-def compare_levels(
+def compare_shares(
     levels: list[str],
     x: npt.ArrayLike,
     y: npt.ArrayLike,

@@ -118,10 +118,10 @@ class GroupSums(NamedTuple):
 SumsAt = Callable[[Witness], GroupSums]
 """Gives the sums over the groups of one sample at a witness, including its centre."""
 
-Labels = npt.ArrayLike | SumsAt
+SampleGroups = npt.ArrayLike | SumsAt
 """The groups of one sample: a label for each value, or for a summary a function for their sums."""
 
-Groups = Sequence[Labels]
+Groups = Sequence[SampleGroups]
 """The groups of two samples, as a pair."""
 
 
@@ -181,7 +181,7 @@ class Clusters(NamedTuple):
         return inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y
 
 
-def group_codes(labels: Labels, size: int, name: str) -> npt.NDArray[np.int64]:
+def group_codes(labels: SampleGroups, size: int, name: str) -> npt.NDArray[np.int64]:
     """Group labels of any type as 0, 1, 2, …; one label per value."""
     given = np.asarray(labels)
     if given.ndim != 1 or given.size != size:
@@ -202,7 +202,7 @@ def note_on_few(x: GroupSums, y: GroupSums) -> str:
     )
 
 
-def check_groups(groups: Groups) -> tuple[Labels, Labels]:
+def check_groups(groups: Groups) -> tuple[SampleGroups, SampleGroups]:
     """Check that ``groups`` is a pair."""
     if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != 2:
         raise ValueError("groups must be a pair (groups of x, groups of y)")

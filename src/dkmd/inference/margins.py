@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dkmd.base.errors import ColumnError
 from dkmd.inference.defaults import CONFIDENCE
+from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.result import NO_SHIFT, DkmdResult, ExactOutcome, LimitOutcome, RiemannOutcome
 
 Margin = float | str
@@ -85,7 +87,7 @@ def beyond_margin(result: DkmdResult, margin: Margin | None) -> float:
         return float(result.pvalue)
     region = region_of(result, margin)
     outcome = region.result.outcome()
-    if not isinstance(outcome, ExactOutcome | LimitOutcome):
+    if not isinstance(outcome, ExactOutcome | PairedOutcome | LimitOutcome):
         return math.nan
     above = outcome.pvalue_beyond(region.high, "greater")
     below = 1.0 if math.isinf(region.low) else outcome.pvalue_beyond(region.low, "less")
@@ -110,7 +112,7 @@ def equivalence(result: DkmdResult, margin: Margin) -> float:
     if not region.low < region.high:
         raise ValueError(f"margin must be positive, got {margin!r}")
     outcome = region.result.outcome()
-    if not isinstance(outcome, ExactOutcome):
+    if not isinstance(outcome, ExactOutcome | PairedOutcome):
         return math.nan
     if math.isinf(region.low):  # any decrease is within the margin: one test remains
         return outcome.pvalue_beyond(region.high, "less")
@@ -122,6 +124,8 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
     if isinstance(result.outcome(), RiemannOutcome):
         raise ValueError(NO_SHIFT)
     amount, kind = parse_margin(margin)
+    if kind == "pp":
+        raise ColumnError(POINTS_OF_SHARES)
     if kind == "%":
         share = amount / 100.0
         # positive data cannot fall by 100%, but they can double
@@ -129,33 +133,42 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
         return Region(low, math.log1p(share), result.on_logs())
     if kind == "sd":
         outcome = result.outcome()
-        amount *= outcome.robust_scale if isinstance(outcome, ExactOutcome) else math.nan
+        if isinstance(outcome, ExactOutcome | PairedOutcome):
+            amount *= outcome.robust_scale
+        else:
+            amount = math.nan
     return Region(-amount, amount, result)
 
 
+POINTS_OF_SHARES = (
+    "a margin in percentage points is for shares: of yes/no data, or of data with a value that "
+    "many have. Give a number in data units, '3%' or '0.1sd'"
+)
+
+
 def parse_margin(margin: Margin) -> tuple[float, str]:
-    """A margin as an amount and its unit: "" (data units), "%" or "sd"."""
+    """A margin as an amount and its unit: "" (data units), "%", "sd" or "pp" (points)."""
     amount, kind = parse_amount(margin)
     if not (amount >= 0.0 and math.isfinite(amount)):
         raise ValueError(
-            "margin must be a number in data units, '0.1sd', or '3%', and not negative; got "
+            "margin must be a number in data units, '0.1sd', '3%', or '1pp', and not negative; got "
             f"{margin!r}"
         )
     return amount, kind
 
 
 def parse_amount(given: Margin) -> tuple[float, str]:
-    """A number and its unit: "" (data units), "%" or "sd". The number is NaN if it cannot be read.
+    """A number and its unit: "", "%", "sd" or "pp". The number is NaN if it cannot be read.
 
     Examples
     --------
-    >>> parse_amount("-3%"), parse_amount("0.1 sd"), parse_amount(2)
-    ((-3.0, '%'), (0.1, 'sd'), (2.0, ''))
+    >>> parse_amount("-3%"), parse_amount("0.1 sd"), parse_amount("1pp"), parse_amount(2)
+    ((-3.0, '%'), (0.1, 'sd'), (1.0, 'pp'), (2.0, ''))
     """
     text = given.strip() if isinstance(given, str) else given
     kind = ""
     if isinstance(text, str):
-        kind = next((ending for ending in ("%", "sd") if text.endswith(ending)), "")
+        kind = next((ending for ending in ("%", "sd", "pp") if text.endswith(ending)), "")
         text = text.removesuffix(kind)
     try:
         return float(text), kind

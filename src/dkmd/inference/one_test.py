@@ -22,7 +22,7 @@ from dkmd.inference.direct import (
 from dkmd.inference.groups import (
     Clusters,
     GroupSums,
-    Labels,
+    SampleGroups,
     group_codes,
     note_on_few,
 )
@@ -182,7 +182,10 @@ def _compare_small(
 
 
 def compare_grouped(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], groups: tuple[Labels, Labels], options: Options
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    groups: tuple[SampleGroups, SampleGroups],
+    options: Options,
 ) -> Outcome:
     """``compare_values`` for repeated measurements, with variances by groups."""
     if options.estimator == "riemann":

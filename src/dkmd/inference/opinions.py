@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.quiet import without_warnings
 from dkmd.base.wording import plain, short_p, text_table
 from dkmd.statistic import peers
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 UP, DOWN, NONE = "current is larger", "current is smaller", "no direction"
 
@@ -48,13 +49,19 @@ def direction_of(signed: float) -> str:
     return DOWN if signed < 0.0 else NONE
 
 
-def opinions(own: Opinion, reference: Array, current: Array, scale: float) -> Opinions:
-    """dkmd's own answer, then the others. ``scale`` is the width of MMD's kernel."""
+def opinions(
+    own: Opinion, reference: Array, current: Array, scale: float, yes: float | None = None
+) -> Opinions:
+    """dkmd's own answer, then the others. ``scale`` is the width of MMD's kernel.
+
+    ``yes`` is the value of yes in yes/no data: then tests of two shares come last.
+    """
     others = (
         _mean_difference(reference, current),
         _mann_whitney(reference, current),
         _kolmogorov_smirnov(reference, current),
         _mmd2(reference, current, scale),
+        () if yes is None else _shares(reference == yes, current == yes),
     )
     return Opinions((own, *(o for several in others for o in several)))
 
@@ -96,8 +103,28 @@ def _mmd2(reference: Array, current: Array, scale: float) -> tuple[Opinion, ...]
     return (Opinion("MMD², Laplacian", value, math.nan, "has no sign"),)
 
 
-def _quietly(test: Callable[[], Answer]) -> Answer:
+def _shares(
+    reference: npt.NDArray[np.bool_], current: npt.NDArray[np.bool_]
+) -> tuple[Opinion, ...]:
+    """Fisher's exact test with the odds ratio, and the z-test with the pooled share."""
+    from scipy.special import ndtr
+    from scipy.stats import fisher_exact
+
+    yes_y, m, yes_x, n = int(reference.sum()), reference.size, int(current.sum()), current.size
+    direction = direction_of(yes_x / n - yes_y / m)
+    fisher = _quietly(lambda: fisher_exact([[yes_x, n - yes_x], [yes_y, m - yes_y]]))
+    pooled = (yes_x + yes_y) / (n + m)
+    error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m))
+    z = (yes_x / n - yes_y / m) / error if error > 0.0 else math.nan
+    return (
+        Opinion(
+            "Fisher's exact, odds ratio", float(fisher.statistic), float(fisher.pvalue), direction
+        ),
+        Opinion("two proportions, z", z, float(2.0 * ndtr(-abs(z))), direction),
+    )
+
+
+def _quietly(test: Callable[[], T]) -> T:
     """Run a test without SciPy's warnings about samples that hardly vary: the answer shows that."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with without_warnings():
         return test()

@@ -25,17 +25,17 @@ from dkmd.inference.two_sample import row_tails
 from dkmd.statistic.witness import Witness
 
 TRIALS = 2000
-"""Pairs of samples that are drawn where sizes are small: a power of 80% is known to 0.9 points."""
+"""Pairs of small samples drawn for one power: a power of 80% is then known to 0.9 points."""
 
 VALUES = 600_000
-"""Values that are drawn at the most for one power: 500 pairs of 600 + 600, known to 1.8 points."""
+"""The most values drawn for one power: 500 pairs of 600 + 600, known to 1.8 points."""
 
 MOST_DRAWN = MOST_VALUES
-"""Values of both samples up to which power is simulated; beyond, the closed form is as good."""
+"""Power is simulated up to this many values in both samples. Above, the closed form is as good."""
 
 
 class AmountsPlan:
-    """A pilot against itself moved: what the test would meet at given sizes."""
+    """The pilot compared with a moved copy of itself: what the test would see at given sizes."""
 
     room: tuple[float, float] = (math.inf, math.inf)
     closed_form: bool = False
@@ -59,7 +59,7 @@ class AmountsPlan:
             )
 
     def power(self, change: Change, n: float, m: float) -> float:
-        """The probability of p < alpha with samples of n and m values, of which one moved."""
+        """The probability of p < alpha with n moved values and m others."""
         expected = self.expected(change, n, m)
         if n + m > MOST_DRAWN:
             return expected
@@ -88,7 +88,7 @@ class AmountsPlan:
         return bool(row_tails(x[None], y[None], self._scale).pvalue("two-sided")[0] < self._alpha)
 
     def expected(self, change: Change, n: float, m: float) -> float:
-        """From the test of the pilot against itself moved, counted as n and m values."""
+        """The test of the pilot against a moved copy of itself, weighted as n and m values."""
         from scipy.special import ndtr, ndtri
 
         pilot, atoms = Side.of(self._summary), self._summary.atoms()
@@ -137,7 +137,7 @@ def _score(test: Studentized) -> float:
 def _quantile_function(summary: Summary) -> tuple[Array, Array]:
     """Quantiles of a pilot as a polygon: between neighbouring values, and upright at ties.
 
-    Draws from it are like the pilot and yet not the same values again and again.
+    Draws from it follow the pilot without repeating its values.
     """
     values, weights = summary.all_points().ordered()
     passed = np.concatenate([[0.0], np.cumsum(weights)]) / weights.sum()

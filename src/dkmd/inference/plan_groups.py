@@ -16,7 +16,7 @@ Codes = npt.NDArray[np.int64]
 
 
 class Design(NamedTuple):
-    """How a pilot is grouped; groups to come are taken to be like it."""
+    """How a pilot is grouped. The plan assumes that later groups are alike."""
 
     effect: float
     """How many times the variance of independent values; at least 1."""

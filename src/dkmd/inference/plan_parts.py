@@ -18,13 +18,13 @@ from dkmd.inference.plan_shares import SharesPlan
 from dkmd.inference.proportions import Counts, share_tails
 
 PAIRS = 1000
-"""Pairs of samples that are drawn for one power: a power of 80% is known to 1.3 points."""
+"""Pairs of samples drawn for one power: a power of 80% is then known to 1.3 points."""
 
 DRAWN = 400_000
-"""Values of the rest that are drawn at the most for one power."""
+"""The most values of the rest that are drawn for one power."""
 
 NEVER = 1.0
-"""Standard errors between shares up to which the exact test does not reject: saves time."""
+"""Shares within this many standard errors are never rejected, so the exact test is skipped."""
 
 
 class TwoPartPlan:
@@ -62,7 +62,7 @@ class TwoPartPlan:
         )
 
     def expected(self, change: Change, n: float, m: float) -> float:
-        """Either part rejects; values of the rest tell nothing of how many there are."""
+        """The probability that either part rejects. The two parts are independent."""
         share = self.shares.share
         by_share = self.shares.expected(Change(share=change.share), n, m)
         counts = n * (share + change.share), m * share
@@ -99,7 +99,7 @@ class TwoPartPlan:
         return share_and_error(rejected)
 
     def _shares_differ(self, counts: Counts) -> bool:
-        """Whether the exact test of shares rejects; shares that are close are not."""
+        """Whether the exact test of shares rejects. Close shares never do."""
         pooled = (counts.yes_x + counts.yes_y) / (counts.n + counts.m)
         error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / counts.n + 1.0 / counts.m))
         if self._alpha < 0.2 and abs(counts.difference) <= NEVER * error:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, as_sample, nan_error
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
+from dkmd.inference.column_kind import without
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.groups import group_codes
 from dkmd.inference.plan_amounts import AmountsPlan
@@ -24,7 +25,7 @@ AMOUNTS, YES_NO, TWO_PARTS = "amounts", "yes/no", "two parts"
 """Kinds of pilots."""
 
 MOSTLY = 0.5
-"""A value that at least this share of a pilot has makes it a pilot of two parts."""
+"""If one value has at least this share, the pilot has two parts."""
 
 SAME = 1e-6
 """Values of a summary that differ by less than this part of its range are one value."""
@@ -55,7 +56,7 @@ class Pilot:
 
     @property
     def telling(self) -> int:
-        """How many values, or groups, an answer rests on: of a share, those of the rarer kind."""
+        """How many values, or groups, an answer rests on. For shares only the rarer kind counts."""
         counts = [self.size] if self.groups is None else [self.groups]
         shares = self.shares(Change())
         if shares is not None:
@@ -134,20 +135,8 @@ class Pilot:
 
     def _rest(self) -> Summary:
         """The values other than the common one."""
-        common = self.special[0]
-        if self.values is not None:
-            return _summary(self.values[self.values != common])
-        kept = self.summary.grid.center + self.summary.moments().offset != common
-        rest = Summary(self.summary.grid)
-        for name in ("bins", "counts", "sums", "squares"):
-            setattr(rest, name, getattr(self.summary, name)[kept])
-        rest.minus_inf, rest.plus_inf = self.summary.minus_inf, self.summary.plus_inf
-        values = rest.points().values
-        # an end of the pilot is an end of the rest unless it is the common value
-        ends = self.summary.minimum, self.summary.maximum
-        rest.minimum = ends[0] if ends[0] != common else float(values.min(initial=math.inf))
-        rest.maximum = ends[1] if ends[1] != common else float(values.max(initial=-math.inf))
-        return rest
+        rest = without(self.summary if self.values is None else self.values, self.special[0])
+        return rest if isinstance(rest, Summary) else _summary(rest)
 
 
 def pilot_of(given: npt.ArrayLike | Summary, groups: npt.ArrayLike | None) -> Pilot:
@@ -165,7 +154,7 @@ def pilot_of(given: npt.ArrayLike | Summary, groups: npt.ArrayLike | None) -> Pi
 
 
 def _with_kind(pilot: Pilot) -> Pilot:
-    """Two values are yes/no data; a value that at least half have makes two parts."""
+    """Two distinct values are yes/no data. One value with half of the data makes two parts."""
     values, weights = pilot._points()
     if not np.isfinite(values).any():
         return pilot
@@ -185,7 +174,7 @@ def _summary(values: npt.NDArray[np.float64]) -> Summary:
 
 
 def _psi(values: Array) -> Array:
-    """ψ of values at their own centre and robust scale, which a design effect is measured on."""
+    """ψ of values at their own centre and robust scale. The design effect is measured on it."""
     from dkmd.inference.pooled_shape import median_and_spread
 
     median, spread = median_and_spread(_summary(values))

@@ -45,7 +45,7 @@ class Plan(Protocol):
 
 
 STEPS = 5
-"""Powers that are simulated at the most on the way to a size or a shift."""
+"""The most powers that are simulated in the search for a size or a shift."""
 
 CLOSE = 0.005
 """A size or shift is known well enough when a step changes it by less than this share."""
@@ -72,7 +72,7 @@ class Goal:
     def reached_at(
         self, reached: Callable[[float], float], start: float, exponent: float, steps: int
     ) -> float:
-        """The size or shift at which ``reached`` gives the power, after so many steps at most."""
+        """The size or shift at which ``reached`` gives the power, after at most this many steps."""
         at = start
         for _ in range(steps):
             step = float(self._factor(reached(at)) ** (1.0 / exponent))
@@ -85,7 +85,7 @@ class Goal:
         return at
 
     def _factor(self, power: float) -> float:
-        """The score that is needed over the one there is, within a factor of 4."""
+        """The needed score divided by the present one, within a factor of 4."""
         from scipy.special import ndtri
 
         score = self._limit + float(ndtri(min(max(power, self._lowest), 1.0 - 1e-9)))
@@ -122,7 +122,7 @@ def shift_for(
 
 
 def _smallest_size(reached: Callable[[float], float], power: float, least: float) -> float:
-    """The smallest whole number from ``least`` on that reaches the power."""
+    """The smallest whole number, at least ``least``, that reaches the power."""
     low, high = math.ceil(least) - 1, math.ceil(least)
     while reached(high) < power:
         low, high = high, 2 * high

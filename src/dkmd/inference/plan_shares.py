@@ -11,7 +11,7 @@ from dkmd.inference.tails import relabelled_skewness
 STEP_OF_COUNTS = 0.125
 """The difference must exceed the limit by this part of (1/n + 1/m)/2, because counts are whole.
 
-Fisher's test needs 1, the score test 0. The tests behind ``share_tails`` lie close to the latter.
+Fisher's test needs 1, the score test 0. The tests behind ``share_tails`` lie close to 0.
 """
 
 MOST_SKEWED = 0.5
@@ -75,7 +75,7 @@ class SharesPlan:
 
 
 def share_found_larger(x: float, y: float, n: float, m: float, alpha: float) -> float:
-    """The probability that shares x and y of n and m values are told apart, with x the larger.
+    """The probability that the test tells shares x and y of n and m values apart; x is larger.
 
     The score test rejects where â − b̂ > z·s, s² = p̂(1 − p̂)(1/n + 1/m) with the pooled share p̂
     (the pooled variance, as in the usual formula). Three corrections bring the normal law of

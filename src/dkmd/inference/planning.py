@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -193,6 +194,23 @@ class Planned:
         return self.change.factor == 1.0 and not self.change.share
 
 
+class _Options(TypedDict):
+    """What all questions about a pilot accept."""
+
+    alpha: float
+    scale: float | str | None
+    ratio: float
+    groups: npt.ArrayLike | None
+
+
+class _Moves(TypedDict):
+    """The change to plan for."""
+
+    shift: float | None
+    factor: float | None
+    share: float | None
+
+
 def plan(
     pilot: Given,
     shift: float | None = None,
@@ -220,17 +238,17 @@ def plan(
     (1015, 4060, (775.0, 1195.0))
     """
     known = pilot_of(pilot, groups)
-    options = {"alpha": alpha, "scale": scale, "ratio": ratio, "groups": groups}
-    moves = {"shift": shift, "factor": factor, "share": share}
-    asked = "n" if n is None else "power" if any(v is not None for v in moves.values()) else "shift"
-    if asked == "n":
-        n = sample_size(pilot, power=power, **options, **moves)  # type: ignore[arg-type]
+    options = _Options(alpha=alpha, scale=scale, ratio=ratio, groups=groups)
+    moves = _Moves(shift=shift, factor=factor, share=share)
+    if n is None:
+        asked, n = "n", sample_size(pilot, power=power, **options, **moves)
+    else:
+        asked = "shift" if shift is factor is share is None else "power"
     change = Change() if asked == "shift" else _change(shift, factor, share)
-    assert n is not None
     if asked == "shift":
-        change = Change(detectable_shift(pilot, n, power=power, **options))  # type: ignore[arg-type]
+        change = Change(detectable_shift(pilot, n, power=power, **options))
     elif asked == "power":
-        power = _power(pilot, n=n, **options, **moves)  # type: ignore[arg-type]
+        power = _power(pilot, n=n, **options, **moves)
     found = Planned(
         n, _second_size(n, None, ratio), change, power, alpha, known.kind, asked,
         pilot_size=known.size, telling=known.telling, shares=known.shares(change),

@@ -2,7 +2,7 @@
 
 The p-value is Boschloo's. Fisher's conditional p-value is the statistic of an exact unconditional
 test. The unknown common share is searched within a range that the data allow (Berger and Boos). The
-p-value is never above Fisher's own and needs no large counts. From some hundreds of counts on, the
+p-value is never above Fisher's own and needs no large counts. With some hundreds of counts, the
 mid-p version of Fisher's test agrees with it and is cheaper. Differences other than 0 are tested by
 the score test of Farrington and Manning. Intervals invert this test (Miettinen and Nurminen).
 """

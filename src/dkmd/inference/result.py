@@ -17,6 +17,7 @@ from dkmd.base.arrays import Array
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.direct import FINE, Numbers
 from dkmd.inference.intervals import shift_interval, statistic_interval
+from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.resampling import Bootstrap
 from dkmd.inference.tails import tail_share
@@ -189,7 +190,7 @@ class NoOutcome:
         return self.statistic_interval(confidence_level)
 
 
-Outcome = ExactOutcome | RiemannOutcome | LimitOutcome | NoOutcome
+Outcome = ExactOutcome | PairedOutcome | RiemannOutcome | LimitOutcome | NoOutcome
 """One comparison of two samples."""
 
 

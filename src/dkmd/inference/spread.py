@@ -69,7 +69,7 @@ def compare_spreads(
     if math.isnan(of_x.spread) or math.isnan(of_y.spread):
         return NO_CHANGE
     log_ratio = math.log(of_x.spread / of_y.spread)
-    error = math.sqrt(of_x.variance + of_y.variance)
+    error = math.sqrt(max(0.0, of_x.variance + of_y.variance))  # of two values, rounding error
     df = satterthwaite(of_x.variance, of_y.variance, x.size - 1.0, y.size - 1.0)
     if not error > 0.0:
         return NO_CHANGE

@@ -16,6 +16,9 @@ import numpy as np
 
 from dkmd.base.compiled import compiled
 
+Numbers = Any
+"""A float, or an array with one entry per test: ``scipy.special`` takes both and has no types."""
+
 SYMMETRIC = 1e-8
 """Below this skewness, Pearson's type III is the normal law to double precision."""
 
@@ -31,10 +34,10 @@ def _special() -> Any:
 class Tails(NamedTuple):
     """P(statistic ≥ observed) and P(statistic ≤ observed) if nothing differs."""
 
-    upper: Any
-    lower: Any
+    upper: Numbers
+    lower: Numbers
 
-    def pvalue(self, alternative: str) -> Any:
+    def pvalue(self, alternative: str) -> Numbers:
         """The p-value of one of SciPy's alternatives. Two-sided, it is twice the smaller tail."""
         if alternative == "greater":
             return self.upper
@@ -53,7 +56,7 @@ def relabelled_skewness(skewness: float, n: float, m: float) -> float:
     return skewness * (m - n) * math.sqrt(total - 1.0) / (math.sqrt(n * m) * (total - 2.0))
 
 
-def student_tails(t: Any, df: Any) -> Tails:
+def student_tails(t: Numbers, df: Numbers) -> Tails:
     """The tails of Student's t. t = ±inf and df = inf are allowed."""
     special = _special()
     if isinstance(df, float) and math.isinf(df):
@@ -61,7 +64,7 @@ def student_tails(t: Any, df: Any) -> Tails:
     return Tails(special.stdtr(df, -t), special.stdtr(df, t))
 
 
-def relabelling_tails(z: Any, skewness: Any, units: Any) -> Tails:
+def relabelling_tails(z: Numbers, skewness: Numbers, units: Numbers) -> Tails:
     """The tails of z = D/sd under relabelling of N units, by Pearson III and Student's t of N − 2.
 
     w = Φ⁻¹(F_III(z)) is normal in large samples. t′ = w·√((N − 2)/(N − 1 − w²)) turns this normal
@@ -71,14 +74,14 @@ def relabelling_tails(z: Any, skewness: Any, units: Any) -> Tails:
     return Tails(stdtr(units - 2.0, -t), stdtr(units - 2.0, t))
 
 
-def _pooled_t(z: Any, skewness: Any, units: Any) -> Any:
+def _pooled_t(z: Numbers, skewness: Numbers, units: Numbers) -> Numbers:
     """t′ of ``relabelling_tails``."""
     w = _normal_score(z, skewness)
     room = units - 1.0 - w * w
     return w * ((units - 2.0) / _at_least(room, TINY)) ** 0.5
 
 
-def _normal_score(z: Any, skewness: Any) -> Any:
+def _normal_score(z: Numbers, skewness: Numbers) -> Numbers:
     """Φ⁻¹(F_III(z))."""
     if isinstance(skewness, float) and abs(skewness) < SYMMETRIC:
         return z
@@ -96,19 +99,19 @@ TINY = 1e-300
 """Keeps t′ finite if the samples are as far apart as a relabelling can make them."""
 
 
-def _at_least(value: Any, bound: Any) -> Any:
+def _at_least(value: Numbers, bound: Numbers) -> Numbers:
     """The larger of the two. For plain numbers, avoiding NumPy is ten times as fast."""
     return max(value, bound) if isinstance(value, float) else np.maximum(value, bound)
 
 
-def _where(condition: Any, yes: Any, no: Any) -> Any:
+def _where(condition: Numbers, yes: Numbers, no: Numbers) -> Numbers:
     """``yes`` or ``no``, for plain numbers and arrays alike."""
     if isinstance(condition, bool | np.bool_):
         return yes if condition else no
     return np.where(condition, yes, no)
 
 
-def guarded(t: Any, df: Any, z: Any, skewness: Any, units: Any) -> Tails:
+def guarded(t: Numbers, df: Numbers, z: Numbers, skewness: Numbers, units: Numbers) -> Tails:
     """The larger tail of Student's t and of relabelling, on either side."""
     student, relabelled = student_tails(t, df), relabelling_tails(z, skewness, units)
     return Tails(

@@ -6,7 +6,6 @@ This module handles shapes, axes and NaN. What remains is one comparison of two 
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -46,6 +45,7 @@ from dkmd.inference.result import (
     Outcome,
     Rows,
 )
+from dkmd.inference.slices import slices
 from dkmd.inference.tails import Tails
 from dkmd.statistic.witness import Witness
 
@@ -64,7 +64,7 @@ def dkmd_2samp(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> DkmdResult:
-    """Which of two samples is larger, by how much, and is that real?
+    """Which of two samples is larger, by how much, and how sure is that?
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def run(
             raise ValueError("groups need one-dimensional samples")
         outcome = compare_grouped(first, second, check_groups(groups), options)
         return _result(outcome, first, second, options, groups)
-    rows_x, rows_y, shape = _slices(first, second, axis, keepdims)
+    rows_x, rows_y, shape = slices(first, second, axis, keepdims)
     if not shape:
         return _result(
             compare_values(rows_x[0], rows_y[0], options), rows_x[0], rows_y[0], options, None
@@ -191,27 +191,6 @@ def row_tails(
             tail[row] = compare_values(x[row] - delta, y[row], options).pvalue
     upper, lower = (np.where(np.isnan(tail), 1.0, tail) for tail in tails)
     return Tails(upper, lower)
-
-
-def _slices(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], axis: int | None, keepdims: bool
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], tuple[int, ...]]:
-    """Rows to compare, (slices, values) each, and the shape of the result, by SciPy's rules."""
-    if x.ndim == y.ndim == 1 and axis in (0, -1):  # the common case, without the general code
-        return x[None], y[None], (1,) if keepdims else ()
-    ndim = max(x.ndim, y.ndim)
-    if axis is None:
-        return x.reshape(1, -1), y.reshape(1, -1), (1,) * ndim if keepdims else ()
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim)
-    axis %= ndim
-    last = [np.moveaxis(a.reshape((1,) * (ndim - a.ndim) + a.shape), axis, -1) for a in (x, y)]
-    batch = np.broadcast_shapes(last[0].shape[:-1], last[1].shape[:-1])
-    rows = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in last]
-    count = math.prod(batch)
-    flat_x, flat_y = (a.reshape(count, a.shape[-1]) for a in rows)
-    shape = (*batch[:axis], 1, *batch[axis:]) if keepdims else batch
-    return flat_x, flat_y, shape
 
 
 def _of_summaries(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dkmd.paper.checks import DEVIATIONS, Check
-from dkmd.paper.report import Column, Table
-from dkmd.paper.trials import SEED, Run, Spread, serial, simulate
+from dkmd.paper.report import Heading, PaperTable
+from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
 from dkmd.statistic.riemann import riemann
@@ -28,8 +28,8 @@ class ConsistencyRow:
 
     sigma: float
     n: int
-    riemann: Spread
-    exact: Spread
+    riemann: MeanSd
+    exact: MeanSd
     population: float
 
     @property
@@ -44,7 +44,7 @@ class ConsistencyRow:
 
 
 def consistency(
-    trials: dict[int, int] | None = None, seed: int = SEED, run: Run = serial
+    trials: dict[int, int] | None = None, seed: int = SEED, run: Runner = serial
 ) -> list[ConsistencyRow]:
     """P = N(0, 1), Q = N(0.5, 1), σ ∈ {1, 4}, τ = 1, n = m from 1e2 to 1e7 (``trials`` by n)."""
     from scipy.stats import norm
@@ -54,7 +54,7 @@ def consistency(
     values = [population(norm(), norm(SHIFT), psi) for psi in WITNESSES]
     rows = [
         ConsistencyRow(
-            psi.sigma, n, Spread.of(of_n[:, 2 * i]), Spread.of(of_n[:, 2 * i + 1]), values[i]
+            psi.sigma, n, MeanSd.of(of_n[:, 2 * i]), MeanSd.of(of_n[:, 2 * i + 1]), values[i]
         )
         for i, psi in enumerate(WITNESSES)
         for n, of_n in zip(counts, drawn, strict=True)
@@ -68,17 +68,17 @@ def _trial(n: int, rng: np.random.Generator) -> list[float]:
     return [estimator(x, y, psi) for psi in WITNESSES for estimator in (riemann, exact)]
 
 
-def table(rows: Sequence[ConsistencyRow]) -> Table:
+def table(rows: Sequence[ConsistencyRow]) -> PaperTable:
     """Bias and spread by size."""
     columns = [
-        Column("σ", "g"),
-        Column("n = m"),
-        Column("trials"),
-        Column("riemann, bias", ".5f"),
-        Column("riemann, sd", ".5f"),
-        Column("riemann, bias / population", ".1%"),
-        Column("exact, bias", ".5f"),
-        Column("exact, sd", ".5f"),
+        Heading("σ", "g"),
+        Heading("n = m"),
+        Heading("trials"),
+        Heading("riemann, bias", ".5f"),
+        Heading("riemann, sd", ".5f"),
+        Heading("riemann, bias / population", ".1%"),
+        Heading("exact, bias", ".5f"),
+        Heading("exact, sd", ".5f"),
     ]
     values = [
         (
@@ -97,7 +97,7 @@ def table(rows: Sequence[ConsistencyRow]) -> Table:
         f"{value:.4f} (σ = {sigma:g})".replace("-", "−")
         for sigma, value in sorted({(row.sigma, row.population) for row in rows})
     )
-    return Table(
+    return PaperTable(
         "consistency",
         "Consistency: bias and spread by sample size",
         columns,

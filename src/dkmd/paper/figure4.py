@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dkmd.paper.checks import Check, agrees_with_population
-from dkmd.paper.report import Column, Table
-from dkmd.paper.trials import SEED, Run, Spread, serial, simulate
+from dkmd.paper.report import Heading, PaperTable
+from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
 from dkmd.statistic.riemann import riemann
@@ -27,12 +27,12 @@ class Figure4Row:
     """Both estimators and the population value at one position of Q."""
 
     shift: float
-    riemann: Spread
-    exact: Spread
+    riemann: MeanSd
+    exact: MeanSd
     population: float
 
 
-def figure4(trials: int = 200, seed: int = SEED, run: Run = serial) -> list[Figure4Row]:
+def figure4(trials: int = 200, seed: int = SEED, run: Runner = serial) -> list[Figure4Row]:
     """P = N(0, 1), Q = N(μ, 1) for μ from −2 to 2."""
     from scipy.stats import norm
 
@@ -40,8 +40,8 @@ def figure4(trials: int = 200, seed: int = SEED, run: Run = serial) -> list[Figu
     return [
         Figure4Row(
             shift,
-            riemann=Spread.of(of_cell[:, 0]),
-            exact=Spread.of(of_cell[:, 1]),
+            riemann=MeanSd.of(of_cell[:, 0]),
+            exact=MeanSd.of(of_cell[:, 1]),
             population=population(norm(), norm(shift), PSI),
         )
         for shift, of_cell in zip(SHIFTS, drawn, strict=True)
@@ -53,12 +53,12 @@ def _trial(shift: float, rng: np.random.Generator) -> tuple[float, float]:
     return riemann(x, y, PSI), exact(x, y, PSI)
 
 
-def table(rows: Sequence[Figure4Row]) -> Table:
+def table(rows: Sequence[Figure4Row]) -> PaperTable:
     """The points of the curve."""
-    columns = [Column("μ", "g"), Column("riemann"), Column("exact"), Column("population")]
+    columns = [Heading("μ", "g"), Heading("riemann"), Heading("exact"), Heading("population")]
     values = [(row.shift, row.riemann, row.exact, row.population) for row in rows]
     note = f"Mean ± standard deviation over {rows[0].exact.trials} trials, n = m = {N:,}."
-    return Table("figure4", "Figure 4: the points of the curve", columns, values, note)
+    return PaperTable("figure4", "Figure 4: the points of the curve", columns, values, note)
 
 
 def checks(rows: Sequence[Figure4Row]) -> list[Check]:

@@ -27,7 +27,7 @@ from dkmd.paper.style import (
     panels,
     styled,
 )
-from dkmd.paper.trials import Spread
+from dkmd.paper.trials import MeanSd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -296,12 +296,12 @@ def departures(result: theorems.Theorems) -> Figure:
         lone.set_yscale("log")
         lone.set_xlabel("position of one outlier (sd of P)")
         lone.set_ylabel("what the outlier counts as")
-        lone.set_title("An outlier brings its own step")
+        lone.set_title("An outlier sets its own step")
         lone.legend(loc="upper left")
         return figure
 
 
-def _bars(axis: Axes, at: Array, values: Sequence[Spread], label: str, mark: Mark) -> None:
+def _bars(axis: Axes, at: Array, values: Sequence[MeanSd], label: str, mark: Mark) -> None:
     """Means with their standard deviations, not joined by lines."""
     style: Mark = {**mark, "linestyle": "none"}
     axis.errorbar(at, [v.mean for v in values], yerr=[v.sd for v in values], label=label, **style)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from dkmd.paper.report import Report, Section, Table
+from dkmd.paper.report import PaperTable, Report, Section
 
 MARK = "<!-- written by `dkmd reproduce --markdown`; do not edit -->"
 """The first line: a file that starts with it may be overwritten."""
@@ -44,7 +44,7 @@ def _wrapped(paragraph: str) -> str:
     return textwrap.fill(paragraph, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def _table(table: Table) -> str:
+def _table(table: PaperTable) -> str:
     def line(cells: list[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

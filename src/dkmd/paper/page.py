@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from dkmd.paper.report import Report, Table
+from dkmd.paper.report import PaperTable, Report
 from dkmd.paper.style import COLOURS
 from dkmd.render.figures.colours import DARK, ESTIMATORS_DARK, ESTIMATORS_LIGHT, LIGHT, palette_css
 from dkmd.render.figures.svg import escape
@@ -66,7 +66,7 @@ class TableCell(NamedTuple):
     kind: str
 
 
-def cells(table: Table) -> list[list[TableCell]]:
+def cells(table: PaperTable) -> list[list[TableCell]]:
     """The rows of a table."""
     return [
         [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dkmd.paper.trials import Spread
+from dkmd.paper.trials import MeanSd
 
 PRINTED_TRIALS = 500
 """Trials of Table 1 (section 5.1); assumed for Table 2 (section 5.2), which states no number."""
@@ -23,16 +23,16 @@ class PrintedTable1Row(NamedTuple):
     """"Location" or "Scale", the paper's column Type."""
     parameter: float
     """μ or s, the column Param."""
-    dkmd: Spread
-    mmd2: Spread
+    dkmd: MeanSd
+    mmd2: MeanSd
 
 
 TABLE_1 = tuple(
     PrintedTable1Row(
         kind,
         parameter,
-        Spread(dkmd, dkmd_sd, PRINTED_TRIALS),
-        Spread(mmd2, mmd2_sd, PRINTED_TRIALS),
+        MeanSd(dkmd, dkmd_sd, PRINTED_TRIALS),
+        MeanSd(mmd2, mmd2_sd, PRINTED_TRIALS),
     )
     for kind, parameter, dkmd, dkmd_sd, mmd2, mmd2_sd in (
         ("Location", 0.0, -0.0010, 0.0354, 0.0012, 0.0007),
@@ -51,14 +51,14 @@ class PrintedTable2Row(NamedTuple):
     """N(0, 1) against N(0.3, 1), n = 500, k points replaced by Cauchy(0, 5)."""
 
     k: int
-    dkmd: Spread
-    mean_difference: Spread
+    dkmd: MeanSd
+    mean_difference: MeanSd
     """Mean of Q minus mean of P, by its sign; the text defines it the other way round."""
 
 
 TABLE_2 = tuple(
     PrintedTable2Row(
-        k, Spread(dkmd, dkmd_sd, PRINTED_TRIALS), Spread(mean, mean_sd, PRINTED_TRIALS)
+        k, MeanSd(dkmd, dkmd_sd, PRINTED_TRIALS), MeanSd(mean, mean_sd, PRINTED_TRIALS)
     )
     for k, dkmd, dkmd_sd, mean, mean_sd in (
         (0, -0.2268, 0.0506, 0.2894, 0.0641),
@@ -89,7 +89,7 @@ _SDS = (
 )
 
 TABLE_3 = {
-    (sigma, tau): Spread(_MEANS[i][j], _SDS[i][j], ASSUMED_TRIALS)
+    (sigma, tau): MeanSd(_MEANS[i][j], _SDS[i][j], ASSUMED_TRIALS)
     for i, sigma in enumerate(WIDTHS)
     for j, tau in enumerate(WIDTHS)
 }

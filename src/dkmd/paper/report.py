@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dkmd.paper.checks import Check
-from dkmd.paper.trials import Spread
+from dkmd.paper.trials import MeanSd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-Value = str | int | float | Spread | None
+Value = str | int | float | MeanSd | None
 
 
 @dataclass(frozen=True)
-class Column:
+class Heading:
     """A heading, and the format of its numbers (as in an f-string)."""
 
     name: str
@@ -28,13 +28,13 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """Rows of values under columns."""
 
     name: str
     """The name of its CSV file."""
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[Heading]
     rows: Sequence[Sequence[Value]]
     note: str = ""
 
@@ -47,7 +47,7 @@ class Table:
 
     def records(self) -> list[list[Value]]:
         """Heading and rows for a CSV file; a mean ± sd takes two columns."""
-        wide = [any(isinstance(row[i], Spread) for row in self.rows) for i in range(self.width)]
+        wide = [any(isinstance(row[i], MeanSd) for row in self.rows) for i in range(self.width)]
         heading: list[Value] = []
         for column, is_wide in zip(self.columns, wide, strict=True):
             heading += [f"{column.name}, mean", f"{column.name}, sd"] if is_wide else [column.name]
@@ -66,7 +66,7 @@ class Table:
 
 
 def _pair(value: Value) -> list[Value]:
-    return [value.mean, value.sd] if isinstance(value, Spread) else [value, None]
+    return [value.mean, value.sd] if isinstance(value, MeanSd) else [value, None]
 
 
 def text(value: Value, format_: str = ".4f") -> str:
@@ -74,12 +74,12 @@ def text(value: Value, format_: str = ".4f") -> str:
 
     Examples
     --------
-    >>> text(Spread(-0.75832, 0.042, 500)), text(None), text(3)
+    >>> text(MeanSd(-0.75832, 0.042, 500)), text(None), text(3)
     ('−0.7583 ± 0.0420', '–', '3')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    if isinstance(value, Spread):
+    if isinstance(value, MeanSd):
         return f"{text(value.mean, format_)} ± {text(value.sd, format_)}"
     if isinstance(value, str):
         return value
@@ -116,7 +116,7 @@ class Section:
 
     title: str
     paragraphs: Sequence[str]
-    tables: Sequence[Table] = ()
+    tables: Sequence[PaperTable] = ()
     figures: Sequence[Figure] = ()
     claims: Sequence[Claim] = ()
     checks: Sequence[Check] = ()
@@ -138,24 +138,29 @@ class Report:
         return [check for section in self.sections for check in section.checks]
 
     @property
-    def claims(self) -> Table | None:
+    def claims(self) -> PaperTable | None:
         """The claims of all sections as one table."""
         rows = [(c.claim, c.shown, c.verdict) for s in self.sections for c in s.claims]
-        columns = [Column("the paper says"), Column("this run shows"), Column("verdict")]
-        return Table("claims", "What holds", columns, rows) if rows else None
+        columns = [Heading("the paper says"), Heading("this run shows"), Heading("verdict")]
+        return PaperTable("claims", "What holds", columns, rows) if rows else None
 
     @property
-    def checked(self) -> Table:
+    def checked(self) -> PaperTable:
         """The checks of all sections as one table."""
-        columns = [Column("check"), Column("value", ".5f"), Column("limit", ".5f"), Column("holds")]
+        columns = [
+            Heading("check"),
+            Heading("value", ".5f"),
+            Heading("limit", ".5f"),
+            Heading("holds"),
+        ]
         rows: list[Sequence[Value]] = [
             (check.what, check.value, check.limit, "yes" if check.holds else "NO")
             for check in self.checks
         ]
-        return Table("checks", "Checks", columns, rows)
+        return PaperTable("checks", "Checks", columns, rows)
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[PaperTable]:
         """Every table that becomes a CSV file."""
         claims = [] if self.claims is None else [self.claims]
         return [*claims, *(t for s in self.sections for t in s.tables), self.checked]

@@ -16,9 +16,9 @@ from dkmd.paper import consistency, figure4, scaling, story, table1, table2, tab
 from dkmd.paper.folder import OutputFolder, write_below
 from dkmd.paper.markdown import MARK, markdown
 from dkmd.paper.page import page
-from dkmd.paper.report import Report, Section, Table
+from dkmd.paper.report import PaperTable, Report, Section
 from dkmd.paper.style import png, require_matplotlib, svg
-from dkmd.paper.trials import SEED, Run
+from dkmd.paper.trials import SEED, Runner
 from dkmd.paper.workers import Advance, one_at_a_time, workers
 
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ Follow = Callable[[str], Advance]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Selection:
     """What to run."""
 
     names: tuple[str, ...]
@@ -46,26 +46,26 @@ class Experiment:
 
     name: str
     outputs: tuple[str, ...]
-    run: Callable[[Plan, Run], Section]
+    run: Callable[[Selection, Runner], Section]
     alone: bool = False
     """Whether the experiment measures time, and so needs the machine to itself."""
 
 
 def _told(
-    simulate: Callable[[Plan, Run], Result], tell: Callable[[Result], Section]
-) -> Callable[[Plan, Run], Section]:
+    simulate: Callable[[Selection, Runner], Result], tell: Callable[[Result], Section]
+) -> Callable[[Selection, Runner], Section]:
     """Simulate, then put the result into words."""
     return lambda plan, run: tell(simulate(plan, run))
 
 
-def _consistency(plan: Plan, run: Run) -> list[consistency.ConsistencyRow]:
+def _consistency(plan: Selection, run: Runner) -> list[consistency.ConsistencyRow]:
     """Quick runs leave out the largest size, which takes most of the time."""
     sizes = sorted(consistency.TRIALS_BY_SIZE, reverse=True)[1 if plan.quick else 0 :]
     trials = {n: max(plan.trials(consistency.TRIALS_BY_SIZE[n]), 8) for n in sizes}
     return consistency.consistency(trials, plan.seed, run)
 
 
-def _scaling(plan: Plan, run: Run) -> list[scaling.ScalingRow]:
+def _scaling(plan: Selection, run: Runner) -> list[scaling.ScalingRow]:
     """Quick runs leave out the largest sizes and do not wait as long."""
     if plan.quick:
         return scaling.scaling(scaling.SIZES[:-3], scaling.LIMIT / 10, plan.seed, run)
@@ -128,7 +128,7 @@ def parse_names(only: str) -> tuple[str, ...]:
     return tuple(name for name in NAMES if name in asked) if asked else NAMES
 
 
-def open_output(plan: Plan, out: Path, markdown_file: Path | None) -> OutputFolder:
+def open_output(plan: Selection, out: Path, markdown_file: Path | None) -> OutputFolder:
     """Check before the run whether its result can be drawn and written."""
     if any(not name.startswith("table") for name in plan.names):
         require_matplotlib()
@@ -140,7 +140,7 @@ def open_output(plan: Plan, out: Path, markdown_file: Path | None) -> OutputFold
 
 
 def reproduce(
-    plan: Plan, folder: OutputFolder, follow: Follow, markdown_file: Path | None = None
+    plan: Selection, folder: OutputFolder, follow: Follow, markdown_file: Path | None = None
 ) -> Report:
     """Run the plan and write it: index.html, tables/*.csv, figures/*.svg and *.png.
 
@@ -175,7 +175,7 @@ def _require_ours(markdown_file: Path) -> None:
         )
 
 
-def _report(plan: Plan, follow: Follow) -> Report:
+def _report(plan: Selection, follow: Follow) -> Report:
     """Run the experiments of the plan and collect their sections."""
     wanted = [e for e in EXPERIMENTS if set(e.outputs) & set(plan.names)]
     told = _run(plan, wanted, follow)
@@ -184,7 +184,7 @@ def _report(plan: Plan, follow: Follow) -> Report:
     return Report("The paper, reproduced", introduction, sections, _facts(plan, wanted))
 
 
-def _run(plan: Plan, wanted: Sequence[Experiment], follow: Follow) -> dict[str, Section]:
+def _run(plan: Selection, wanted: Sequence[Experiment], follow: Follow) -> dict[str, Section]:
     """Sections by name: first the experiments that share the cores, then those that run alone."""
     sections = {}
     for alone in (False, True):
@@ -206,7 +206,7 @@ def _only(names: Sequence[str], section: Section) -> Section:
     )
 
 
-def _facts(plan: Plan, wanted: Sequence[Experiment]) -> dict[str, str]:
+def _facts(plan: Selection, wanted: Sequence[Experiment]) -> dict[str, str]:
     """Version, seed, command and machine of the run."""
     options = ["--quick"] if plan.quick else []
     options += [f"--seed {plan.seed}"] if plan.seed != SEED else []
@@ -222,7 +222,7 @@ def _facts(plan: Plan, wanted: Sequence[Experiment]) -> dict[str, str]:
     }
 
 
-def _csv(table: Table) -> str:
+def _csv(table: PaperTable) -> str:
     """The table as CSV with all digits; a missing number is an empty cell."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(table.records())

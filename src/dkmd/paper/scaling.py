@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.paper.report import Column, Table, Value
-from dkmd.paper.trials import SEED, Run, serial
+from dkmd.paper.report import Heading, PaperTable, Value
+from dkmd.paper.trials import SEED, Runner, serial
 from dkmd.statistic.exact import exact
 from dkmd.statistic.riemann import riemann, riemann_witness
 from dkmd.statistic.witness import Witness
@@ -142,7 +142,7 @@ class _Task:
 
 
 def scaling(
-    sizes: Sequence[int] = SIZES, limit: float = LIMIT, seed: int = SEED, run: Run = serial
+    sizes: Sequence[int] = SIZES, limit: float = LIMIT, seed: int = SEED, run: Runner = serial
 ) -> list[ScalingRow]:
     """Time and memory of every method; ``run`` should give each its own process and all cores."""
     tasks = [
@@ -216,7 +216,7 @@ def _memory(field: str) -> float:
     return float(found[1]) if found else math.nan
 
 
-def tables(rows: Sequence[ScalingRow]) -> list[Table]:
+def tables(rows: Sequence[ScalingRow]) -> list[PaperTable]:
     """Times, memory, and a summary of each method."""
     sizes = sorted({m.size for row in rows for m in row.measured})
     return [
@@ -230,26 +230,27 @@ def tables(rows: Sequence[ScalingRow]) -> list[Table]:
 
 def _pivot(
     name: str, title: str, rows: Sequence[ScalingRow], sizes: list[int], field: str, format_: str
-) -> Table:
+) -> PaperTable:
     """Sizes down, methods across."""
     by_method = [{m.size: float(getattr(m, field)) for m in row.measured} for row in rows]
-    columns = [Column("values"), *(Column(row.method, format_) for row in rows)]
+    columns = [Heading("values"), *(Heading(row.method, format_) for row in rows)]
     values: list[list[Value]] = [
         [f"{size:.0e}".replace("e+0", "e"), *(column.get(size) for column in by_method)]
         for size in sizes
     ]
-    return Table(name, title, columns, values, "A dash: not tried, see the table that follows.")
+    note = "A dash: not tried, see the table that follows."
+    return PaperTable(name, title, columns, values, note)
 
 
-def _summary(rows: Sequence[ScalingRow]) -> Table:
+def _summary(rows: Sequence[ScalingRow]) -> PaperTable:
     columns = [
-        Column("method"),
-        Column("slope", ".2f"),
-        Column("largest size", ".0e"),
-        Column("seconds", ".3g"),
-        Column("ns a value", ".3g"),
-        Column("bytes a value", ".3g"),
-        Column("why no further"),
+        Heading("method"),
+        Heading("slope", ".2f"),
+        Heading("largest size", ".0e"),
+        Heading("seconds", ".3g"),
+        Heading("ns a value", ".3g"),
+        Heading("bytes a value", ".3g"),
+        Heading("why no further"),
     ]
     values = [
         (
@@ -267,4 +268,4 @@ def _summary(rows: Sequence[ScalingRow]) -> Table:
         "Slope: growth of time with size on log axes, 1 is linear, 2 is quadratic. The best of "
         "several calls counts; a call is not repeated when it takes long."
     )
-    return Table("scaling-summary", "Scaling: the methods", columns, values, note)
+    return PaperTable("scaling-summary", "Scaling: the methods", columns, values, note)

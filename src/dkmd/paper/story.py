@@ -231,7 +231,7 @@ def of_table3(rows: Sequence[table3.Table3Row]) -> Section:
                 "figure3",
                 "The wider the kernel, the less the Riemann sum finds",
                 "Three 5 × 5 maps over σ and τ: DKMD by the Riemann estimator, DKMD of the "
-                "population, and the first as a share of the second, which falls from 100 % at σ "
+                "population, and the first as a share of the second, which falls from 100% at σ "
                 "= 0.25 to a third at σ = τ = 4.",
                 partial(figures.sensitivity, rows),
             )
@@ -356,7 +356,7 @@ def of_consistency(rows: Sequence[consistency.ConsistencyRow]) -> Section:
             "The remark of section 3.3 says that the Riemann estimator converges as N → ∞ and "
             "max Δz → 0. It does, slowly: for normal data the range grows like √(2 ln n), and "
             "the part of the integral beyond it shrinks accordingly, faster for a narrow kernel "
-            f"than for a wide one. With n = {largest:,} values a side the bias is still "
+            f"than for a wide one. With n = {largest:,} values per side the bias is still "
             f"{shares[0]:.1%} of the population value for σ = 1 and {shares[1]:.1%} for σ = 4, "
             f"that is {abs(narrow.riemann_bias) / narrow.exact.sd:.0f} and "
             f"{abs(wide.riemann_bias) / wide.exact.sd:.0f} standard deviations of the exact "

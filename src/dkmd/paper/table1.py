@@ -9,8 +9,8 @@ import numpy as np
 
 from dkmd.paper import printed
 from dkmd.paper.checks import Check, agrees_with_paper, agrees_with_population
-from dkmd.paper.report import Column, Table
-from dkmd.paper.trials import SEED, Run, Spread, serial, simulate
+from dkmd.paper.report import Heading, PaperTable
+from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.peers import mmd2
 from dkmd.statistic.population import population
@@ -26,9 +26,9 @@ class Table1Row:
     """A row of the paper's table and what we measure for it."""
 
     printed: printed.PrintedTable1Row
-    riemann: Spread
-    exact: Spread
-    mmd2: Spread
+    riemann: MeanSd
+    exact: MeanSd
+    mmd2: MeanSd
     population: float
 
     @property
@@ -37,7 +37,7 @@ class Table1Row:
         return f"{self.printed.kind} {self.printed.parameter:g}"
 
 
-def table1(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Table1Row]:
+def table1(trials: int = 500, seed: int = SEED, run: Runner = serial) -> list[Table1Row]:
     """P = N(0, 1) against Q = N(μ, 1) or N(0, s²): DKMD by both estimators, and biased MMD²."""
     from scipy.stats import norm
 
@@ -46,9 +46,9 @@ def table1(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Table
     return [
         Table1Row(
             row,
-            riemann=Spread.of(of_cell[:, 0]),
-            exact=Spread.of(of_cell[:, 1]),
-            mmd2=Spread.of(of_cell[:, 2]),
+            riemann=MeanSd.of(of_cell[:, 0]),
+            exact=MeanSd.of(of_cell[:, 1]),
+            mmd2=MeanSd.of(of_cell[:, 2]),
             population=population(norm(), norm(*q), PSI),
         )
         for row, q, of_cell in zip(printed.TABLE_1, cells, drawn, strict=True)
@@ -65,17 +65,17 @@ def _trial(q: tuple[float, float], rng: np.random.Generator) -> tuple[float, flo
     return riemann(x, y, PSI), exact(x, y, PSI), mmd2(x, y, PSI.sigma)
 
 
-def table(rows: Sequence[Table1Row]) -> Table:
-    """The paper's columns beside ours."""
+def table(rows: Sequence[Table1Row]) -> PaperTable:
+    """The paper's columns next to ours."""
     columns = [
-        Column("type"),
-        Column("parameter", "g"),
-        Column("DKMD, paper"),
-        Column("DKMD, riemann"),
-        Column("DKMD, exact"),
-        Column("DKMD, population"),
-        Column("MMD², paper"),
-        Column("MMD², ours"),
+        Heading("type"),
+        Heading("parameter", "g"),
+        Heading("DKMD, paper"),
+        Heading("DKMD, riemann"),
+        Heading("DKMD, exact"),
+        Heading("DKMD, population"),
+        Heading("MMD², paper"),
+        Heading("MMD², ours"),
     ]
     values = [
         (
@@ -93,7 +93,7 @@ def table(rows: Sequence[Table1Row]) -> Table:
     note = (
         f"Mean ± standard deviation; the paper over 500 trials, ours over {rows[0].exact.trials}."
     )
-    return Table("table1", "Table 1: location and scale", columns, values, note)
+    return PaperTable("table1", "Table 1: location and scale", columns, values, note)
 
 
 def checks(rows: Sequence[Table1Row]) -> list[Check]:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.paper import printed
 from dkmd.paper.checks import Check, agrees_with_paper, agrees_with_population
-from dkmd.paper.report import Column, Table
-from dkmd.paper.trials import SEED, Run, Spread, serial, simulate
+from dkmd.paper.report import Heading, PaperTable
+from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
 from dkmd.statistic.riemann import riemann
@@ -47,7 +47,7 @@ SD_LIMIT = 0.07
 class Statistic:
     """A statistic over all trials of a cell."""
 
-    spread: Spread
+    spread: MeanSd
     median: float
     wrong_sign: float
     """The share of trials that say P is larger."""
@@ -73,7 +73,7 @@ class Table2Row:
         return f"k = {self.printed.k} {self.reading}".strip()
 
 
-def table2(trials: int = 4000, seed: int = SEED, run: Run = serial) -> list[Table2Row]:
+def table2(trials: int = 4000, seed: int = SEED, run: Runner = serial) -> list[Table2Row]:
     """P = N(0, 1), Q = N(0.3, 1), k points replaced by Cauchy(0, 5): one row per reading and k."""
     clean, *contaminated = printed.TABLE_2
     cells = [("", clean), *((reading, row) for reading in READINGS for row in contaminated)]
@@ -113,7 +113,7 @@ def _counts(reading: str, k: int, rng: np.random.Generator) -> tuple[int, int]:
 def _statistic(values: Array, wrong: npt.NDArray[np.bool_]) -> Statistic:
     sds = [float(part.std(ddof=1)) for part in np.array_split(values, RUNS)]
     return Statistic(
-        Spread.of(values), float(np.median(values)), float(wrong.mean()), (min(sds), max(sds))
+        MeanSd.of(values), float(np.median(values)), float(wrong.mean()), (min(sds), max(sds))
     )
 
 
@@ -135,27 +135,27 @@ def _population(reading: str, k: int) -> float:
     return population(mixture_p, mixture_q, PSI)
 
 
-FIRST_COLUMNS = (Column("outliers"), Column("k"))
+FIRST_COLUMNS = (Heading("outliers"), Heading("k"))
 
 
-def tables(rows: Sequence[Table2Row]) -> list[Table]:
+def tables(rows: Sequence[Table2Row]) -> list[PaperTable]:
     """DKMD by both estimators, and the mean difference."""
     return [_dkmd_table(rows), _mean_table(rows)]
 
 
-def _dkmd_table(rows: Sequence[Table2Row]) -> Table:
+def _dkmd_table(rows: Sequence[Table2Row]) -> PaperTable:
     trials = rows[0].exact.spread.trials
     columns = [
         *FIRST_COLUMNS,
-        Column("paper"),
-        Column("riemann"),
-        Column("riemann, sd by run"),
-        Column("riemann, median"),
-        Column("riemann, wrong sign", ".2%"),
-        Column("exact"),
-        Column("exact, sd by run"),
-        Column("exact, wrong sign", ".2%"),
-        Column("population"),
+        Heading("paper"),
+        Heading("riemann"),
+        Heading("riemann, sd by run"),
+        Heading("riemann, median"),
+        Heading("riemann, wrong sign", ".2%"),
+        Heading("exact"),
+        Heading("exact, sd by run"),
+        Heading("exact, wrong sign", ".2%"),
+        Heading("population"),
     ]
     values = [
         (
@@ -178,17 +178,17 @@ def _dkmd_table(rows: Sequence[Table2Row]) -> Table:
         f"and the largest of {RUNS} runs of {trials // RUNS:,} of them. Wrong sign: says that P is "
         "larger."
     )
-    return Table("table2", "Table 2: outliers, DKMD", columns, values, note)
+    return PaperTable("table2", "Table 2: outliers, DKMD", columns, values, note)
 
 
-def _mean_table(rows: Sequence[Table2Row]) -> Table:
+def _mean_table(rows: Sequence[Table2Row]) -> PaperTable:
     columns = [
         *FIRST_COLUMNS,
-        Column("paper"),
-        Column("ours"),
-        Column("sd by run"),
-        Column("median"),
-        Column("wrong sign", ".2%"),
+        Heading("paper"),
+        Heading("ours"),
+        Heading("sd by run"),
+        Heading("median"),
+        Heading("wrong sign", ".2%"),
     ]
     values = [
         (
@@ -202,7 +202,7 @@ def _mean_table(rows: Sequence[Table2Row]) -> Table:
         )
         for row in rows
     ]
-    return Table(
+    return PaperTable(
         "table2-mean-difference",
         "Table 2: outliers, mean difference",
         columns,

@@ -10,8 +10,8 @@ import numpy as np
 
 from dkmd.paper import printed
 from dkmd.paper.checks import Check, agrees_with_paper, agrees_with_population
-from dkmd.paper.report import Column, Table
-from dkmd.paper.trials import SEED, Run, Spread, serial, simulate
+from dkmd.paper.report import Heading, PaperTable
+from dkmd.paper.trials import SEED, MeanSd, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.population import population
 from dkmd.statistic.riemann import riemann
@@ -27,9 +27,9 @@ class Table3Row:
 
     sigma: float
     tau: float
-    printed: Spread
-    riemann: Spread
-    exact: Spread
+    printed: MeanSd
+    riemann: MeanSd
+    exact: MeanSd
     population: float
 
     @property
@@ -43,7 +43,7 @@ class Table3Row:
         return self.riemann.mean / self.population
 
 
-def table3(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Table3Row]:
+def table3(trials: int = 500, seed: int = SEED, run: Runner = serial) -> list[Table3Row]:
     """P = N(0, 1), Q = N(0.5, 1) for five widths of the kernel times five of the weight."""
     from scipy.stats import norm
 
@@ -54,8 +54,8 @@ def table3(trials: int = 500, seed: int = SEED, run: Run = serial) -> list[Table
             sigma,
             tau,
             printed.TABLE_3[sigma, tau],
-            riemann=Spread.of(of_cell[:, 0]),
-            exact=Spread.of(of_cell[:, 1]),
+            riemann=MeanSd.of(of_cell[:, 0]),
+            exact=MeanSd.of(of_cell[:, 1]),
             population=population(norm(), norm(SHIFT), Witness(sigma, tau)),
         )
         for (sigma, tau), of_cell in zip(cells, drawn, strict=True)
@@ -79,23 +79,23 @@ def likely_trials(rows: Sequence[Table3Row]) -> float:
     return 1.0 / (2.0 * theirs) if theirs > 0.0 else math.inf
 
 
-def table(rows: Sequence[Table3Row]) -> Table:
+def table(rows: Sequence[Table3Row]) -> PaperTable:
     """The grid as a list, so that each cell has room for four numbers."""
     columns = [
-        Column("σ", "g"),
-        Column("τ", "g"),
-        Column("paper"),
-        Column("riemann"),
-        Column("exact"),
-        Column("population"),
-        Column("riemann / population", ".0%"),
+        Heading("σ", "g"),
+        Heading("τ", "g"),
+        Heading("paper"),
+        Heading("riemann"),
+        Heading("exact"),
+        Heading("population"),
+        Heading("riemann / population", ".0%"),
     ]
     values = [
         (row.sigma, row.tau, row.printed, row.riemann, row.exact, row.population, row.share)
         for row in rows
     ]
     note = f"Mean ± standard deviation; ours over {rows[0].exact.trials} trials a cell."
-    return Table("table3", "Table 3: the two widths", columns, values, note)
+    return PaperTable("table3", "Table 3: the two widths", columns, values, note)
 
 
 def checks(rows: Sequence[Table3Row]) -> list[Check]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.paper.checks import Check
-from dkmd.paper.report import Column, Table
-from dkmd.paper.trials import SEED, Run, serial, simulate
+from dkmd.paper.report import Heading, PaperTable
+from dkmd.paper.trials import SEED, Runner, serial, simulate
 from dkmd.statistic.exact import exact
 from dkmd.statistic.riemann import riemann, riemann_witness
 from dkmd.statistic.witness import Witness
@@ -80,7 +80,7 @@ class Theorems:
     outliers: tuple[Outlier, ...]
 
 
-def theorems(trials: int = 400, seed: int = SEED, run: Run = serial) -> Theorems:
+def theorems(trials: int = 400, seed: int = SEED, run: Runner = serial) -> Theorems:
     """Antisymmetry, immunity, monotonicity (Theorems 3.1 to 3.3) and |ψ| ≤ 2σ (section 5.2)."""
     cells = [(theorem, family) for theorem in _DEPARTURES for family in FAMILIES]
     drawn = simulate("theorems", _trial, cells, trials, seed, run)
@@ -182,15 +182,15 @@ def _outlier(at: float, x: Array, y: Array) -> Outlier:
     return Outlier(at, there, PSI(at), riemann(x, y, PSI), exact(x, y, PSI))
 
 
-def tables(result: Theorems) -> list[Table]:
+def tables(result: Theorems) -> list[PaperTable]:
     """Departures from each theorem, and the single outlier."""
     columns = [
-        Column("theorem"),
-        Column("samples"),
-        Column("departure"),
-        Column("riemann, typical"),
-        Column("riemann, largest"),
-        Column("exact, largest"),
+        Heading("theorem"),
+        Heading("samples"),
+        Heading("departure"),
+        Heading("riemann, typical"),
+        Heading("riemann, largest"),
+        Heading("exact, largest"),
     ]
     values = [
         (
@@ -210,15 +210,15 @@ def tables(result: Theorems) -> list[Table]:
     shown = [o for o in result.outliers if o in result.outliers[:: len(result.outliers) // 5]]
     outliers = [(o.at, o.psi_hat, o.psi, o.riemann, o.exact) for o in shown]
     outlier_columns = [
-        Column("outlier at", ",.0f"),
-        Column("ψ̂ there (riemann)", ",.1f"),
-        Column("ψ there (exact)", ".4f"),
-        Column("statistic, riemann", ",.3f"),
-        Column("statistic, exact", ".4f"),
+        Heading("outlier at", ",.0f"),
+        Heading("ψ̂ there (riemann)", ",.1f"),
+        Heading("ψ there (exact)", ".4f"),
+        Heading("statistic, riemann", ",.3f"),
+        Heading("statistic, exact", ".4f"),
     ]
     return [
-        Table("theorems", "The theorems on finite samples", columns, values, note),
-        Table(
+        PaperTable("theorems", "The theorems on finite samples", columns, values, note),
+        PaperTable(
             "theorems-outlier",
             "One outlier among 500 values: |ψ| ≤ 2σ = 2",
             outlier_columns,

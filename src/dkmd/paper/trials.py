@@ -24,25 +24,25 @@ BATCH = 50
 """Trials per batch: about ten milliseconds of work for samples of a thousand values."""
 
 Task = TypeVar("Task")
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 Cell = TypeVar("Cell")
 
 
-class Run(Protocol):
+class Runner(Protocol):
     """Something that calls a function on every task and keeps their order."""
 
     def __call__(
-        self, function: Callable[[Task], Outcome], tasks: Sequence[Task], /
-    ) -> list[Outcome]:
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], /
+    ) -> list[Result]:
         """``[function(task) for task in tasks]``, wherever that happens."""
 
 
-def serial(function: Callable[[Task], Outcome], tasks: Sequence[Task], /) -> list[Outcome]:
+def serial(function: Callable[[Task], Result], tasks: Sequence[Task], /) -> list[Result]:
     """One task after another, in this process."""
     return [function(task) for task in tasks]
 
 
-class Spread(NamedTuple):
+class MeanSd(NamedTuple):
     """Mean ± standard deviation over a number of trials, as the paper prints it."""
 
     mean: float
@@ -50,7 +50,7 @@ class Spread(NamedTuple):
     trials: int
 
     @classmethod
-    def of(cls, values: Array) -> Spread:
+    def of(cls, values: Array) -> MeanSd:
         """The spread of at least two trials."""
         return cls(float(values.mean()), float(values.std(ddof=1)), values.size)
 
@@ -76,7 +76,7 @@ def simulate(
     cells: Sequence[Cell],
     trials: int | Sequence[int],
     seed: int,
-    run: Run,
+    run: Runner,
     batch: int = BATCH,
 ) -> list[Array]:
     """Draw trials of every cell.

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
 from dkmd.base.compiled import thread_count
-from dkmd.paper.trials import Outcome, Run, Task
+from dkmd.paper.trials import Result, Runner, Task
 
 Advance = Callable[[int, int], None]
 """Called after every task with the number of finished tasks and of all tasks."""
@@ -24,10 +24,10 @@ def silent(_done: int, _total: int) -> None:
 
 
 @contextmanager
-def workers(count: int | None = None) -> Iterator[Callable[[Advance], Run]]:
+def workers(count: int | None = None) -> Iterator[Callable[[Advance], Runner]]:
     """Processes for a ``with`` block, by default one per core.
 
-    Yields a function that takes an ``Advance`` and returns a ``Run``. A script that calls this
+    Yields a function that takes an ``Advance`` and returns a ``Runner``. A script that calls this
     needs the usual ``if __name__ == "__main__"``, because each process imports the script again.
     """
     with _pool(count or thread_count(), initializer=_use_one_thread) as pool:
@@ -35,7 +35,7 @@ def workers(count: int | None = None) -> Iterator[Callable[[Advance], Run]]:
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[Callable[[Advance], Run]]:
+def one_at_a_time() -> Iterator[Callable[[Advance], Runner]]:
     """Like ``workers``, but each task runs alone in a fresh process, for timings."""
     with _pool(1, max_tasks_per_child=1) as pool:
         yield lambda advance: _run(pool, advance)
@@ -60,8 +60,8 @@ def _use_one_thread() -> None:
     os.environ["DKMD_NUM_THREADS"] = "1"
 
 
-def _run(pool: ProcessPoolExecutor, advance: Advance) -> Run:
-    def run(function: Callable[[Task], Outcome], tasks: Sequence[Task], /) -> list[Outcome]:
+def _run(pool: ProcessPoolExecutor, advance: Advance) -> Runner:
+    def run(function: Callable[[Task], Result], tasks: Sequence[Task], /) -> list[Result]:
         outcomes = []
         for outcome in pool.map(function, tasks):
             outcomes.append(outcome)

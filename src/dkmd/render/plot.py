@@ -13,8 +13,8 @@ from dkmd.base.arrays import Array
 from dkmd.base.wording import amount
 from dkmd.inference.result import DkmdResult, ExactOutcome
 from dkmd.render.figures.colours import LIGHT
-from dkmd.render.figures.curves import Curves, Shape, curves_of
-from dkmd.render.figures.drawings import kind_of
+from dkmd.render.figures.curves import Curves, SampleCurves, curves_of
+from dkmd.render.figures.drawings import colour_of
 from dkmd.render.figures.forest import ForestAxis
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def plot_pair(
         raise ValueError("there is nothing to plot: the samples could not be compared")
     axes = _new_axes(7.0, 3.8) if ax is None else ax
     curves = curves_of(outcome, values)
-    colours = (LIGHT["reference"], LIGHT[kind_of(verdict)])
+    colours = (LIGHT["reference"], LIGHT[colour_of(verdict)])
     draw = _densities if kind == "density" else _shares
     draw(axes, curves, colours, labels)
     top = 1.04 if kind == "density" else 1.0
@@ -83,7 +83,7 @@ def plot_forest(
     ends = [[abs(v) for v in (e.middle, *e.interval) if math.isfinite(v)] for e in known]
     reach = ForestAxis.of([max(margin, *each) for each in ends])
     for at, each in enumerate(known):
-        colour = LIGHT[kind_of(each.verdict)]
+        colour = LIGHT[colour_of(each.verdict)]
         low, high = (min(max(end, -reach.extent), reach.extent) for end in each.interval)
         axes.plot([low, high], [at, at], color=colour, linewidth=1.6, solid_capstyle="butt")
         axes.plot([each.middle], [at], "o", color=colour, markersize=5)
@@ -121,7 +121,7 @@ def _densities(
 def _bars(
     axes: Axes,
     curves: Curves,
-    shape: Shape,
+    shape: SampleCurves,
     most: float,
     colour: str,
     aside: float,

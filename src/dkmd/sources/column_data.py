@@ -24,13 +24,13 @@ from dkmd.sources.kinds import DATE, DURATION
 from dkmd.statistic.witness import Witness
 
 LARGE = 2_000_000
-"""Above so many values a side is compared by its sums per bin; files hold no more (16 MB)."""
+"""A side with more values is compared by its sums per bin. Files load at most this many (16 MB)."""
 
 EXACT_UP_TO = 2**53
 """Doubles hold all whole numbers up to here."""
 
 UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
-"""Endings of column names that tell the unit: latency_ms."""
+"""Endings of column names that name the unit: latency_ms."""
 
 Labels = npt.NDArray[Any]
 """The group label of each value."""

@@ -62,7 +62,12 @@ LevelPair = tuple[LabelledLevels, LabelledLevels]
 
 
 def load_pair(
-    reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
+    reference: Any,
+    current: Any,
+    column: str | None,
+    groups: Any,
+    where: Any = None,
+    as_categories: bool = False,
 ) -> NumberPair | LevelPair:
     """Both sides, loaded and labelled differently. Text is categories unless it spells numbers."""
     tables = [_is_table(source) for source in (reference, current)]
@@ -74,9 +79,11 @@ def load_pair(
         labels = _group_pair(groups)
     sides = Opened(reference, "reference", where), Opened(current, "current", where)
     names = _columns_of_pair(sides, column, labels)
-    if are_text(side.kind(name) for side, name in zip(sides, names, strict=True)):
+    kinds = [side.kind(name) for side, name in zip(sides, names, strict=True)]
+    if as_categories or are_text(kinds):
         levels = [side.levels(name) for side, name in zip(sides, names, strict=True)]
-        if not are_numbers([side.table for side in sides], [each.data for each in levels]):
+        counts = [each.data for each in levels]
+        if as_categories or not are_numbers([side.table for side in sides], counts):
             if groups is not None:
                 raise no_grouped_categories(levels[0].name)
             return labelled_levels(levels[0], levels[1])
@@ -113,6 +120,8 @@ class Opened:
 
     def levels(self, column: str | None) -> LabelledLevels:
         """A column as categories, counted."""
+        if self.summary is not None:
+            raise ColumnTypeError(f"{self.label} is a summary of numbers, not of categories")
         if self.table is not None and column is not None:
             counts = self.table.count_levels([column])[column]
             return LabelledLevels(

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from dkmd.sources.column_data import ColumnData
 from dkmd.sources.level_counts import LevelCounts
 
-Where = tuple[str, object] | None
+AtLevel = tuple[str, object] | None
 """The rows to read: those at one level of a column (column, level), or all rows."""
 
 
@@ -28,7 +28,7 @@ class Table(Protocol):
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
+    def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column of numbers; ``groups`` names the column with the group labels."""
 
     def read_levels(
@@ -49,14 +49,14 @@ class Table(Protocol):
     ) -> Mapping[str, LevelCounts]:
         """A column of categories at several levels of another column."""
 
-    def missing_at(self, column: str, where: Where = None) -> str:
+    def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Where the first missing value of a column is: table, column and row.
 
         Empty if rows have no order or cannot be read again.
         """
 
     def require_readable(self) -> None:
-        """Raise an error if nothing can be read any more: a lost connection, a removed file."""
+        """Raise an error if nothing can be read: the connection is lost, or a file is gone."""
 
 
 Read = TypeVar("Read")

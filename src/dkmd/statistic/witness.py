@@ -52,7 +52,7 @@ TABLE_UNIT = 0.5
 """The table's unit in widths of the weight. Intervals near 0 are 1/32 of tau wide."""
 
 FAR = 2.0**40
-"""The end of the table for an unbounded weight. From here on ψ = w·∫κ to double precision."""
+"""The end of the table for an unbounded weight. Beyond it ψ = w·∫κ to double precision."""
 
 
 @dataclass(frozen=True)

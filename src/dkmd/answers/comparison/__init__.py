@@ -6,7 +6,7 @@ sentences and ``documents`` the JSON.
 
 from dkmd.answers.comparison.categories import CategoryComparison, CategoryFacts
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
-from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, SampleFacts
+from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, Parts, SampleFacts
 from dkmd.answers.comparison.several import ColumnAnswer, Comparisons, Drift
 from dkmd.answers.comparison.words import plain_margin
 
@@ -20,6 +20,7 @@ __all__ = [
     "Comparisons",
     "Drift",
     "Infinite",
+    "Parts",
     "SampleFacts",
     "plain_margin",
     "to_json",

@@ -18,7 +18,6 @@ from dkmd.answers.orientation import turned
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     count,
-    html_page,
     points,
     probability,
     share_pair,
@@ -91,9 +90,10 @@ class CategoryComparison:
     adjusted_pvalue: float | None = None
     call: Call | None = field(default=None, repr=False, compare=False)
 
-    what = CATEGORY
+    kind = CATEGORY
     unit = ""
     margin = None
+    deciding = ()
     pvalue_beyond = adjusted_pvalue_beyond = math.nan
 
     @property
@@ -101,6 +101,11 @@ class CategoryComparison:
         """Half the sum of all changes of shares: the share of values that changed their level."""
         every = [*self.levels, *([self.other] if self.other is not None else [])]
         return 0.5 * sum(abs(each.counts.difference) for each in every)
+
+    @property
+    def tests(self) -> dict[str, float]:
+        """The p-value of everything that was tested: of the shares, and of missing values."""
+        return {CATEGORY: self.pvalue} | {each.what: each.pvalue for each in self.findings}
 
     @property
     def is_clear(self) -> bool:
@@ -196,7 +201,9 @@ class CategoryComparison:
         return text_page(self.headline(), self.table(), self.warnings)
 
     def _repr_html_(self) -> str:
-        return html_page(self.headline(), self.table(), self.warnings)
+        from dkmd.render.figures.notebook import answer_html
+
+        return answer_html(self.headline(), self.table(), self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""

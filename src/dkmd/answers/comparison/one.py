@@ -1,4 +1,4 @@
-"""One answer: which way one column moved, by how much, and whether that is real.
+"""One answer: which way one column moved, by how much, and how sure that is.
 
 Every signed number is positive when *current* is larger.
 """
@@ -12,25 +12,30 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
-from dkmd.answers.findings import SHIFT, SPREAD, Finding, MeanChange
+from dkmd.answers.extremes import Extremes
+from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD, Finding, MeanChange
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.displays import Display
 from dkmd.base.wording import (
     count,
-    html_page,
     signed,
     signed_number,
     text_page,
 )
-from dkmd.inference.opinions import Opinion, Opinions, opinions
+from dkmd.inference.column_kind import AMOUNT, YES_NO
+from dkmd.inference.opinions import UP, Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
 from dkmd.inference.shapes import Crossing
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+OWN = {(SHARE,): SHARE, (SHARE, REST): "two parts"}
+"""What a p-value is about, where it is not the shift."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,14 @@ class Infinite(NamedTuple):
     current: float
 
 
+class Parts(NamedTuple):
+    """The value that many have; of yes/no data, the value of no, and then ``yes``."""
+
+    common: float
+    yes: float | None = None
+    above: bool = True  # whether most other values are larger
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Which way *current* moved against *reference*, by how much, and whether that is real.
@@ -91,7 +104,11 @@ class Comparison:
     Attributes
     ----------
     verdict : str
-        "higher", "lower", "equivalent" or "inconclusive": the shift against ``margin``.
+        "higher", "lower", "equivalent" or "inconclusive": the shift against ``margin``. Also
+        "mixed" if the two parts of a column clearly moved in opposite directions.
+    kind : str
+        "amount", "yes/no", "mostly one value", "count", "rating", "identifier" or "constant". It
+        says which findings decide the verdict and ``pvalue``.
     direction : str
         "current is larger", "current is smaller" or "no direction".
     shift, shift_interval : float, ConfidenceInterval
@@ -110,7 +127,11 @@ class Comparison:
     infinite : Infinite or None
         The shares at infinity, if at least half of all values are there.
     findings : tuple of Finding
-        What else may have changed, each with a p-value: the spread and the share of missing values.
+        What else may have changed, each with a p-value: the spread, the share of missing values,
+        and the two parts of a column with a value that many have. Where shares or parts decide,
+        they stand here too.
+    parts : Parts or None
+        The value that many have, or the two values of yes/no data.
     mean : MeanChange or None
         Both means and their difference with Welch's interval; None where a value is infinite.
     percentiles : tuple of PercentileChange
@@ -155,6 +176,12 @@ class Comparison:
     percentiles: tuple[PercentileChange, ...] = ()
     offset: int = 0
     dates: bool = False
+    extremes: Extremes | None = None
+    """How many values explain a change of the mean that the centre does not show."""
+    kind: str = AMOUNT
+    parts: Parts | None = None
+    deciding: tuple[str, ...] = (SHIFT,)
+    """The findings that the verdict and ``pvalue`` rest on."""
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """The values of reference and current, if they are in memory."""
     call: Call | None = field(default=None, repr=False, compare=False)
@@ -164,9 +191,6 @@ class Comparison:
     def display(self) -> Display:
         """How values and differences of this column are shown."""
         return Display(self.unit, self.offset, self.dates)
-
-    what = SHIFT
-    """What the p-value of the column is about."""
 
     @property
     def shift_in_scales(self) -> float:
@@ -183,9 +207,19 @@ class Comparison:
         """What mean difference, Welch, Mann-Whitney, KS and MMD² would say, in one table."""
         if self.values is None:
             raise ValueError("other statistics need the single values, and only summaries are held")
-        own = Opinion("dkmd (shift)", self.shift, self.pvalue, self.direction)
+        own = Opinion(f"dkmd ({self.own})", self.shift, self.pvalue, self.direction)
         reference, current = (present(side) for side in self.values)
-        return opinions(own, reference, current, self.scale)
+        return opinions(own, reference, current, self.scale, self.yes)
+
+    @property
+    def own(self) -> str:
+        """What ``pvalue`` is about: the shift, the share, or two parts."""
+        return OWN.get(self.deciding, SHIFT)
+
+    @property
+    def yes(self) -> float | None:
+        """The value of yes; None unless there are only two values."""
+        return None if self.parts is None else self.parts.yes
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""
@@ -195,6 +229,7 @@ class Comparison:
             "version": FORMAT_VERSION,
             "name": self.name,
             "unit": self.unit,
+            "kind": self.kind,
             "verdict": self.verdict,
             "direction": self.direction,
             "shift": self.shift,
@@ -211,6 +246,7 @@ class Comparison:
             "crossing": None if self.crossing is None else self.crossing._asdict(),
             "infinite": None if self.infinite is None else self.infinite._asdict(),
             "changed": self.changed,
+            "parts": None if self.parts is None else self.parts._asdict(),
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
@@ -252,13 +288,23 @@ class Comparison:
         adjusted p-value of "beyond the margin" is below alpha.
         """
         clear = adjusted_beyond < self.alpha or self.verdict == "equivalent"
+        known = [adjusted[what] for what in self.deciding if not math.isnan(adjusted[what])]
+        verdict = self.verdict if clear else "inconclusive"
+        if verdict == "mixed" and max(known) >= self.alpha:  # only one part is clear
+            verdict = "higher" if self.direction == UP else "lower"
         return replace(
             self,
-            adjusted_pvalue=adjusted[SHIFT],
+            adjusted_pvalue=min(known, default=math.nan),
             findings=tuple(each.adjusted(adjusted[each.what]) for each in self.findings),
             adjusted_pvalue_beyond=adjusted_beyond,
-            verdict=self.verdict if clear else "inconclusive",
+            verdict=verdict,
         )
+
+    @property
+    def tests(self) -> dict[str, float]:
+        """The p-value of everything that was tested: of the shift, and of every finding."""
+        shift = {SHIFT: self.pvalue} if SHIFT in self.deciding else {}
+        return shift | {each.what: each.pvalue for each in self.findings}
 
     @property
     def is_clear(self) -> bool:
@@ -268,16 +314,12 @@ class Comparison:
 
     @property
     def changed(self) -> list[str]:
-        """What clearly changed: "shift", "spread", "missing"; empty if nothing did."""
-        shifted = [SHIFT] if self.is_clear else []
+        """What clearly changed, of "shift", "share", "rest", "spread" and "missing"."""
+        shifted = [SHIFT] if SHIFT in self.deciding and self.is_clear else []
         return shifted + [each.what for each in self.findings if each.is_clear(self.alpha)]
 
-    def tags(self) -> tuple[str, ...]:
-        """Nothing: the verdict tells the shift."""
-        return ()
-
     def finding(self, what: str) -> Finding | None:
-        """The finding on the spread or on missing values, if there is one."""
+        """The finding on one thing, such as "spread", if there is one."""
         return next((each for each in self.findings if each.what == what), None)
 
     def plot(self, ax: Any = None, kind: str = "density") -> Any:
@@ -300,15 +342,14 @@ class Comparison:
     def rows(self) -> list[tuple[str, str, str, str]]:
         """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
-        rows = [
-            ("values", count(before.size), count(after.size), ""),
-            (
-                "centre",
-                *self.display.pair(before.center, after.center),
-                self.display.amount(self.shift),
-            ),
-        ]
-        if self.mean is not None:
+        rows = [("values", count(before.size), count(after.size), "")]
+        if self.kind != AMOUNT:
+            rows.append(("kind", self.kind, "", ""))
+        rows += part_rows(self)
+        if self.kind != YES_NO:
+            centers = self.display.pair(before.center, after.center)
+            rows.append(("centre", *centers, self.display.amount(self.shift)))
+        if self.mean is not None and self.parts != Parts(0.0, 1.0):  # of 0 and 1 it is the share
             old, new = self.mean.reference, self.mean.current
             told = _with_interval(self.mean, old, new, self.display)
             rows.append(("mean", *self.display.pair(old, new), told))
@@ -318,7 +359,7 @@ class Comparison:
             low, high = (f"{end:.3g}" for end in spread.interval)
             rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
         rows += [_percentile_row(change, self.display) for change in self.percentiles]
-        for q in () if self.percentiles else QUANTILES:
+        for q in () if self.percentiles or self.kind == YES_NO else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
             moved = signed(new - old, old, new)
             if self.dates and moved:
@@ -334,12 +375,12 @@ class Comparison:
         return text_page(self.headline(), self.table(), self.warnings)
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import pictures
+        from dkmd.render.figures.notebook import answer_html, pictures
 
         outcome = self.result.outcome()
         labels = (self.reference.label, self.current.label)
         drawn = pictures(outcome, self.verdict, labels, self.unit, self.values)
-        return html_page(self.headline(), self.table(), self.warnings, drawn)
+        return answer_html(self.headline(), self.table(), self.warnings, drawn)
 
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading."""

@@ -13,26 +13,33 @@ from dkmd.answers.comparison.categories import CategoryComparison
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
-from dkmd.answers.comparison.words import plain_margin, tags_of
-from dkmd.answers.findings import CATEGORY, SHIFT, SPREAD
+from dkmd.answers.comparison.words import DIRECTED, plain_margin, tags_of
+from dkmd.answers.findings import CATEGORY, REST, SHARE, SHIFT, SPREAD
 from dkmd.answers.findings import MISSING as MORE_MISSING
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
-    html_page,
     names_by_note,
     short_p,
     text_page,
     visible,
 )
+from dkmd.inference.column_kind import AMOUNT
 from dkmd.inference.margins import parse_margin
 
-OTHERS = (
-    (SPREAD, "The spread"),
-    (CATEGORY, "The categories"),
-    (MORE_MISSING, "The share of missing values"),
-)
-"""What can change beside the shift, in words."""
+MOVED = (*DIRECTED, "mixed")
+"""Verdicts of a change beyond the margin."""
+
+OTHERS = {
+    SHARE: "The share of the most common value",
+    REST: "The rest, without the most common value,",
+    SHIFT: "The centre of all values",
+    SPREAD: "The spread",
+    CATEGORY: "The categories",
+    MORE_MISSING: "The share of missing values",
+}
+"""What can change beside what a verdict rests on, in words."""
+
 
 ColumnAnswer = Comparison | CategoryComparison
 """The answer about one column or level: of numbers, or of categories."""
@@ -57,7 +64,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
         adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
         self._comparisons: dict[str, ColumnAnswer] = {
-            n: c.among_several({what: adjusted[n, what] for what in _asked(c)}, beyond[n])
+            n: c.among_several({what: adjusted[n, what] for what in c.tests}, beyond[n])
             for n, c in comparisons.items()
         }
         self.alpha = alpha
@@ -80,7 +87,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
 
     @property
     def changed(self) -> list[str]:
-        """Names with any clear change: of shift, spread, categories or missing values."""
+        """Names with any clear change: of shift, parts, spread, categories or missing values."""
         return [name for name in self if self[name].changed]
 
     @property
@@ -91,7 +98,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
     @property
     def beyond(self) -> list[str]:
         """Names that moved by more than the margin, at the same false-discovery rate."""
-        return [name for name in self if self[name].verdict in ("higher", "lower")]
+        return [name for name in self if self[name].verdict in MOVED]
 
     def report(
         self,
@@ -136,17 +143,19 @@ class Comparisons(Mapping[str, ColumnAnswer]):
         return known
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A line for each: name, shift, interval, shift in scales, p, adjusted p, verdict."""
+        """A line for each: name, kind, shift, interval, shift in scales, p, adjusted p, verdict."""
         return [self._row(name, comparison) for name, comparison in self.items()]
 
     HEAD: tuple[str, ...] = (
-        "", "shift", "interval", "in scales", "p", "adjusted p", "verdict", "also",
+        "", "kind", "shift", "interval", "in scales", "p", "adjusted p", "verdict", "also",
     )  # fmt: skip
 
     def table(self) -> list[tuple[str, ...]]:
-        """``rows`` under a heading, without columns that are empty in every row."""
-        rows = self.rows()
-        shown = [i for i in range(len(self.HEAD)) if i == 0 or any(row[i] for row in rows)]
+        """``rows`` under a heading, without columns that say nothing: empty ones, only amounts."""
+        rows, nothing = self.rows(), ("", AMOUNT)
+        shown = [
+            i for i in range(len(self.HEAD)) if i == 0 or any(row[i] not in nothing for row in rows)
+        ]
         return [tuple(row[i] for i in shown) for row in (self.HEAD, *rows)]
 
     def headline(self) -> str:
@@ -156,6 +165,9 @@ class Comparisons(Mapping[str, ColumnAnswer]):
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
+        if not self.changed:
+            rows = f"{len(self)} {self.ROWS or 'comparisons'}"
+            return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
         numeric = [each for each in self.values() if isinstance(each, Comparison)]
         if not numeric:
             return self._categories_tally()
@@ -175,10 +187,10 @@ class Comparisons(Mapping[str, ColumnAnswer]):
         return f"{what} changed their categories (false-discovery rate {self.alpha:g})"
 
     def others(self) -> list[str]:
-        """The names whose spread, categories or missing values changed, a sentence each."""
+        """The names whose parts, spread, categories or missing values changed."""
         told = []
-        for what, words in OTHERS:
-            names = [name for name in self if what in self[name].changed]
+        for what, words in OTHERS.items():
+            names = [n for n, c in self.items() if what in c.changed and what not in c.deciding]
             told += [f"{words} changed: {', '.join(names)}."] if names else []
         return told
 
@@ -207,7 +219,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
         return f"<{type(self).__name__}: {visible(self.headline())}>"
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import NO_LINE, Line, overview
+        from dkmd.render.figures.notebook import NO_LINE, Line, answer_html, overview
 
         lines = [
             Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
@@ -215,7 +227,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
             else NO_LINE
             for c in self.values()
         ]
-        return html_page(self.headline(), self.table(), self.notes(), beside=overview(lines))
+        return answer_html(self.headline(), self.table(), self.notes(), beside=overview(lines))
 
     def _entry(self, name: str) -> dict[str, Any]:
         one = self[name]
@@ -231,6 +243,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
         low, high = (c.display.end(end) for end in c.shift_interval)
         return (
             name,
+            c.kind,
             c.display.amount(c.shift),
             f"{low} to {high}",
             amount(c.shift_in_scales),
@@ -242,7 +255,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
 
     def _row_of_categories(self, name: str, c: CategoryComparison) -> tuple[str, ...]:
         p, adjusted = short_p(c.pvalue), short_p(self.adjusted_pvalues[name])
-        return (name, "", "", "", p, adjusted, c.verdict, ", ".join(tags_of(c)))
+        return (name, c.kind, "", "", "", p, adjusted, c.verdict, ", ".join(tags_of(c)))
 
 
 class Drift(Comparisons):
@@ -291,20 +304,9 @@ class Drift(Comparisons):
 Key = TypeVar("Key", bound=Hashable)
 
 
-def _asked(c: ColumnAnswer) -> list[str]:
-    """What was tested: the shift or the categories, and every finding."""
-    return [c.what, *(finding.what for finding in c.findings)]
-
-
 def _family(comparisons: Mapping[str, ColumnAnswer]) -> dict[tuple[str, str], float]:
     """The p-values of all findings of all comparisons: one false-discovery rate holds for them."""
-    shifts = {(name, c.what): c.pvalue for name, c in comparisons.items()}
-    others = {
-        (name, finding.what): finding.pvalue
-        for name, c in comparisons.items()
-        for finding in c.findings
-    }
-    return shifts | others
+    return {(name, what): p for name, c in comparisons.items() for what, p in c.tests.items()}
 
 
 def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:

@@ -5,9 +5,27 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dkmd.answers.findings import MISSING, SPREAD
-from dkmd.base.wording import count, level_of, percent, probability, short_p
+from dkmd.answers.comparison.kind_words import (
+    also_of_parts,
+    mean_of_parts,
+    part_numbers,
+    part_tags,
+    subject,
+    yes_no_numbers,
+)
+from dkmd.answers.findings import MISSING, SHARE, SHIFT, SPREAD
+from dkmd.base.wording import (
+    amount,
+    count,
+    level_of,
+    percent,
+    plain,
+    probability,
+    short_p,
+)
+from dkmd.inference.column_kind import IDENTIFIER
 from dkmd.inference.margins import Margin
+from dkmd.inference.opinions import UP
 from dkmd.inference.shapes import Crossing
 
 if TYPE_CHECKING:
@@ -22,6 +40,10 @@ def answer_of(c: Comparison) -> str:
     """The answer in one sentence; in two where the distributions cross."""
     if c.infinite is not None:
         return _answer_at_infinity(c, c.infinite)
+    if c.kind == IDENTIFIER and math.isnan(c.pvalue):
+        return f"{c.name} holds identifiers, which are not tested."
+    if SHARE in c.deciding:
+        return _centre_answer(c) + (mean_of_parts(c) if c.yes is None else "")
     if c.crossing is not None:
         return f"{_across(c, c.crossing)} {_centre_answer(c)}"
     apart = _mean_first(c)
@@ -41,8 +63,14 @@ def evidence_of(c: Comparison) -> str:
 
 def more_of(c: Comparison) -> list[str]:
     """What else changed, a sentence each: the spread, missing values, a mean that disagrees."""
-    told = []
-    spread = c.finding(SPREAD)
+    told = also_of_parts(c)
+    shift, spread = c.finding(SHIFT), c.finding(SPREAD)
+    if shift is not None and shift.is_clear(c.alpha):
+        low, high = (c.display.end(end) for end in shift.interval)
+        told.append(
+            f"The centre of all values moved: {c.display.amount(shift.estimate)} "
+            f"({level_of(c.alpha)} interval {low} to {high})."
+        )
     if spread is not None and spread.is_clear(c.alpha):
         low, high = (f"{end:.3g}" for end in spread.interval)
         told.append(
@@ -50,7 +78,8 @@ def more_of(c: Comparison) -> list[str]:
             f"{high})."
         )
     told += missing_words(c)
-    if c.mean is not None and c.is_clear and not c.mean.direction and not c.crossing:
+    shifted = c.is_clear and SHIFT in c.deciding
+    if c.mean is not None and shifted and not c.mean.direction and not c.crossing:
         told.append(f"The mean does not show this: {_mean_numbers(c)}.")
     return told
 
@@ -65,8 +94,10 @@ def missing_words(c: Comparison | CategoryComparison) -> list[str]:
 
 
 def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
-    """What changed beside the shift, in a few words each: spread × 2, missing 19% → 59%."""
-    told = list(c.tags())
+    """What changed besides the shift, in a few words each: spread × 2, missing 19% → 59%."""
+    from dkmd.answers.comparison.categories import CategoryComparison
+
+    told = list(c.tags()) if isinstance(c, CategoryComparison) else part_tags(c)
     spread, missing = c.finding(SPREAD), c.finding(MISSING)
     if spread is not None and spread.is_clear(c.alpha):
         told.append(f"spread × {spread.estimate:.2g}")
@@ -85,9 +116,23 @@ def _mean_first(c: Comparison) -> str:
         return ""
     word = "rose" if c.mean.direction > 0 else "fell"
     typical = "moved the other way" if c.is_clear else "did not clearly move"
+    low, high = (amount(end) for end in (c.mean.low, c.mean.high))
+    moved = amount(abs(c.mean.difference), c.unit).removeprefix("+")
     return (
-        f"{c.name}: the mean {word}, {_mean_numbers(c)}, because of a few extreme values; the "
-        f"typical value {typical}."
+        f"{c.name}: the mean {word} by {moved} ({level_of(c.alpha)} interval {low} to {high}) "
+        f"because of {_extremes(c)}; the typical value {typical}."
+    )
+
+
+def _extremes(c: Comparison) -> str:
+    """The values that moved the mean: 12 values above 500 (before 3)."""
+    if c.extremes is None:
+        return "values in the tails"
+    where = "above" if c.extremes.above else "below"
+    values = "value" if c.extremes.current == 1 else "values"
+    return (
+        f"{count(c.extremes.current)} {values} {where} {plain(c.extremes.limit, 3)} (before "
+        f"{count(c.extremes.reference)})"
     )
 
 
@@ -107,25 +152,31 @@ def plain_margin(margin: Margin | None, unit: str) -> str:
 
 def _centre_answer(c: Comparison) -> str:
     where = f"in {c.current.label} than in {c.reference.label}"
-    margin, numbers = plain_margin(c.margin, c.unit), _numbers(c)
+    margin, numbers, what = plain_margin(c.margin, c.unit), _numbers(c), subject(c)
     if c.verdict in DIRECTED:
         beyond = f", by more than {margin}" if c.margin else ""
-        return f"{c.name} is {c.verdict.upper()} {where}{beyond}: {numbers}."
+        return f"{what} is {c.verdict.upper()} {where}{beyond}: {numbers}."
+    if c.verdict == "mixed":
+        beyond = f" by more than {margin}" if c.margin else ""
+        return f"{what} moved both ways{beyond} (MIXED): {numbers}."
     if c.verdict == "equivalent":
-        return f"{c.name} is EQUIVALENT up to {margin}: {numbers}."
+        return f"{what} is EQUIVALENT up to {margin}: {numbers}."
     if math.isnan(c.shift):
         return f"{c.name} cannot be compared."
     if c.is_clear:
-        word = "higher" if c.shift > 0.0 else "lower"
-        return (
-            f"{c.name} is {word} {where}, but whether by more than {margin} is INCONCLUSIVE: "
-            f"{numbers}."
-        )
-    return f"{c.name}: no clear change (INCONCLUSIVE): {numbers}."
+        word = "higher" if c.direction == UP else "lower"
+        known = f"{c.name} is {word} {where}, but whether by more than {margin}"
+        if SHARE in c.deciding and c.yes is None:  # the margin may be about another part
+            known = f"{what}: whether the change is beyond {margin}"
+        return f"{known} is INCONCLUSIVE: {numbers}."
+    change = "shift of the centre" if also_of_parts(c) else "change"
+    return f"{c.name}: no clear {change} (INCONCLUSIVE): {numbers}."
 
 
 def _numbers(c: Comparison) -> str:
-    """The shift, its interval and the percentage."""
+    """The shift, its interval and the percentage; or the shares, or the parts."""
+    if SHARE in c.deciding:
+        return yes_no_numbers(c) if c.yes is not None else part_numbers(c)
     low, high = (c.display.end(end) for end in c.shift_interval)
     shown = f"{c.display.amount(c.shift)} ({level_of(c.alpha)} interval {low} to {high})"
     if c.relative_shift is not None:

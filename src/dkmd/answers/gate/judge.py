@@ -1,25 +1,39 @@
-"""One benchmark, judged against the margin. The correction for their number comes later.
+"""One benchmark, tested against its margin. ``decide`` corrects for the number of benchmarks.
 
-A benchmark that failed or cannot be judged is inconclusive, and its reason says why.
+A benchmark that failed or cannot be judged is inconclusive, and its reason says why. Two kinds are
+judged without a test: values that never vary, and an outage, where half of the values are infinite.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dkmd.answers.comparison.missing import no_values
-from dkmd.answers.gate.result import NOT_WORSE, UNDECIDED, WORSE, Evidence, GateRow
+from dkmd.answers.gate.decide import ABSENT, BROKEN, FEW, OTHER, UNITS, Tests, Two, tests_of
+from dkmd.answers.gate.limits import OPPOSITE, Limit, Limits
+from dkmd.answers.gate.result import (
+    BETTER,
+    NOT_WORSE,
+    SAME,
+    UNDECIDED,
+    WORSE,
+    Evidence,
+    GateRow,
+)
+from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared
 from dkmd.binned.logarithms import as_change
+from dkmd.inference.between_runs import RunsOutcome
 from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.margins import Margin, Region, opposed, parse_margin, region_of
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
+from dkmd.inference.margins import opposed, parse_margin, region_of
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
 from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements
 
-FEW = 5
+ENOUGH = 5
 """Fewer values than this are not judged beside more than MANY_TIMES as many."""
 
 MANY_TIMES = 2
@@ -29,6 +43,8 @@ ROUGH = 10
 
 NOTHING_VARIED = "nothing varied: judged by the values themselves, so there is no p-value"
 
+ONLY_BETWEEN = "values do not vary within a run: judged by how much runs differ"
+
 OPPOSED = (
     "values and their logarithms moved in opposite directions, so a percentage cannot judge them: "
     "give the margin in data units or in sd"
@@ -36,28 +52,29 @@ OPPOSED = (
 
 NO_SCALE = "nothing varied: there is no scale to count a margin in sd in"
 
-Two = tuple[float, float]
+OUTAGE, RARE = 0.5, 0.1
+"""An outage: this share of one side or more is infinite, and at most a rare share of the other."""
+
 NO_INTERVAL: Two = (math.nan, math.nan)
 
 
-class Limit(NamedTuple):
-    """What counts as worse: a change beyond the margin, in the bad direction."""
+class Why(NamedTuple):
+    """Why a benchmark cannot be judged: in two or three words, and in a sentence."""
 
-    margin: Margin
-    worse: str  # "higher" or "lower"
+    cause: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class Judged:
     """A benchmark before the correction for their number.
 
-    Its row has its verdict already if nothing varied or if it cannot be judged.
+    Its row has its verdict already if there are no tests.
     """
 
     row: GateRow
     evidence: Evidence
-    worse: float = math.nan  # the p-value of "worse than the margin"
-    fine: float = math.nan  # the p-value of "not worse than the margin"
+    tests: Tests | None = None
     log_change: float = math.nan
 
 
@@ -68,6 +85,9 @@ class Pair(NamedTuple):
     reference: Measurements
     current: Measurements
     evidence: Evidence
+    limit: Limit
+    runs: RunsOfOne | None = None  # what is known about changes from run to run
+    caution: str = ""
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -98,66 +118,109 @@ class Pair(NamedTuple):
     def row(
         self,
         verdict: str,
-        reason: str,
+        why: Why,
         centers: Two = NO_INTERVAL,
         shift: float = math.nan,
-        interval: Two = NO_INTERVAL,
         relative: bool = False,
     ) -> GateRow:
-        """The row of this benchmark; the p-value follows with the correction."""
-        unit = self.evidence.reference.unit
+        """The row of this benchmark; the p-value and the interval follow with the correction."""
         return GateRow(
-            self.name, unit, verdict, reason, self.sizes, centers, shift, interval, relative,
+            name=self.name,
+            unit=self.evidence.reference.unit,
+            verdict=verdict,
+            reason=why.reason,
+            sizes=self.sizes,
+            centers=centers,
+            shift=shift,
+            interval=NO_INTERVAL,
+            relative=relative,
             pvalue=math.nan,
-        )  # fmt: skip
+            better=OPPOSITE[self.limit.worse],
+            margin=self.limit.given,
+            cause=why.cause,
+            runs=self.runs.numbers if self.runs else (1, 1),
+            between=self.runs.sd if self.runs else math.nan,
+        )
 
-    def undecided(self, reason: str) -> Judged:
+    def undecided(self, why: Why) -> Judged:
         """What cannot be judged, and why."""
-        return Judged(self.row(UNDECIDED, reason), self.evidence)
+        return Judged(self.row(UNDECIDED, why), self.evidence)
 
 
-def judge(name: str, before: BenchmarkFile, after: BenchmarkFile, limit: Limit) -> Judged:
+def judge(
+    name: str,
+    before: BenchmarkFile,
+    after: BenchmarkFile,
+    limits: Limits,
+    runs: RunsOfOne | None = None,
+) -> Judged:
     """Judge one benchmark. If something stands in the way, that becomes the reason."""
     reference, current = (side.get(name) or Measurements("") for side in (before, after))
     current = current.in_unit(reference.unit)
     evidence = Evidence(reference, current)
-    pair = Pair(name, _clean(reference), _clean(current), evidence)
-    reason = _failed(evidence) or _left_out(name, before, after) or _obstacle(pair)
-    if reason:
-        return pair.undecided(reason)
+    limit = limits.of(name, reference, current)
+    pair = Pair(name, _clean(reference), _clean(current), evidence, limit, runs)
+    why = _failed(evidence) or _left_out(name, before, after) or _other_unit(pair)
+    if why:
+        return pair.undecided(why)
+    outage = _judge_outage(pair)
+    if outage:
+        return outage
+    why = _too_little(pair)
+    if why:
+        return pair.undecided(why)
     try:
         if _constant(pair.reference) and _constant(pair.current):
-            return _judge_constants(pair, limit)
-        return _judge_samples(pair, limit)
+            return _judge_constants(pair)
+        return _judge_samples(_in_blocks(pair))
     except ValueError as error:
-        return pair.undecided(str(error))
+        return pair.undecided(Why(OTHER, str(error)))
 
 
-def _judge_samples(pair: Pair, limit: Limit) -> Judged:
-    """Judge by the test of a shift beyond the margin."""
+def _judge_samples(pair: Pair) -> Judged:
+    """Test for a shift beyond the margin."""
     result = pair.test()
-    region = region_of(result, limit.margin)
-    judged = region.result.outcome()
-    told = "; ".join(dict.fromkeys([*result.notes, *region.result.notes]))
-    if not isinstance(judged, ExactOutcome | LimitOutcome):
-        return pair.undecided(told or "nothing varies")
+    region = region_of(result, pair.limit.margin)
+    judged: Outcome | RunsOutcome = region.result.outcome()
+    notes = dict.fromkeys([pair.caution, *result.notes, *region.result.notes])
+    told = "; ".join(filter(None, notes))
+    if not isinstance(judged, ExactOutcome | LimitOutcome | RunsOutcome):
+        return pair.undecided(Why(OTHER, told or "nothing varies"))
     relative = region.result is not result
+    if pair.runs and isinstance(judged, ExactOutcome):
+        judged = pair.runs.outcome(relative, judged) or judged
     if relative and opposed(result, region.result, CONFIDENCE):
-        return pair.undecided(OPPOSED)
-    low, high = judged.shift_interval(CONFIDENCE)
+        return pair.undecided(Why(OTHER, OPPOSED))
     too_few = _too_few(pair)
     row = pair.row(
         verdict=UNDECIDED if too_few else "",
-        reason=too_few or told or _few(pair.units),
+        why=Why(FEW, too_few) if too_few else Why("", told or _few(pair.units)),
         centers=centers_of(result.outcome()),
         shift=as_change(judged.shift) if relative else judged.shift,
-        interval=(as_change(low), as_change(high)) if relative else (low, high),
         relative=relative,
     )
-    worse, fine = NO_INTERVAL if too_few else _pvalues(judged, region, limit.worse)
-    evidence = pair.evidence._replace(result=result, pvalue=worse)
+    tests = tests_of(
+        judged,
+        (region.low, region.high),
+        higher_is_worse=pair.limit.worse == "higher",
+        relative=relative,
+        few=min(pair.units) < ROUGH,
+    )
     log_change = judged.shift if relative else _log_change(pair, result)
-    return Judged(row, evidence, worse, fine, log_change)
+    evidence = pair.evidence._replace(result=result)
+    if too_few:
+        error = 0.5 * (1.0 - CONFIDENCE)
+        row = replace(row, interval=tests.interval(error, error), levels=(1.0 - error,) * 2)
+        return Judged(row, evidence, log_change=log_change)
+    return Judged(row, evidence._replace(pvalue=tests.worse), tests, log_change)
+
+
+def _in_blocks(pair: Pair) -> Pair:
+    """The same pair with blocks as groups where neighbouring values are alike."""
+    reference, current = in_blocks(pair.reference), in_blocks(pair.current)
+    if reference is pair.reference and current is pair.current:
+        return pair
+    return pair._replace(reference=reference, current=current, caution=CORRELATED)
 
 
 def _log_change(pair: Pair, result: DkmdResult) -> float:
@@ -167,24 +230,15 @@ def _log_change(pair: Pair, result: DkmdResult) -> float:
     return float(result.on_logs().shift)
 
 
-def _pvalues(judged: ExactOutcome | LimitOutcome, region: Region, worse: str) -> Two:
-    """P-values of "worse than the margin" and of "not worse"."""
-    if worse == "higher":
-        limit, beyond, within = region.high, "greater", "less"
-    else:
-        limit, beyond, within = region.low, "less", "greater"
-    return judged.pvalue_beyond(limit, beyond), judged.pvalue_beyond(limit, within)
-
-
 def _too_few(pair: Pair) -> str:
     """Why so few values beside so many cannot be judged; empty if they can."""
     few, many = min(pair.units), max(pair.units)
-    if few >= FEW or many <= MANY_TIMES * few:
+    if few >= ENOUGH or many <= MANY_TIMES * few or pair.runs:
         return ""
     what = "values" if pair.groups is None else "processes"
     return (
-        f"too few {what}: {few} beside {many} give false alarms; measure {FEW} or more, or as many "
-        "on both sides"
+        f"too few {what}: {few} beside {many} give false alarms; measure {ENOUGH} or more, or as "
+        "many on both sides"
     )
 
 
@@ -199,22 +253,26 @@ def _constant(measured: Measurements) -> bool:
     return len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
 
 
-def _judge_constants(pair: Pair, limit: Limit) -> Judged:
+def _judge_constants(pair: Pair) -> Judged:
     """Judge by the margin alone: a count of instructions that never varies cannot be tested."""
     old, new = pair.reference.values[0], pair.current.values[0]
-    size, kind = parse_margin(limit.margin)
+    size, kind = parse_margin(pair.limit.margin)
     change = new - old
     relative = kind == "%"
+    if pair.runs and pair.runs.between.total > 0.0 and kind != "sd":
+        by_runs = pair.runs.outcome(relative)
+        if by_runs is not None:
+            return _judge_by_runs(pair, by_runs)
     if relative:
         if change and not pair.positive:
             raise ValueError("percentages need positive data; there are values of 0 or below")
         change, size = change / old if change else 0.0, size / 100.0
-    harm = change if limit.worse == "higher" else -change
+    harm = change if pair.limit.worse == "higher" else -change
     if kind == "sd" and harm > 0.0:
         raise ValueError(NO_SCALE)
     row = pair.row(
-        verdict=WORSE if harm > size else NOT_WORSE,
-        reason=NOTHING_VARIED,
+        verdict=_verdict_of_constants(harm, size, in_scales=kind == "sd"),
+        why=Why("", NOTHING_VARIED),
         centers=(old, new),
         shift=change,
         relative=relative,
@@ -224,20 +282,80 @@ def _judge_constants(pair: Pair, limit: Limit) -> Judged:
     return Judged(row, pair.evidence._replace(result=result), log_change=log_change)
 
 
-def _failed(evidence: Evidence) -> str:
-    """What went wrong while a benchmark ran; empty if nothing did."""
+def _judge_by_runs(pair: Pair, judged: RunsOutcome) -> Judged:
+    """Judge values that do not vary within a run by how much runs differ from each other."""
+    old, new = pair.reference.values[0], pair.current.values[0]
+    result = compared(pair.reference.values, pair.current.values, DEFAULT_TEST)
+    size, kind = parse_margin(pair.limit.margin)
+    relative = kind == "%"
+    region = (-size, size)
+    if relative:
+        least = math.log1p(-size / 100.0) if size < 100.0 else -math.inf
+        region = (least, math.log1p(size / 100.0))
+    row = pair.row(
+        verdict="",
+        why=Why("", ONLY_BETWEEN),
+        centers=(old, new),
+        shift=as_change(judged.shift) if relative else judged.shift,
+        relative=relative,
+    )
+    tests = tests_of(judged, region, pair.limit.worse == "higher", relative, few=False)
+    log_change = math.log(new) - math.log(old) if pair.positive else math.nan
+    evidence = pair.evidence._replace(result=result, pvalue=tests.worse)
+    return Judged(row, evidence, tests, log_change)
+
+
+def _verdict_of_constants(harm: float, size: float, in_scales: bool) -> str:
+    """The verdict on a change of values that never vary."""
+    if harm > size:
+        return WORSE
+    if in_scales and harm < 0.0:  # how many scales it is better is not known
+        return NOT_WORSE
+    return BETTER if harm < -size else SAME
+
+
+def _judge_outage(pair: Pair) -> Judged | None:
+    """Half of the values or more at the bad infinity, against few: worse, without a test.
+
+    The other way round it is better. None if neither holds.
+    """
+    if not (pair.reference.values and pair.current.values):
+        return None
+    end = math.inf if pair.limit.worse == "higher" else -math.inf
+    there = [side.values.count(end) for side in (pair.reference, pair.current)]
+    before, after = (count / size for count, size in zip(there, pair.sizes, strict=True))
+    if after >= OUTAGE and before <= RARE:
+        verdict, centers = WORSE, (statistics.median_low(pair.reference.values), end)
+    elif before >= OUTAGE and after <= RARE:
+        verdict, centers = BETTER, (end, statistics.median_low(pair.current.values))
+    else:
+        return None
+    sizes = pair.sizes
+    reason = (
+        f"{there[1]} of {sizes[1]} values of current are infinite, and {there[0]} of {sizes[0]} of "
+        "reference: judged without a test"
+    )
+    relative = parse_margin(pair.limit.margin)[1] == "%"
+    shift = end if verdict == WORSE else -end
+    if relative and shift < 0.0:
+        shift = -1.0
+    return Judged(pair.row(verdict, Why("", reason), centers, shift, relative), pair.evidence)
+
+
+def _failed(evidence: Evidence) -> Why | None:
+    """What went wrong while a benchmark ran."""
     for side, measured in (("current", evidence.current), ("reference", evidence.reference)):
         if measured.failure:
-            return f"in {side} it {measured.failure}"
-    return ""
+            return Why(BROKEN, f"in {side} it {measured.failure}")
+    return None
 
 
-def _left_out(name: str, before: BenchmarkFile, after: BenchmarkFile) -> str:
-    """Why one side has no measurements of a benchmark that the other has; empty if it has."""
+def _left_out(name: str, before: BenchmarkFile, after: BenchmarkFile) -> Why | None:
+    """Why one side has no measurements of a benchmark that the other has."""
     for side, file in (("reference", before), ("current", after)):
         if name not in file and name in file.left_out:
-            return f"in {side} it {file.left_out[name]}"
-    return ""
+            return Why(ABSENT, f"in {side} it {file.left_out[name]}")
+    return None
 
 
 def _clean(measured: Measurements) -> Measurements:
@@ -248,19 +366,25 @@ def _clean(measured: Measurements) -> Measurements:
     return replace(measured, values=[v for v, _ in kept], groups=[g for _, g in kept])
 
 
-def _obstacle(pair: Pair) -> str:
-    """Why two sets of measurements cannot be compared; empty if they can."""
-    reference, current = pair.evidence.reference, pair.evidence.current
-    if reference.unit != current.unit:
-        return f"the units differ: {reference.unit} and {current.unit}"
+def _other_unit(pair: Pair) -> Why | None:
+    """Why the units of two sets of measurements stand in the way."""
+    reference, current = pair.evidence.reference.unit, pair.evidence.current.unit
+    differ = f"the units differ: {reference or 'none'} and {current or 'none'}"
+    return Why(UNITS, differ) if reference != current else None
+
+
+def _too_little(pair: Pair) -> Why | None:
+    """Why there are too few values to compare."""
     for side, measured, given in (
-        ("reference", pair.reference, reference),
-        ("current", pair.current, current),
+        ("reference", pair.reference, pair.evidence.reference),
+        ("current", pair.current, pair.evidence.current),
     ):
         if not measured.values:
-            return no_values(f"{side} has no values", len(given.values))
-        if len(measured.values) < 2:
-            return f"{side} has one value: at least two are needed"
+            return Why(FEW, no_values(f"{side} has no values", len(given.values)))
+        if len(measured.values) < 2 and not measured.exact:
+            needed = f"{side} has one value: at least two are needed"
+            return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
         if measured.repeated and len(set(measured.groups)) < 2:
-            return f"all values of {side} come from one process: at least two are needed"
-    return ""
+            needed = f"all values of {side} come from one process: at least two are needed"
+            return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
+    return None

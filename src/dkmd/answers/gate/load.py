@@ -24,7 +24,9 @@ from dkmd.sources.files.benchmarks import (
     text_of,
 )
 from dkmd.sources.files.characters import whole_stream
-from dkmd.sources.files.table import text_table
+from dkmd.sources.files.history_file import is_history
+from dkmd.sources.files.run_files import run_files
+from dkmd.sources.files.table import open_text
 from dkmd.sources.files.text_file import STDIN
 from dkmd.sources.kinds import NUMERIC, OTHER, TEXT
 from dkmd.sources.loading import open_table
@@ -65,6 +67,17 @@ def load_benchmarks(
     return _of_table(_Asked(table, kinds, column, by, groups), found.refusal)
 
 
+def load_runs(
+    *given: str, column: str | None = None, by: str | None = None, groups: str | None = None
+) -> list[Benchmarks]:
+    """Read the runs of one build: each benchmark file is a run.
+
+    ``given`` are files, folders and patterns (``main/*.json``). A table is one run, also if it
+    consists of several files. The other options are those of ``load_benchmarks``.
+    """
+    return [load_benchmarks(path, column, by, groups) for each in given for path in run_files(each)]
+
+
 def _look_into(path: str) -> _Found:
     """The benchmarks at a path, if it holds any; a pipe can be read once only."""
     if path == STDIN:
@@ -73,6 +86,8 @@ def _look_into(path: str) -> _Found:
         with open(path, "rb") as file:
             return _read_once(file, path)
     if looks_like_benchmarks(path):
+        if is_history(path):
+            raise BenchmarkFileError(f"{path} is a history, not a run: give it with --history")
         try:
             return _Found(read_benchmarks(path))
         except UnknownFormatError as error:
@@ -84,7 +99,7 @@ def _read_once(file: BinaryIO, name: str) -> _Found:
     """The benchmarks of a pipe or a device; if it holds none, its numbers as a table."""
     text = text_of(whole_stream(file, name, LARGEST_FILE, WHAT), name)
     if text.strip() and not looks_like_text_of_benchmarks(text):
-        return _Found(table=text_table(text, name))
+        return _Found(table=open_text(text, name))
     return _Found(parse_benchmarks(text, name))
 
 

@@ -1,31 +1,33 @@
-"""The answer of the gate: a row for each benchmark, the outcome for CI, and both in words."""
+"""The answer of the gate: a row for each benchmark, and the outcome for CI.
+
+``words`` says it in sentences, and ``listing`` sorts and cuts its rows.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
-from dkmd.answers.comparison import FORMAT_VERSION, plain_margin
+from dkmd.answers.comparison import FORMAT_VERSION
 from dkmd.base.calls import Call
-from dkmd.base.wording import (
-    level_of,
-    names_by_note,
-    percent,
-    plain_pair,
-    short_p,
-    signed_number,
-    visible,
-)
-from dkmd.inference.defaults import ALPHA, CONFIDENCE
+from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 from dkmd.inference.result import DkmdResult
-from dkmd.sources.files.benchmarks import Measurements, go_processors
+from dkmd.sources.files.benchmarks import Measurements
 
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
-WORSE, NOT_WORSE, UNDECIDED = "worse", "not worse", "inconclusive"
+
+WORSE, BETTER, SAME, NOT_WORSE, UNDECIDED = "worse", "better", "same", "not worse", "inconclusive"
+"""Verdicts on a benchmark that both sides have."""
+
+MISSING, NEW = "missing", "new"
+"""Verdicts on a benchmark that only reference or only current has."""
+
+VERDICTS = (WORSE, UNDECIDED, BETTER, NOT_WORSE, SAME, MISSING, NEW)
+"""All verdicts, in the order in which benchmarks are listed."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,15 @@ class GateRow:
     """One benchmark: how it moved and what that means.
 
     ``shift`` and its interval are positive when current is larger. They are relative changes (0.02
-    is 2%) if ``relative`` is true, else amounts in ``unit``. ``pvalue`` is that of "worse than the
-    margin", corrected for the number of benchmarks. It is NaN where no test was made, as for values
-    that do not vary.
+    is 2%) if ``relative`` is true, else amounts in ``unit``. The interval is the one that decided:
+    each end is a one-sided bound whose confidence is in ``levels``. ``pvalue`` is that of "worse
+    than the margin", corrected for the number of benchmarks. It is NaN where no test was made, as
+    for values that do not vary.
     """
 
     name: str
     unit: str
-    verdict: str  # "worse", "not worse" or "inconclusive"
+    verdict: str  # "worse", "better", "same", "not worse" or "inconclusive"
     reason: str
     sizes: tuple[int, int]
     centers: tuple[float, float]
@@ -48,6 +51,21 @@ class GateRow:
     interval: tuple[float, float]
     relative: bool
     pvalue: float
+    better: str = "lower"  # which values are better: "lower" or "higher"
+    margin: Margin | None = None  # as it was given; None: the margin of the gate
+    cause: str = ""  # why it is inconclusive (or not better), in two or three words
+    levels: tuple[float, float] = (math.nan, math.nan)
+    runs: tuple[int, int] = (1, 1)  # how many runs of reference and current
+    between: float = math.nan  # standard deviation between runs, as a share; NaN if not known
+
+    @property
+    def harm(self) -> float:
+        """How much worse current is, as a share of reference where that is known."""
+        change = self.shift if self.better == "lower" else -self.shift
+        if self.relative or math.isnan(change):
+            return change
+        size = abs(self.centers[0])
+        return change / size if size > 0.0 else math.copysign(math.inf, change) if change else 0.0
 
 
 class Evidence(NamedTuple):
@@ -64,16 +82,21 @@ class Gate:
     """The verdicts on all benchmarks of two builds."""
 
     rows: tuple[GateRow, ...]
-    vanished: tuple[str, ...]
-    appeared: tuple[str, ...]
+    missing: tuple[str, ...]  # benchmarks that only reference has
+    new: tuple[str, ...]  # benchmarks that only current has
     margin: Margin
-    worse: str
+    worse: str | None  # the direction that was given; None: each benchmark has its own
     geometric_mean: float  # of the factors by which benchmarks changed; NaN if no factor is known
     alpha: float = ALPHA
     evidence: Mapping[str, Evidence] = field(default_factory=dict, repr=False, compare=False)
     call: Call | None = field(default=None, repr=False, compare=False)
     averaged: int | None = None  # how many benchmarks the geometric mean covers; None for all
     left_out: Mapping[str, str] = field(default_factory=dict)  # other columns, and why not judged
+    missing_fails: bool = False  # whether a missing benchmark fails the gate
+    runs: tuple[int, int] = (1, 1)  # how many runs of reference and current
+    history: int = 0  # how many runs the history holds
+    about_runs: str = ""  # what the intervals know about changes from run to run
+    run_notes: tuple[str, ...] = ()  # warnings about runs
 
     def report(
         self,
@@ -99,35 +122,33 @@ class Gate:
     def outcome(self) -> str:
         """The word for CI: "failed" if any benchmark is worse, else "inconclusive" or "passed"."""
         verdicts = {row.verdict for row in self.rows}
-        if WORSE in verdicts:
+        if WORSE in verdicts or (self.missing and self.missing_fails):
             return FAILED
         return INCONCLUSIVE if UNDECIDED in verdicts else PASSED
 
+    def named(self, verdict: str) -> list[str]:
+        """The names of the benchmarks with a verdict."""
+        if verdict in (MISSING, NEW):
+            return list(self.missing if verdict == MISSING else self.new)
+        return [row.name for row in self.rows if row.verdict == verdict]
+
     def headline(self) -> str:
-        """The outcome in one sentence."""
-        margin, total = plain_margin(self.margin, ""), len(self.rows)
-        named = {v: [r.name for r in self.rows if r.verdict == v] for v in (WORSE, UNDECIDED)}
-        if self.outcome == FAILED:
-            return (
-                f"FAILED: {len(named[WORSE])} of {total} benchmarks worse by more than {margin}: "
-                f"{listed(named[WORSE])}."
-            )
-        if self.outcome == INCONCLUSIVE:
-            return (
-                f"INCONCLUSIVE: {len(named[UNDECIDED])} of {total} benchmarks may or may not be "
-                f"worse by more than {margin}: {listed(named[UNDECIDED])}."
-            )
-        return f"PASSED: none of {total} benchmarks is worse by more than {margin}."
+        """The outcome in one sentence, with some names."""
+        from dkmd.answers.gate.words import headline
+
+        return headline(self)
+
+    def closing_line(self, width: int | None = None, names: bool = False) -> str:
+        """The outcome in one line: counts, the geometric mean, and ``names`` if there is room."""
+        from dkmd.answers.gate.words import closing_line
+
+        return closing_line(self, width, names)
 
     def table(self) -> list[tuple[str, ...]]:
-        """A heading, a row for each benchmark, and the geometric mean of their changes."""
-        interval = f"{level_of(1.0 - CONFIDENCE)} interval"
-        head = ("", "reference", "current", "change", interval, "p (worse)", "n", "verdict")
-        rows = [_table_row(row) for row in self.rows]
-        if not math.isnan(self.mean_change):
-            mean = percent(self.mean_change)
-            rows.append((self.mean_of(), "", "", mean, "", "", "", ""))
-        return [head, *rows]
+        """A heading, and a row for each benchmark, the worst first."""
+        from dkmd.answers.gate.listing import whole_table
+
+        return whole_table(self)
 
     @property
     def mean_change(self) -> float:
@@ -144,32 +165,35 @@ class Gate:
         some = self.covered < len(self.rows)
         return "geometric mean" + (f" of {self.covered} of {len(self.rows)}" if some else "")
 
-    def notes(self) -> list[str]:
-        """Reasons, and benchmarks that were not judged: the table shows neither."""
-        reasons = names_by_note((row.name, row.reason) for row in self.rows)
-        told = [f"{', '.join(names)}: {why}" for why, names in reasons.items() if why]
-        return told + self.not_judged()
+    def notes(self, most: int | None = None, *, one_sided: bool = True) -> list[str]:
+        """Reasons, and what was not judged. ``most`` limits the names in a note.
 
-    def not_judged(self) -> list[str]:
+        ``one_sided`` includes benchmarks that are in one file only.
+        """
+        from dkmd.answers.gate.words import notes
+
+        return notes(self, most, one_sided)
+
+    def not_judged(self, most: int | None = None) -> list[str]:
         """Benchmarks that are in one file only, and columns that were left out."""
-        notes = []
-        if self.vanished:
-            notes.append(f"missing from current: {', '.join(self.vanished)}")
-        if self.appeared:
-            notes.append(f"new in current, not judged: {', '.join(self.appeared)}")
-        renamed = processors_differ(self.vanished, self.appeared)
-        if renamed:
-            notes.append(renamed)
-        reasons = names_by_note(self.left_out.items())
-        return notes + [f"not judged: {', '.join(names)} {why}" for why, names in reasons.items()]
+        from dkmd.answers.gate.words import not_judged
 
-    def markdown(self) -> str:
-        """The headline, the table and the notes as Markdown for a pull request."""
-        head, *rows = ([_cell(text) for text in row] for row in self.table())
-        lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 2) + "|---|"]
-        lines += [f"| {' | '.join(row)} |" for row in rows]
-        notes = "".join(f"\n- {_cell(note)}" for note in self.notes())
-        return f"**{_cell(self.headline())}**\n\n" + "\n".join(lines) + f"\n{notes}\n"
+        return not_judged(self, most)
+
+    def remarks(self) -> list[str]:
+        """How to read the table, where that is not plain: which direction is better."""
+        from dkmd.answers.gate.words import remarks
+
+        return remarks(self)
+
+    def markdown(self, *, every: bool = False, only: Collection[str] = ()) -> str:
+        """The outcome, the rows that matter and the notes as Markdown for a pull request.
+
+        Other rows are folded. ``every`` shows all rows, and ``only`` those with some verdicts.
+        """
+        from dkmd.answers.gate.markdown import markdown
+
+        return markdown(self, every, only)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""
@@ -182,50 +206,14 @@ class Gate:
             "alpha": self.alpha,
             "geometric_mean": self.geometric_mean,
             "averaged": self.covered,
-            "vanished": list(self.vanished),
-            "appeared": list(self.appeared),
+            "missing": list(self.missing),
+            "missing_fails": self.missing_fails,
+            "new": list(self.new),
             "left_out": dict(self.left_out),
-            "benchmarks": [asdict(row) for row in self.rows],
+            "runs": list(self.runs),
+            "history": self.history,
+            "benchmarks": [
+                asdict(row) | {"margin": self.margin if row.margin is None else row.margin}
+                for row in self.rows
+            ],
         }
-
-
-def processors_differ(before: Sequence[str], after: Sequence[str]) -> str:
-    """A note if names differ only in the number that Go appends for GOMAXPROCS; else empty."""
-    then = dict(go_processors(name) for name in before)
-    now = dict(go_processors(name) for name in after)
-    for bare, processors in then.items():
-        if now.get(bare, processors) != processors:
-            counts = [f"-{count}" if count else "none" for count in (processors, now[bare])]
-            return (
-                f"the names differ in the GOMAXPROCS that Go appends ({' and '.join(counts)}): run "
-                "both with the same -cpu"
-            )
-    return ""
-
-
-def _table_row(row: GateRow) -> tuple[str, ...]:
-    unit = row.unit and f" {row.unit}"
-    before, after = ("" if c == "–" else f"{c}{unit}" for c in plain_pair(*row.centers))
-    change = interval = ""
-    if not math.isnan(row.shift):
-        scaled = [100.0 * v if row.relative else v for v in (row.shift, *row.interval)]
-        sign = "%" if row.relative else unit
-        change = f"{signed_number(scaled[0])}{sign}"
-        if not math.isnan(row.interval[0]):
-            interval = f"{signed_number(scaled[1])} to {signed_number(scaled[2])}{sign}"
-    sizes = f"{row.sizes[0]:,}+{row.sizes[1]:,}"
-    return (row.name, before, after, change, interval, short_p(row.pvalue), sizes, row.verdict)
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Names with commas; the first few if there are many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _cell(text: str) -> str:
-    """Text for a cell of a Markdown table: without markup and control characters."""
-    text = visible(" ".join(text.split()))
-    for character in "\\`*_[]<>|":
-        text = text.replace(character, f"\\{character}")
-    return text

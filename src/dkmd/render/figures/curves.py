@@ -50,18 +50,18 @@ LOCAL = 0.5
 """In robust scales: the widest kernel that still shows where samples differ."""
 
 
-class Atoms(NamedTuple):
+class RepeatedValues(NamedTuple):
     """Values that occur many times, each with its share of a sample."""
 
     at: Array
     share: Array
 
 
-class Shape(NamedTuple):
+class SampleCurves(NamedTuple):
     """One sample as curves; shares are of all its values, including infinite values."""
 
     density: Array  # (points,) share per data unit, without atoms
-    atoms: Atoms
+    atoms: RepeatedValues
     steps: tuple[Array, Array]  # cdf as a line through (offset, share of values up to there)
     center: float
     below: int
@@ -76,8 +76,8 @@ class Curves:
 
     origin: float
     x: Array  # (points,) offsets, evenly spaced over the window
-    reference: Shape
-    current: Shape
+    reference: SampleCurves
+    current: SampleCurves
     shift: float
     kernel: float  # the width of the Laplacian kernel of ``difference``
     difference: Array  # (points,) μ̂ of current − μ̂ of reference
@@ -263,7 +263,7 @@ def _may_hide(side: Side, at: float) -> bool:
     return bool(np.any(np.abs(side.offset - at) <= 2.0 * np.sqrt(side.variance)))
 
 
-def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) -> Shape:
+def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) -> SampleCurves:
     """One sample: atoms as bars, the other values as a smooth density."""
     low, high = x[0], x[-1]
     is_atom = np.isin(side.offset, atoms) & (side.variance == 0.0)
@@ -271,9 +271,9 @@ def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) 
     density = np.zeros(x.size)
     if not everything:
         density = _density(side, ~is_atom, x)
-    return Shape(
+    return SampleCurves(
         density=density,
-        atoms=Atoms(atoms, share / side.size if atoms.size else share),
+        atoms=RepeatedValues(atoms, share / side.size if atoms.size else share),
         steps=_steps(side, x, atoms),
         center=center,
         below=round(float(side.counts[side.offset < low].sum())),

@@ -14,7 +14,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.base.wording import MINUS, amount, signed, signed_number
 from dkmd.render.figures.colours import Paint
-from dkmd.render.figures.curves import Curves, Shape
+from dkmd.render.figures.curves import Curves, SampleCurves
 from dkmd.render.figures.svg import (
     Axis,
     drawing,
@@ -32,7 +32,7 @@ LEFT, RIGHT, TOP, FLOOR = 8.0, 352.0, 34.0, 170.0
 SPARK_WIDTH, SPARK_HEIGHT = 110.0, 28.0
 
 
-def kind_of(verdict: str) -> str:
+def colour_of(verdict: str) -> str:
     """The colour of current: up, down, or flat without a clear direction."""
     return {"higher": "up", "lower": "down"}.get(verdict, "flat")
 
@@ -199,7 +199,7 @@ def _area(x: Array, y: Array, ground: float) -> str:
     return path(np.pad(x, 1, mode="edge"), np.pad(y, 1, constant_values=ground))
 
 
-def _bars(shape: Shape, across: Axis, up: Axis, aside: float) -> str:
+def _bars(shape: SampleCurves, across: Axis, up: Axis, aside: float) -> str:
     """Atoms as vertical strokes: reference left of the value, current right of it."""
     return "".join(
         f"M{number(across(at) + aside)} {number(up.start)}V{number(up(share))}"

@@ -1,9 +1,9 @@
-"""The figures of the page for a notebook, painted without styles."""
+"""Answers in a notebook: their words and tables, and the figures of the page without styles."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,11 +11,31 @@ from dkmd.base.arrays import Array
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.render.figures.colours import EITHER, in_notebook
 from dkmd.render.figures.curves import curves_of
-from dkmd.render.figures.drawings import cdf, density, kind_of, sparkline
+from dkmd.render.figures.drawings import cdf, colour_of, density, sparkline
 from dkmd.render.figures.forest import ForestAxis, forest_bar, forest_scale
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+def answer_html(
+    headline: str,
+    rows: Iterable[Sequence[str]],
+    notes: Iterable[str],
+    picture: str = "",
+    beside: Iterable[Sequence[str]] | None = None,
+) -> str:
+    """An answer as HTML. ``picture`` and the cells ``beside`` the rows were made in this module."""
+    from dkmd.render.report.html import ours, rendered
+
+    lines: list[Sequence[str]] = [*rows]
+    if beside is not None:
+        lines = [[*row, *map(ours, more)] for row, more in zip(lines, beside, strict=True)]
+    return rendered(
+        _templates(),
+        "answer.html",
+        headline=headline, picture=ours(picture), rows=lines, notes=[*notes],
+    )  # fmt: skip
 
 
 def pictures(
@@ -30,7 +50,7 @@ def pictures(
 
     if not isinstance(outcome, ExactOutcome):
         return ""
-    kind = kind_of(verdict)
+    kind = colour_of(verdict)
     curves, paint = curves_of(outcome, values), in_notebook(kind)
     return rendered(
         _templates(),
@@ -73,7 +93,7 @@ def overview(lines: Sequence[Line | None]) -> list[tuple[str, str]]:
 def _pictured(line: Line | None, axis: ForestAxis) -> tuple[str, str]:
     if line is None:
         return "", ""
-    paint = in_notebook(kind_of(line.verdict))
+    paint = in_notebook(colour_of(line.verdict))
     bar = forest_bar(line.shift, line.interval, (0.0, 0.0), axis, paint, "Interval in scales")
     if not isinstance(line.outcome, ExactOutcome):
         return bar, ""

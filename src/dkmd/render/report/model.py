@@ -105,7 +105,7 @@ class PageRow:
     reference: PageSample
     current: PageSample
     warnings: tuple[str, ...]
-    tags: tuple[str, ...]  # what changed beside the shift
+    tags: tuple[str, ...]  # what changed besides the shift
     curves: Curves | None  # None if the samples could not be compared
     quantiles: Mapping[float, Interval]  # of reference and of current
     numbers: tuple[NumberLine, ...]
@@ -132,7 +132,7 @@ class Page:
     headline: str
     row_is: str  # column, level, benchmark or comparison
     p_is: str  # the heading of the p-values
-    level: str  # the confidence level of all intervals, in words
+    level: str  # the confidence level of all intervals, in words; empty if they differ
     in_percent: bool  # the unit of the interval bars: percent or robust scales
     rows: tuple[PageRow, ...]
     legend: tuple[str, ...]  # sentences on how to read marks and p-values

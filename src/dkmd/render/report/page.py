@@ -30,7 +30,7 @@ PRINTED_OPEN = 5
 
 def page_html(page: Page) -> str:
     """The whole document."""
-    style, script = _style(), _asset("page.js")
+    style, script = page_style(), _asset("page.js")
     return rendered(
         _templates(),
         "report.html",
@@ -55,7 +55,8 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _style() -> str:
+def page_style() -> str:
+    """The style of every page of answers."""
     return palette_css() + roles_css() + "\n" + _asset("page.css")
 
 

@@ -25,14 +25,14 @@ MOST_ATOMS_IN_WORDS = 4
 """The caption of a density names at most this many values with their shares."""
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a sentence: a "name" from data, a "number" or other "text"."""
 
     text: str
     kind: str
 
 
-def parts(sentence: str, rows: Iterable[PageRow]) -> Iterator[Part]:
+def parts(sentence: str, rows: Iterable[PageRow]) -> Iterator[Piece]:
     """A sentence in pieces, so that a name written right to left does not reorder the rest."""
     names = {n for row in rows for n in (row.name, row.reference.label, row.current.label)}
     turning = sorted((name for name in names if _turns(name)), key=len, reverse=True)
@@ -41,16 +41,16 @@ def parts(sentence: str, rows: Iterable[PageRow]) -> Iterator[Part]:
         pieces = re.split(f"({'|'.join(map(re.escape, turning))})", sentence)
     for piece in pieces:
         if piece in turning:
-            yield Part(piece, "name")
+            yield Piece(piece, "name")
         else:
             yield from _numbers_apart(piece)
 
 
-def _numbers_apart(text: str) -> Iterator[Part]:
+def _numbers_apart(text: str) -> Iterator[Piece]:
     """Text and numbers such as 2e-7 in turn: no line may break within a number."""
     for i, piece in enumerate(re.split(r"(\b[\d.]+e[-+]\d+)", text)):
         if piece:
-            yield Part(piece, "number" if i % 2 else "text")
+            yield Piece(piece, "number" if i % 2 else "text")
 
 
 def _turns(text: str) -> bool:
@@ -128,7 +128,7 @@ def sort_keys(page: Page) -> list[SortKey]:
 
 def interval_head(page: Page) -> tuple[str, str]:
     """What the interval bars are, and their unit."""
-    return f"{page.level} interval", "in percent" if page.in_percent else "in robust scales"
+    return f"{page.level} interval".strip(), "in percent" if page.in_percent else "in robust scales"
 
 
 def bar_words(row: PageRow, page: Page) -> str:

@@ -148,7 +148,7 @@ def _from_center(x: Any, grid: Coordinates, dialect: str) -> Any:
 
 
 def floor(x: Any) -> Any:
-    """The engine's own FLOOR. Ibis's would return a whole number, and NaN is not one."""
+    """The engine's own FLOOR. Ibis would convert the result to an integer, which cannot be NaN."""
     return _floor()(x)
 
 

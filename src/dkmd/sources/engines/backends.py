@@ -6,8 +6,8 @@ An engine runs an Ibis expression and draws a random sample of a table. Its erro
 
 from __future__ import annotations
 
+import re
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import cached_property
@@ -19,6 +19,7 @@ from dkmd.base.errors import (
     EngineError,
     needs_packages,
 )
+from dkmd.base.quiet import ignore_deprecations_in
 from dkmd.base.secrets import gist
 from dkmd.sources.engines.duckdb_errors import duckdb_errors
 from dkmd.sources.engines.fetched import Columns, from_arrow, from_duckdb
@@ -32,6 +33,9 @@ ENOUGH = 1 << 12
 
 View = Callable[[Any], Any]
 """Turns a table into the table that is wanted: chosen columns and rows."""
+
+IBIS = re.compile(r"(ibis|pyspark)\.")
+"""Modules that call deprecated functions of DuckDB and pandas."""
 
 T = TypeVar("T")
 
@@ -75,10 +79,8 @@ class IbisEngine:
     def _asked(self, ask: Callable[[], T]) -> T:
         """The engine's answer. Every engine has its own errors; all become EngineError."""
         try:
-            with warnings.catch_warnings():  # Ibis calls deprecated functions of DuckDB and pandas
-                warnings.simplefilter("ignore", DeprecationWarning)
-                warnings.simplefilter("ignore", FutureWarning)
-                return ask()
+            ignore_deprecations_in(IBIS)
+            return ask()
         except ImportError as error:
             raise needs_packages(self.dialect, error, f"ibis-framework[{self.dialect}]") from error
         except Exception as error:

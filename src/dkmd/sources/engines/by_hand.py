@@ -124,8 +124,8 @@ def _without_backend(name: str) -> None:
     import ibis
     from ibis.config import Config
 
-    class Settings(Config):  # type: ignore[misc]
+    class SparkSettings(Config):  # type: ignore[misc]
         treat_nan_as_null: bool = False
 
     if name in ("pyspark", "databricks") and getattr(ibis.options, name, 0) is None:
-        setattr(ibis.options, name, Settings())
+        setattr(ibis.options, name, SparkSettings())

@@ -57,7 +57,7 @@ def _level_value(kind: Any, level: str) -> Any:
 
 
 def _whole(number: float | None) -> int | None:
-    """The whole number that a double stands for; None if it stands for no single one."""
+    """The whole number that a double stands for; None if it may stand for several."""
     if number is None or not number.is_integer() or abs(number) > 2.0**53:
         return None
     return int(number)

@@ -17,7 +17,7 @@ from dkmd.sources.engines.aggregate import (
 from dkmd.statistic.witness import Witness
 
 FLAT = 40.0
-"""At so many widths from its centre, ψ equals its bound to the last bit of a double."""
+"""This many widths from its centre, ψ equals its bound to the last bit of a double."""
 
 
 def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]) -> Any:

@@ -39,7 +39,7 @@ PER_SPREAD = 32.0
 """The least number of ranges between the quartiles, so that sorting runs in parallel."""
 
 FARTHEST_RANGE = 2.0**50
-"""At so many ranges from the middle, doubles no longer tell the ends of a range apart."""
+"""This many ranges from the middle, the two ends of a range are the same double."""
 
 IN_PROCESS = ("duckdb", "polars")
 """Engines in this process: passing their values on costs nothing."""
@@ -178,7 +178,7 @@ def _fitted(some: Array, extents: Iterable[Extent], sigma: float) -> Ranges | No
 
 
 def _too_many(ranges: Ranges, some: Array, rows: int) -> bool:
-    """Whether so many ranges hold values that reading the values is as good.
+    """Whether most values have a range to themselves, so that reading the values is as good.
 
     The number of ranges is estimated from some rows: ranges that hold one of their values count
     √(all/some) times, the "guaranteed-error estimator" of Charikar et al. (PODS 2000).

@@ -59,7 +59,7 @@ from dkmd.sources.kinds import (
 )
 from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows
 from dkmd.sources.number_words import SHOWN, level_order, no_such_level, parse_number
-from dkmd.sources.table import OneByOne, Where
+from dkmd.sources.table import AtLevel, OneByOne
 
 FIT_ROWS = 1 << 15
 """Rows of the sample that grids are fitted to."""
@@ -123,12 +123,12 @@ class EngineTable:
         """What each column holds."""
         return {str(name): kind_of_type(kind) for name, kind in self._table.schema().items()}
 
-    def missing_at(self, column: str, where: Where = None) -> str:
+    def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Empty: rows of an engine have no order."""
         return ""
 
     def require_readable(self) -> None:
-        """Raise an EngineError if the table cannot be read any more: the connection may be lost."""
+        """Raise an EngineError if the table can no longer be read: the connection may be lost."""
         self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))
 
     def values(self, column: str) -> Any:
@@ -148,7 +148,7 @@ class EngineTable:
         levels = {str(value) for value in found[SAMPLE] if not is_null(value)}
         return sorted(levels, key=level_order)
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
+    def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column, which the engine sums up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]

@@ -11,7 +11,7 @@ from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.memory.frames import Frame
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 
 
 class ArrowFile(BatchFile):
@@ -46,19 +46,19 @@ class ArrowFile(BatchFile):
         return sorted({level for frame in frames for level in frame.levels(by)})
 
     def batches(
-        self, column: str, groups: str | None, where: Where
+        self, column: str, groups: str | None, where: AtLevel
     ) -> Iterator[tuple[Array, Labels | None]]:
         """The columns that are asked for, one record batch after another."""
         for frame in self._frames(column, groups, where[0] if where else None):
             values = frame.exact(column, where).minus(self.offset(column))
             yield values, frame.labels(groups, where) if groups else None
 
-    def counted(self, column: str, where: Where) -> LevelCounts:
+    def counted(self, column: str, where: AtLevel) -> LevelCounts:
         """A column as levels of a category, counted by record batch."""
         parts = [frame.counted(column, where) for frame in self._frames(column, where and where[0])]
         return merged(parts)
 
-    def missing_at(self, column: str, where: Where) -> str:
+    def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""
         frames = self._frames(column, where[0] if where else None)
         return next(filter(None, (frame.missing_at(column, where) for frame in frames)), "")

@@ -15,7 +15,7 @@ from dkmd.binned.summary import Summary
 from dkmd.sources.column_data import Labels, StreamedColumn
 from dkmd.sources.kinds import NUMBER, no_such_column
 from dkmd.sources.level_counts import LevelCounts, tallied
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 
 TEXT_COLUMN = "value"
 """The name of the column of a file without columns."""
@@ -55,13 +55,13 @@ class BatchFile:
         """Nothing to prepare: each column is read on its own."""
 
     def batches(
-        self, column: str, groups: str | None, where: Where
+        self, column: str, groups: str | None, where: AtLevel
     ) -> Iterator[tuple[Array, Labels | None]]:
         """The values in order, with group labels if ``groups`` names a column."""
         raise NotImplementedError
 
     def part(
-        self, column: str, groups: str | None, where: Where, limit: int | None
+        self, column: str, groups: str | None, where: AtLevel, limit: int | None
     ) -> tuple[Array, Labels | None]:
         """Up to ``limit`` values of a column in order, with the group labels of another column."""
         values, labels, size = [np.empty(0)], [], 0
@@ -74,7 +74,7 @@ class BatchFile:
         together = np.concatenate([m for m in labels if m is not None]) if groups else None
         return np.concatenate(values), together
 
-    def streamed(self, column: str, where: Where) -> StreamedColumn:
+    def streamed(self, column: str, where: AtLevel) -> StreamedColumn:
         """Every 61st value, and a function that sums all values up, batch by batch."""
         batches = self._checked(column, None, where)
         preview = np.concatenate([np.empty(0), *(batch[::61] for batch, _ in batches)])
@@ -87,14 +87,14 @@ class BatchFile:
 
         return StreamedColumn(preview, summarize)
 
-    def counted(self, column: str, where: Where) -> LevelCounts:
+    def counted(self, column: str, where: AtLevel) -> LevelCounts:
         """A column as levels of a category, counted batch by batch."""
         total: Counter[str | None] = Counter()
         for batch, _ in self._checked(column, None, where):
             total.update(tallied(batch.tolist()))
         return LevelCounts.of(total)
 
-    def missing_at(self, column: str, where: Where) -> str:
+    def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is, by counting."""
         row = 1
         for values, _ in self._checked(column, None, where):
@@ -104,7 +104,7 @@ class BatchFile:
         return ""
 
     def _checked(
-        self, column: str, groups: str | None, where: Where
+        self, column: str, groups: str | None, where: AtLevel
     ) -> Iterator[tuple[Array, Labels | None]]:
         asked = (column, groups, where[0] if where else None)
         for name in (name for name in asked if name is not None):

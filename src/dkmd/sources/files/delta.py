@@ -29,7 +29,7 @@ CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet
 
 HARMLESS = {"deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "variantType"}
 HARMLESS |= {"vacuumProtocolCheck"}
-"""Features that a table may declare. If it uses one of the first two, that is an error."""
+"""Features that a table may declare. Using one of the first two is an error."""
 
 TYPES = {
     "string": "VARCHAR", "long": "BIGINT", "integer": "INTEGER", "short": "SMALLINT",
@@ -40,7 +40,7 @@ TYPES = {
 
 
 def delta_table_of(path: str) -> Path | None:
-    """The Delta table that a path is or lies in; None outside of Delta tables."""
+    """The Delta table at or above a path; None if there is none."""
     above = Path(os.path.abspath(path)).parents
     return next((each for each in (Path(path), *above) if (each / LOG).is_dir()), None)
 

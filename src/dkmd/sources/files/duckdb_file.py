@@ -44,7 +44,7 @@ from dkmd.sources.kinds import (
 )
 from dkmd.sources.number_words import not_a_number
 from dkmd.sources.sql_text import quoted_name, text_literal
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 
 READ_AHEAD = 4_000_000
 """Values that are read at once when many columns of a file will be needed: 32 MB."""
@@ -96,7 +96,7 @@ class DuckFile:
         self._coming = list(columns)
 
     def part(
-        self, column: str, groups: str | None, where: Where, limit: int | None
+        self, column: str, groups: str | None, where: AtLevel, limit: int | None
     ) -> tuple[Array, Labels | None]:
         """Up to ``limit`` values of a column in order, with the group labels of another column."""
         if column in self._coming and groups is None and where is None and self._together > 1:
@@ -203,7 +203,7 @@ class DuckFile:
             for start in starts
         ]
 
-    def refuse_words(self, column: str, where: Where) -> None:
+    def refuse_words(self, column: str, where: AtLevel) -> None:
         """Raise an error that names the first cell that is neither a number nor missing."""
         if self._is_text(column):
             self._refuse_words(column, where)
@@ -251,14 +251,14 @@ class DuckFile:
             return f"CAST(CAST({name} AS DECIMAL(38, 9)) - {offset:d} AS DOUBLE)"
         return f"CAST({name} AS DOUBLE)"
 
-    def _refuse_words(self, column: str, where: Where) -> None:
+    def _refuse_words(self, column: str, where: AtLevel) -> None:
         name = self._quoted(column)
         word = f"NOT {is_missing_text(name)} AND ({self._number(column)}) IS NULL"
         found = self._first_row(column, where, word)
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
 
-    def missing_at(self, column: str, where: Where) -> str:
+    def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""
         found = None
         if self._source.kinds[column] == TEXT:
@@ -268,13 +268,13 @@ class DuckFile:
             found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
         return "" if found is None else f"{self.path}, column {column!r}, row {int(found[0]):,}"
 
-    def refuse_missing_labels(self, groups: str, where: Where) -> None:
+    def refuse_missing_labels(self, groups: str, where: AtLevel) -> None:
         """Raise an error that names the first row without a group label."""
         found = self._first_row(groups, where, f"{self._quoted(groups)} IS NULL")
         if found is not None:
             raise missing_label(f"{self.path}, column {groups!r}", int(found[0]))
 
-    def _first_row(self, column: str, where: Where, condition: str) -> Row | None:
+    def _first_row(self, column: str, where: AtLevel, condition: str) -> Row | None:
         """The row number and the cell of the first row for which a condition is true."""
         name = self._quoted(column)
         by = "" if where is None else f", {self._quoted(where[0])}"
@@ -285,7 +285,7 @@ class DuckFile:
             fetch_row,
         )
 
-    def _where(self, where: Where) -> str:
+    def _where(self, where: AtLevel) -> str:
         if where is None:
             return ""
         return f" WHERE CAST({self._quoted(where[0])} AS VARCHAR) = {text_literal(str(where[1]))}"

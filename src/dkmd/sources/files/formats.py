@@ -13,7 +13,7 @@ from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.numpy_file import ArrayFile
 from dkmd.sources.files.text_file import TextFile
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 
 DUCK_FORMS = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".ndjson": "json", ".jsonl": "json",
@@ -46,7 +46,7 @@ class DataFile(Protocol):
         """Announce columns that will be read in this order."""
 
     def part(
-        self, column: str, groups: str | None, where: Where, limit: int | None
+        self, column: str, groups: str | None, where: AtLevel, limit: int | None
     ) -> tuple[Array, Labels | None]:
         """Up to ``limit`` values of a column in order, with the group labels of another column."""
 
@@ -59,7 +59,7 @@ class DataFile(Protocol):
     def offset(self, column: str) -> int:
         """The number that is subtracted from a column."""
 
-    def missing_at(self, column: str, where: Where) -> str:
+    def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is; empty if there is none or it cannot be found again."""
 
 

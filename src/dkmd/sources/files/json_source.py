@@ -28,7 +28,7 @@ JSON_TABLES = (
 
 
 def json_source(path: str, start: bytes) -> Source:
-    """A JSON file with every column as text, so that one odd cell does not change its type."""
+    """A JSON file with every column as text, so that one odd cell cannot change a column's type."""
     described = fetch_rows(f"DESCRIBE SELECT * FROM read_json({path_literal(path)})")
     names = [row[0] for row in described]
     kinds = {row[0]: kind_of_sql_type(row[1]) for row in described}
@@ -52,7 +52,7 @@ def json_source(path: str, start: bytes) -> Source:
 
 
 def _holds_objects(path: str) -> bool:
-    """Whether the rows are objects. DuckDB's column json may be a column of the file, too."""
+    """Whether the rows are objects. DuckDB calls plain values json, and files may use that name."""
     row = fetch_row(f"SELECT json_type(json) FROM {_json_rows(path)} LIMIT 1")
     return row is not None and row[0] == "OBJECT"
 

@@ -18,7 +18,7 @@ from dkmd.inference.groups import GroupSums
 from dkmd.sources.column_data import ColumnData, StreamedColumn, SumGroups, Summarize
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.files.duckdb_file import DuckFile
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 from dkmd.statistic.witness import Witness
 
 RUNS = 16
@@ -35,7 +35,7 @@ class ColumnRoles(NamedTuple):
     levels: str | None
     groups: str | None
 
-    def where(self, level: str) -> Where:
+    def where(self, level: str) -> AtLevel:
         """The rows of one sample."""
         return None if self.levels is None else (self.levels, level)
 
@@ -91,7 +91,7 @@ def _runs(files: Sequence[DuckFile], roles: ColumnRoles, rows: int) -> list[str]
 
 
 def _naming_rows(
-    data: StreamedColumn, files: Sequence[DuckFile], roles: ColumnRoles, where: Where
+    data: StreamedColumn, files: Sequence[DuckFile], roles: ColumnRoles, where: AtLevel
 ) -> StreamedColumn:
     """The same data, whose errors name the row of a word or of a missing group label."""
     summarize = _naming_words(data.summarize, files, roles.values, where)
@@ -102,7 +102,7 @@ def _naming_rows(
 
 
 def _naming_words(
-    summarize: Summarize, files: Sequence[DuckFile], column: str, where: Where
+    summarize: Summarize, files: Sequence[DuckFile], column: str, where: AtLevel
 ) -> Summarize:
     """Sums whose errors name the first word among the numbers."""
 
@@ -117,7 +117,7 @@ def _naming_words(
 
 
 def _naming_unlabelled(
-    grouped: SumGroups, files: Sequence[DuckFile], groups: str, where: Where
+    grouped: SumGroups, files: Sequence[DuckFile], groups: str, where: AtLevel
 ) -> SumGroups:
     """Sums over groups whose errors name the first row without a group label."""
 

@@ -12,7 +12,7 @@ from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.memory.columns import as_numbers
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 
 VALUES_PER_BATCH = 1 << 16
 
@@ -21,7 +21,7 @@ class ArrayFile(BatchFile):
     """A ``.npy`` array of one dimension."""
 
     def batches(
-        self, column: str, groups: str | None, where: Where
+        self, column: str, groups: str | None, where: AtLevel
     ) -> Iterator[tuple[Array, Labels | None]]:
         """Pieces of the array."""
         array = self._array()

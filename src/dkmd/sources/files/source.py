@@ -59,7 +59,7 @@ def path_literal(path: str) -> str:
 
 
 def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[str]:
-    """Names as the file has them; DuckDB's name for an empty name and for a repeated one."""
+    """Names as the file has them. Empty and repeated names get the names that DuckDB gives them."""
     found: list[str] = []
     for i, (name, cell) in enumerate(zip(names, written, strict=True)):
         if not cell:
@@ -70,7 +70,7 @@ def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[
 
 
 def spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
-    """What columns spell that the sniffer takes for text, or for dates: it takes inf for a date."""
+    """What the cells of text and date columns spell. DuckDB's sniffer reads inf as a date."""
     names = [name for name, kind in kinds.items() if kind in (TEXT, DATE, TIME)]
     return spelling_of(source, {name: quoted_name(name) for name in names})
 

@@ -29,7 +29,7 @@ from dkmd.sources.files.text_file import STDIN, TextFile
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import OneByOne, Where
+from dkmd.sources.table import AtLevel, OneByOne
 
 
 class FileTable:
@@ -60,7 +60,7 @@ class FileTable:
         found = {level for file in self.files for level in file.levels(by)}
         return sorted(found, key=level_order)
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
+    def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column: held if it has up to LARGE values or can be read only once, else summed up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
@@ -165,7 +165,7 @@ class FileTable:
         duck = [file for file in self.files if isinstance(file, DuckFile)]
         return duck, [file for file in self.files if isinstance(file, BatchFile)]
 
-    def missing_at(self, column: str, where: Where = None) -> str:
+    def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The file and the row of the first missing value."""
         places = (file.missing_at(column, where) for file in self.files if file.rereadable)
         return next(filter(None, places), "")
@@ -177,7 +177,7 @@ class FileTable:
                 with open(file.path, "rb"):
                     pass
 
-    def _held(self, column: str, groups: str | None, where: Where) -> HeldColumn | None:
+    def _held(self, column: str, groups: str | None, where: AtLevel) -> HeldColumn | None:
         """The values; None if there are more than LARGE and they can be read again."""
         again = all(file.rereadable for file in self.files)
         again = again and (groups is None or self._all_duck)
@@ -220,6 +220,6 @@ def open_files(path: str) -> FileTable:
     return FileTable(files_of(path), Path(path).name or path)
 
 
-def text_table(text: str, name: str) -> FileTable:
+def open_text(text: str, name: str) -> FileTable:
     """Text that was read already, with one number per line, as a table."""
     return FileTable([TextFile(name, text)], name)

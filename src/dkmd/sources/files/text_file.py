@@ -16,7 +16,7 @@ from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import DAMAGED, first_bytes, marked_encoding
 from dkmd.sources.number_words import not_a_number, parse_number
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 
 PIECE_CHARACTERS = 1 << 20
 """Characters of text that are read at once."""
@@ -56,7 +56,7 @@ class TextFile(BatchFile):
         return "standard input" if self.path == STDIN else self.path
 
     def batches(
-        self, column: str, groups: str | None, where: Where
+        self, column: str, groups: str | None, where: AtLevel
     ) -> Iterator[tuple[Array, Labels | None]]:
         """The numbers of many lines at once."""
         row = 1
@@ -75,7 +75,7 @@ class TextFile(BatchFile):
         except DAMAGED:
             raise ValueError(f"{self._name} is not a whole gzip file") from None
 
-    def missing_at(self, column: str, where: Where) -> str:
+    def missing_at(self, column: str, where: AtLevel) -> str:
         """The first line with a missing value."""
         row = 1
         with self._open() as file:

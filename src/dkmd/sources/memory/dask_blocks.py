@@ -6,7 +6,6 @@ chooses the scheduler.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.quiet import without_warnings
 from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
@@ -32,7 +32,7 @@ from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.memory.labelled_sums import LabelledSums, Part
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import Where
+from dkmd.sources.table import AtLevel
 from dkmd.statistic.witness import Witness
 
 SPLIT_EVERY = 8
@@ -158,8 +158,7 @@ class DaskTable:
         """What each column holds, by its type; by its first rows where the type is object."""
         if not any(dtype.kind == "O" for dtype in self._frame.dtypes):
             return Frame(self._frame._meta, self.name).kinds()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first block may have fewer rows
+        with without_warnings():  # the first block may have fewer rows
             return Frame(self._frame.head(1000, npartitions=1), self.name).kinds()
 
     def levels(self, by: str) -> list[str]:
@@ -168,7 +167,7 @@ class DaskTable:
         found = self._frame[by].dropna().unique().compute()
         return sorted({str(level) for level in found}, key=level_order)
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
+    def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column, or its values at one level of another column."""
         if where is not None:
             level = str(where[1])
@@ -218,7 +217,7 @@ class DaskTable:
         blocks = _blocks(self._frame[list(dict.fromkeys([column, by]))])
         return count_in_levels(blocks, column, by, levels, self.name)
 
-    def missing_at(self, column: str, where: Where = None) -> str:
+    def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
         columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
         find = partial(_missing_in_frame, name=self.name, column=column, where=where)
@@ -357,7 +356,7 @@ def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
     return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
 
 
-def _missing_in_frame(block: Any, *, name: str, column: str, where: Where, place: Place) -> str:
+def _missing_in_frame(block: Any, *, name: str, column: str, where: AtLevel, place: Place) -> str:
     """Where the first missing value of a column of a block is."""
     return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
 

@@ -27,7 +27,7 @@ from dkmd.sources.memory.columns import (
 )
 from dkmd.sources.memory.exact import Near, as_exact
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import OneByOne, Where
+from dkmd.sources.table import AtLevel, OneByOne
 
 
 def is_frame(source: Any) -> bool:
@@ -70,32 +70,32 @@ class Frame:
             return {str(column): kind_of_dtype(dtype) for column, dtype in schema.items()}
         return {name: kind_of(self._native(name)) for name in self._names}
 
-    def values(self, column: str, where: Where = None) -> Array:
+    def values(self, column: str, where: AtLevel = None) -> Array:
         """One column as numbers."""
         native, rows = self._chosen(column, where)
         return as_numbers(native, f"{self.name}, column {column!r}", rows)
 
-    def exact(self, column: str, where: Where = None) -> Near:
+    def exact(self, column: str, where: AtLevel = None) -> Near:
         """One column as numbers minus a whole number, so that they keep all their digits."""
         native, rows = self._chosen(column, where)
         return as_exact(native, f"{self.name}, column {column!r}", rows)
 
-    def counted(self, column: str, where: Where = None) -> LevelCounts:
+    def counted(self, column: str, where: AtLevel = None) -> LevelCounts:
         """One column as levels of a category, counted."""
         return count_levels(self._chosen(column, where)[0], f"{self.name}, column {column!r}")
 
-    def labels(self, column: str, where: Where = None) -> Labels:
+    def labels(self, column: str, where: AtLevel = None) -> Labels:
         """One column as group labels."""
         native, rows = self._chosen(column, where)
         return as_labels(native, f"{self.name}, column {column!r}", rows)
 
-    def missing_row(self, column: str, where: Where = None) -> int | None:
+    def missing_row(self, column: str, where: AtLevel = None) -> int | None:
         """The row number of the first missing value; None if no value is missing."""
         native, rows = self._chosen(column, where)
         missing = is_missing(native, f"{self.name}, column {column!r}", rows)
         return rows[int(np.argmax(missing))] if missing.any() else None
 
-    def missing_at(self, column: str, where: Where = None) -> str:
+    def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Where the first missing value is: table, column and row."""
         row = self.missing_row(column, where)
         return "" if row is None else f"{self.name}, column {column!r}, row {row:,}"
@@ -105,7 +105,7 @@ class Frame:
         found = series_of(self._native(by)).drop_nulls().unique().to_list()
         return sorted({str(level) for level in found}, key=level_order)
 
-    def _chosen(self, column: str, where: Where) -> tuple[Any, RowNumbers]:
+    def _chosen(self, column: str, where: AtLevel) -> tuple[Any, RowNumbers]:
         """A column of the chosen rows, and their row numbers."""
         native = self._native(column)
         if where is None:
@@ -135,7 +135,7 @@ class FrameTable(Frame):
 
     parses_text = True
 
-    def read(self, column: str, groups: str | None = None, where: Where = None) -> ColumnData:
+    def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column of numbers, with its group labels."""
         labels = None if groups is None else self.labels(groups, where)
         found = self.exact(column, where)

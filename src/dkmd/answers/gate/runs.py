@@ -1,0 +1,274 @@
+"""Several runs per side and a history: what the gate knows about changes from run to run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dkmd.base.wording import count, rounded
+from dkmd.inference.between_runs import (
+    NO_SOURCE,
+    BetweenRuns,
+    Estimates,
+    Levels,
+    RunsOfPast,
+    RunsOutcome,
+    SideRuns,
+    between_runs,
+    from_history,
+    from_repeated_runs,
+    with_runs,
+)
+from dkmd.inference.blocks import blocks_of
+from dkmd.inference.result import ExactOutcome
+from dkmd.inference.run_levels import RunLevel, run_level
+from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks, Measurements
+from dkmd.sources.files.history_file import (
+    History,
+    content_digest,
+    history_in_unit,
+    level_of_logs,
+)
+
+Side = Benchmarks | Sequence[Benchmarks]
+"""The benchmarks of one build: one run, or several runs."""
+
+ONE_RUN = (
+    "changes from one run to the next are not in the intervals, because each side is one run; in "
+    "CPython's suite they are 0.4% to 1.9% (median 0.9%): give several runs per side or --history"
+)
+"""The note of a gate that cannot know the variance between runs."""
+
+FEW_IN_HISTORY = 10
+"""With fewer runs than this in a history, and one run per side, its variances are rough."""
+
+CORRELATED = "neighbouring values are correlated: blocks of neighbours are compared"
+
+
+class RunsOfOne(NamedTuple):
+    """What is known about the runs of one benchmark."""
+
+    reference: Levels
+    current: Levels
+    logs: bool  # whether levels are those of logarithms
+    between: BetweenRuns
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """How many runs each side has."""
+        return len(self.reference), len(self.current)
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation between runs as a share of the level; NaN without logarithms."""
+        return self.between.sd if self.logs else math.nan
+
+    def outcome(self, in_logs: bool, values: ExactOutcome | None = None) -> RunsOutcome | None:
+        """The test with changes from run to run in its error; None if logarithms are not known.
+
+        ``in_logs``: the shift is that of logarithms. ``values``: the test of the values, if they
+        vary.
+        """
+        if in_logs and not self.logs:
+            return None
+        exponential = self.logs and not in_logs
+        reference, current = (
+            SideRuns(levels, exponential) for levels in (self.reference, self.current)
+        )
+        return with_runs(values, reference, current, self.between)
+
+
+@dataclass(frozen=True)
+class RunsOfAll:
+    """What is known about the runs of all benchmarks, and what to say about it."""
+
+    known: Mapping[str, RunsOfOne]
+    sides: tuple[int, int] = (1, 1)
+    history: int = 0
+    about: str = ""  # what the intervals include
+    notes: tuple[str, ...] = ()  # warnings
+
+
+def in_one(side: Side) -> tuple[BenchmarkFile, int, list[str]]:
+    """The runs of a side as one file, their number, and notes. The same run twice counts once."""
+    if isinstance(side, Mapping):
+        return _as_file(side), 1, []
+    runs, seen = [], set()
+    for run in map(_as_file, side):
+        digest = content_digest(run)
+        if digest not in seen:
+            seen.add(digest)
+            runs.append(run)
+    if not runs:
+        raise ValueError("a side of a gate needs at least one run")
+    notes = []
+    if len(runs) < len(side):
+        again = len(side) - len(runs)
+        notes.append(
+            f"{count(again)} of {count(len(side))} runs of one side hold what another holds"
+        )
+    return (_joined(runs) if len(runs) > 1 else runs[0]), len(runs), notes
+
+
+def _as_file(run: Benchmarks) -> BenchmarkFile:
+    return run if isinstance(run, BenchmarkFile) else BenchmarkFile(run)
+
+
+def _joined(runs: Sequence[BenchmarkFile]) -> BenchmarkFile:
+    """Several runs as one file: processes keep apart, and know their run."""
+    spelled = next((run for run in runs if run.package is None), runs[0])
+    runs = [run.named_as_in(spelled) for run in runs]
+    joined = BenchmarkFile()
+    joined.package = spelled.package
+    for name in dict.fromkeys(name for run in runs for name in run):
+        joined[name] = _one_benchmark(
+            name, [(i, run[name]) for i, run in enumerate(runs) if name in run]
+        )
+    for run in runs:
+        joined.left_out.update({n: why for n, why in run.left_out.items() if n not in joined})
+    return joined
+
+
+def _one_benchmark(name: str, runs: Sequence[tuple[int, Measurements]]) -> Measurements:
+    """The measurements of one benchmark in several runs."""
+    unit = runs[0][1].unit
+    joined = replace(runs[0][1], values=[], groups=[], failure="", run_of={})
+    for place, each in runs:
+        measured = each.in_unit(unit)
+        if measured.unit != unit:
+            joined.failure = f"has the unit {unit} in one run and {measured.unit} in another"
+        joined.failure = joined.failure or measured.failure
+        labels = {
+            group: len(joined.run_of) + i for i, group in enumerate(dict.fromkeys(measured.groups))
+        }
+        joined.values += measured.values
+        joined.groups += [labels[group] for group in measured.groups]
+        joined.run_of.update(dict.fromkeys(labels.values(), place))
+    return joined
+
+
+def runs_of(measured: Measurements) -> list[Measurements]:
+    """The measurements of each run of a benchmark."""
+    places = dict.fromkeys(measured.run_of.values())
+    if len(places) < 2:
+        return [measured]
+    runs = {place: Measurements(measured.unit, failure=measured.failure) for place in places}
+    for value, group in zip(measured.values, measured.groups, strict=True):
+        run = runs[measured.run_of[group]]
+        run.values.append(value)
+        run.groups.append(group)
+    return [run for run in runs.values() if run.values]
+
+
+def in_blocks(measured: Measurements) -> Measurements:
+    """The same measurements with blocks as groups in runs whose neighbouring values are alike."""
+    groups: list[int] = []
+    run_of: dict[int, int] = {}
+    found = False
+    for place, run in enumerate(runs_of(measured)):
+        labels = run.groups
+        blocks = blocks_of(run.values, run.groups if run.repeated else None)
+        if blocks is not None:
+            found, labels = True, blocks.tolist()
+        codes = {label: len(run_of) + i for i, label in enumerate(dict.fromkeys(labels))}
+        groups += [codes[label] for label in labels]
+        run_of.update(dict.fromkeys(codes.values(), place))
+    if not found:
+        return measured
+    values = [value for run in runs_of(measured) for value in run.values]
+    several = run_of if measured.run_of else {}
+    return replace(measured, values=values, groups=groups, run_of=several)
+
+
+def known_runs(
+    before: BenchmarkFile,
+    after: BenchmarkFile,
+    names: Sequence[str],
+    sides: tuple[int, int],
+    history: History,
+) -> RunsOfAll:
+    """The variance between runs of every benchmark, as far as runs and history know it."""
+    if max(sides) < 2 and len(history) < 2:
+        few = "the history holds one run, and that says nothing about changes between runs; "
+        return RunsOfAll({}, sides, len(history), notes=((few if history else "") + ONE_RUN,))
+    levels: dict[str, tuple[list[RunLevel], list[RunLevel], RunsOfPast]] = {}
+    raw: dict[str, RunsOfOne] = {}
+    for name in names:
+        if name not in before or name not in after:
+            continue
+        reference = before[name]
+        current = after[name].in_unit(reference.unit)
+        pair = [_levels(side) for side in (reference, current)]
+        if None not in pair:
+            past = history_in_unit(name, history, reference.unit)
+            levels[name] = pair[0] or [], pair[1] or [], past
+        elif alone := _without_logs(reference, current):
+            raw[name] = alone
+    estimates = [
+        Estimates(from_history(past.levels), from_repeated_runs(reference, current))
+        for reference, current, past in levels.values()
+    ]
+    found, _ = between_runs(estimates, [past for _, _, past in levels.values()])
+    known = {
+        name: RunsOfOne(*levels[name][:2], True, between)
+        for name, between in zip(levels, found, strict=True)
+        if between is not None
+    }
+    every = {**known, **raw}
+    notes = _notes(sides, history, [name for name in names if name not in every])
+    return RunsOfAll(every, sides, len(history), _about(sides, history, known), notes)
+
+
+def _levels(measured: Measurements) -> list[RunLevel] | None:
+    """The levels of the logarithms of the runs; None if some value has no logarithm."""
+    levels = [level_of_logs(run) for run in runs_of(measured)]
+    kept = [level for level in levels if level is not None]
+    return kept if len(kept) == len(levels) else None
+
+
+def _without_logs(reference: Measurements, current: Measurements) -> RunsOfOne | None:
+    """The runs of a benchmark with values of 0 or below: it has no share in what is usual."""
+    sides = []
+    for measured in (reference, current):
+        runs = runs_of(measured)
+        if not all(run.values and np.isfinite(run.values).all() for run in runs):
+            return None
+        sides.append([run_level(run.values, run.groups) for run in runs])
+    repeated = from_repeated_runs(*sides)
+    if not repeated.spread.df > 0.0:
+        return None
+    between = BetweenRuns(*repeated.spread, Estimates(NO_SOURCE, repeated))
+    return RunsOfOne(sides[0], sides[1], False, between)
+
+
+def _about(sides: tuple[int, int], history: History, known: Mapping[str, RunsOfOne]) -> str:
+    """What the intervals include, in one sentence; empty if nothing is known about runs."""
+    if not known:
+        return ""
+    usual = 100.0 * float(np.median([each.sd for each in known.values()]))
+    told = [f"{sides[0]} and {sides[1]} runs"] if max(sides) > 1 else []
+    told += [f"a history of {count(len(history))} runs"] if history else []
+    return (
+        f"changes from run to run are in the intervals, from {' and '.join(told)}: typically "
+        f"{rounded(usual, 2)}%"
+    )
+
+
+def _notes(sides: tuple[int, int], history: History, unknown: Sequence[str]) -> tuple[str, ...]:
+    """Warnings: where intervals are rough, or leave out changes from run to run."""
+    notes = []
+    if max(sides) < 2 and len(history) < FEW_IN_HISTORY:
+        notes.append(
+            f"the history holds {count(len(history))} runs: with fewer than {FEW_IN_HISTORY} the "
+            "intervals are rough"
+        )
+    if unknown:
+        notes.append(
+            f"{', '.join(unknown)}: nothing is known about changes from run to run, so they are "
+            "not in the interval"
+        )
+    return tuple(notes)

@@ -1,0 +1,142 @@
+"""The answer for yes/no data: two shares, their difference in points, and their ratio."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+from dkmd.answers.comparison import Comparison, Parts
+from dkmd.answers.findings import MISSING, SHARE, Finding
+from dkmd.answers.orientation import turned
+from dkmd.inference.column_kind import TwoSamples
+from dkmd.inference.margins import beyond_margin, parse_margin, verdict
+from dkmd.inference.opinions import direction_of
+from dkmd.inference.part_margins import (
+    Judged,
+    in_points,
+    judge_shares,
+    judged,
+    spread_of_shares,
+    together,
+)
+from dkmd.inference.proportions import Counts, ratio_interval, share_interval, share_tails
+from dkmd.inference.result import ConfidenceInterval, DkmdResult
+
+
+def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | None) -> Comparison:
+    """Shares of the larger of two values. ``means`` is the test of the means, for groups only."""
+    values = samples.distinct(2)
+    assert values is not None
+    low, high = values
+    gap = high - low
+    # x and y have two values only, so these counts are never None
+    counts = _counts_of(samples, high)
+    confidence = 1.0 - answer.alpha
+    share = _share_finding(counts, confidence)
+    reading = read_parts(_judged(counts, share, answer, gap))
+    if means is not None:
+        share = _by_groups(share, means, gap, confidence)
+        reading = _read_means(answer, counts, means, gap)
+    ends = ConfidenceInterval(*(gap * end for end in share.interval))
+    relative, relative_ends = None, None
+    if share.ratio is not None and share.ratio_interval is not None:
+        relative = share.ratio - 1.0
+        relative_ends = ConfidenceInterval(*(end - 1.0 for end in share.ratio_interval))
+    others = tuple(each for each in answer.findings if each.what == MISSING)
+    return replace(
+        answer,
+        verdict=reading.verdict,
+        direction=direction_of(share.estimate),
+        shift=gap * share.estimate,
+        shift_interval=ends,
+        relative_shift=relative,
+        relative_shift_interval=relative_ends,
+        statistic=share.estimate,
+        df=math.inf if means is None else means.df,
+        pvalue=share.pvalue,
+        pvalue_beyond=reading.pvalue_beyond,
+        scale=gap * spread_of_shares(counts),
+        findings=(share, *others),
+        deciding=(SHARE,),
+        crossing=None,
+        percentiles=(),
+        parts=Parts(low, high),
+    )
+
+
+def _by_groups(share: Finding, means: DkmdResult, gap: float, confidence: float) -> Finding:
+    """The same shares with the p-value and the interval of a test that knows the groups."""
+    low, high = means.shift_interval(confidence)
+    interval = ConfidenceInterval(max(-1.0, low / gap), min(1.0, high / gap))
+    return replace(share, interval=interval, pvalue=means.pvalue, ratio_interval=None)
+
+
+def _read_means(answer: Comparison, counts: Counts, means: DkmdResult, gap: float) -> Reading:
+    """Shares of repeated measurements against the margin. Percent is that of the reference."""
+    most = 0.0
+    if not is_zero(answer):
+        assert answer.margin is not None
+        size, unit = parse_margin(answer.margin)
+        share = counts.shares[1]
+        points = size / 100.0 * share if unit == "%" else in_points(counts, answer.margin, gap)
+        most = points * gap
+    word = verdict(means, most, confidence_level=1.0 - answer.alpha)
+    return Reading(word, beyond_margin(means, most))
+
+
+def _counts_of(samples: TwoSamples, value: float) -> Counts:
+    n, m = samples.sizes
+    found = samples.counted(value)
+    assert found is not None
+    return Counts(found.count_x, n, found.count_y, m)
+
+
+def _share_finding(counts: Counts, confidence: float) -> Finding:
+    """The shares of yes, x is current."""
+    reference, current = turned(counts.shares)
+    ratio, ratio_ends = ratio_of(counts, confidence)
+    return Finding(
+        SHARE,
+        reference,
+        current,
+        counts.difference,
+        ConfidenceInterval(*share_interval(counts, confidence)),
+        float(share_tails(counts).pvalue("two-sided")),
+        ratio=ratio,
+        ratio_interval=ratio_ends,
+    )
+
+
+def ratio_of(counts: Counts, confidence: float) -> tuple[float | None, ConfidenceInterval | None]:
+    """The ratio of shares, x over y; None if y has no yes."""
+    share_x, share_y = counts.shares
+    if not share_y > 0.0:
+        return None, None
+    return share_x / share_y, ConfidenceInterval(*ratio_interval(counts, confidence))
+
+
+def _judged(counts: Counts, share: Finding, answer: Comparison, gap: float) -> Judged:
+    """The shares of yes/no data against the margin; without a margin, against 0."""
+    if is_zero(answer):
+        return judged(*share.interval, (0.0, 0.0), share.pvalue)
+    assert answer.margin is not None
+    return judge_shares(counts, answer.margin, gap, 1.0 - answer.alpha)
+
+
+def is_zero(answer: Comparison) -> bool:
+    """Whether no margin was given, or a margin of 0."""
+    return answer.margin is None or parse_margin(answer.margin)[0] == 0.0
+
+
+class Reading(NamedTuple):
+    """The verdict, and the p-value of "beyond the margin"."""
+
+    verdict: str
+    pvalue_beyond: float
+
+
+def read_parts(*parts: Judged) -> Reading:
+    """The verdict on all parts, and the p-value of "beyond the margin"."""
+    known = [each.pvalue for each in parts if not math.isnan(each.pvalue)]
+    return Reading(together([each.place for each in parts]), min(known, default=math.nan))

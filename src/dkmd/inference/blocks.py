@@ -1,0 +1,126 @@
+"""Neighbouring measurements that are alike: blocks of them take the place of single values.
+
+Rounds of a benchmark drift with the clock speed and the state of the machine. Then a mean of n
+values is less certain than n independent values would make it. Means of long blocks of neighbours
+are nearly independent, so blocks serve as groups (``groups``).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.inference.scale import LARGEST, SMALLEST
+
+FEWEST = 24
+"""Fewer values or processes than this are too few for blocks."""
+
+MOST_BLOCKS, FEWEST_BLOCKS = 16, 4
+"""The range of the number of blocks."""
+
+LENGTH = 3.0
+"""The length of a block, in multiples of the values that are worth one independent value."""
+
+CLEAR = 2.0
+"""Neighbours are alike if their correlation is this many standard errors above 0."""
+
+SELDOM = 0.025
+"""How often independent values look like a slow drift."""
+
+FAR = 3.0
+"""Values further from the median than this many robust deviations count as that far."""
+
+Codes = npt.NDArray[np.int64]
+
+
+def blocks_of(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Codes | None:
+    """The block of each value if neighbours are alike, else None.
+
+    Values are in the order of measurement. Values of one group (process) stay in one block, and the
+    groups' means are the neighbours. Sorted values say nothing about neighbours.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(3)
+    >>> blocks_of(rng.normal(size=200)) is None
+    True
+    >>> drifting = np.cumsum(rng.normal(size=200))
+    >>> np.unique(blocks_of(drifting)).size
+    4
+    """
+    held = np.asarray(values, dtype=np.float64)
+    codes = np.arange(held.size)
+    means = held
+    if groups is not None:
+        codes = _in_order(np.asarray(groups))
+        sizes = np.bincount(codes)
+        with np.errstate(over="ignore"):
+            means = np.bincount(codes, weights=held) / sizes
+    size = means.size
+    if size < FEWEST or not np.isfinite(means).all():
+        return None
+    near = _drawn_in(means)
+    steps = np.diff(near)
+    if not ((steps > 0.0).any() and (steps < 0.0).any()):
+        return None
+    correlation = _correlation(near)
+    if correlation * math.sqrt(size) <= CLEAR and not _blocks_vary(near):
+        return None
+    return _cut(size, _count(size, correlation))[codes]
+
+
+def _cut(size: int, count: int) -> Codes:
+    """Neighbours in blocks of nearly equal length."""
+    return np.arange(size, dtype=np.int64) * count // size
+
+
+def _count(size: int, correlation: float) -> int:
+    """How many blocks: the stronger the correlation, the longer a block has to be."""
+    # the usual estimate is too small: its bias is −(1 + 3ρ)/n
+    fair = min(0.98, max(0.0, correlation + (1.0 + 3.0 * correlation) / size))
+    worth_one = (1.0 + fair) / (1.0 - fair)
+    return int(min(MOST_BLOCKS, max(FEWEST_BLOCKS, size / (LENGTH * worth_one))))
+
+
+def _in_order(labels: npt.NDArray[np.generic]) -> Codes:
+    """Labels as 0, 1, 2, … in the order of their first value."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(first.size, dtype=np.int64)
+    place[np.argsort(first)] = np.arange(first.size)
+    return place[codes]
+
+
+def _drawn_in(values: Array) -> Array:
+    """Values in robust deviations from the median, at most FAR; empty if they have no deviation.
+
+    Single spikes would hide what neighbours share.
+    """
+    with np.errstate(over="ignore"):
+        away = values - np.median(values)
+        scale = 1.4826 * np.median(np.abs(away))
+        if not scale > 0.0:
+            scale = np.max(np.abs(away))
+        if not SMALLEST < scale < LARGEST:
+            return np.empty(0)
+        return np.asarray(np.clip(away / scale, -FAR, FAR))
+
+
+def _correlation(values: Array) -> float:
+    """The correlation of neighbours."""
+    around = values - values.mean()
+    return float(around[1:] @ around[:-1]) / float(around @ around)
+
+
+def _blocks_vary(values: Array) -> bool:
+    """Whether means of blocks vary more than by chance, as with a slow drift in much noise."""
+    from scipy.special import chdtri
+
+    count = min(MOST_BLOCKS, values.size // 4)
+    around = values - values.mean()
+    blocks = _cut(values.size, count)
+    sums = np.bincount(blocks, weights=around)
+    ratio = float((sums**2 / np.bincount(blocks)).sum()) / float(np.var(values, ddof=1))
+    return ratio > float(chdtri(count - 1.0, SELDOM))

@@ -1,0 +1,138 @@
+"""Named measurements: what every benchmark file becomes, whatever tool wrote it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+NANOSECONDS = {
+    "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+}  # fmt: skip
+"""Units of time, in nanoseconds."""
+
+LOWER, HIGHER = "lower", "higher"
+
+_PER_TIME = re.compile(r"/\s?(?:ns|us|µs|ms|s|sec|second|min|h|hr|hour|day)\Z", re.IGNORECASE)
+
+
+def better_of(unit: str) -> str:
+    """Which values of a unit are better: amounts per time are throughputs, all else is a cost.
+
+    Examples
+    --------
+    >>> [better_of(unit) for unit in ("ms", "B/op", "ops/s", "MB/sec", "")]
+    ['lower', 'lower', 'higher', 'higher', 'lower']
+    """
+    return HIGHER if _PER_TIME.search(unit) else LOWER
+
+
+@dataclass
+class Measurements:
+    """The measurements of one benchmark, and the process of each in ``groups``.
+
+    Attributes
+    ----------
+    unit : str
+        The unit of the values.
+    values, groups : list
+        The values, and for each value the process that measured it.
+    failure : str
+        What went wrong ("failed: out of memory"). Measurements of a benchmark that failed must not
+        be judged.
+    better : {"lower", "higher"}
+        Which values are better. By default this follows from the unit.
+    advice : str
+        What to do if there are too few values ("run k6 with --out json=FILE").
+    exact : bool
+        Whether repeating the measurement gives the same value, so that one value is enough.
+    beside : str
+        The benchmark that this is a by-product of: its bytes, its allocations. Else empty.
+    run_of : dict
+        The run of each process; empty if there is one run.
+    """
+
+    unit: str
+    values: list[float] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    failure: str = ""
+    better: str = ""
+    advice: str = ""
+    exact: bool = False
+    beside: str = ""
+    run_of: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.better = self.better or better_of(self.unit)
+
+    def add(self, values: Iterable[float], group: int) -> None:
+        """Add the values of one process."""
+        for value in values:
+            self.values.append(value)
+            self.groups.append(group)
+
+    def add_alone(self, values: Iterable[float]) -> None:
+        """Add values that are each a unit of their own."""
+        for value in values:
+            self.add([value], len(self.values))
+
+    @property
+    def repeated(self) -> bool:
+        """Whether some values share a process."""
+        return len(set(self.groups)) < len(self.groups)
+
+    def in_unit(self, unit: str) -> Measurements:
+        """The same times in another unit; unchanged if one of the units is not a unit of time."""
+        if self.unit == unit or not {self.unit, unit} <= set(NANOSECONDS):
+            return self
+        # by whole numbers, so that 1.5 us are exactly 1500 ns
+        up, down = NANOSECONDS[self.unit], NANOSECONDS[unit]
+        common = math.gcd(up, down)
+        values = [v * (up // common) / (down // common) for v in self.values]
+        return replace(self, unit=unit, values=values)
+
+
+Benchmarks = dict[str, Measurements]
+
+
+class BenchmarkFile(Benchmarks):
+    """The benchmarks of one file, by name.
+
+    Attributes
+    ----------
+    left_out : dict of str to str
+        Benchmarks without measurements to judge, and why.
+    package : str or None
+        The Go package of all benchmarks; "" if the file does not name it; None if there are several
+        packages, whose names are then parts of the benchmarks' names.
+    """
+
+    def __init__(self, found: Mapping[str, Measurements] | None = None) -> None:
+        super().__init__(found or {})
+        self.left_out: dict[str, str] = {}
+        self.package: str | None = ""
+
+    def renamed(self, names: Mapping[str, str]) -> BenchmarkFile:
+        """The same file with other names for some benchmarks."""
+        other = BenchmarkFile()
+        for name, found in self.items():
+            beside = names.get(found.beside, found.beside)
+            other[names.get(name, name)] = replace(found, beside=beside)
+        other.left_out = {names.get(name, name): why for name, why in self.left_out.items()}
+        return other
+
+    def named_as_in(self, other: BenchmarkFile) -> BenchmarkFile:
+        """The same file with package names, if only the other file has several packages."""
+        if self.package is None or other.package is not None:
+            return self
+        spelled: dict[str, str] = {}
+        for name in (*self, *self.left_out):
+            ending = f".{name}"
+            alike = [n for n in (*other, *other.left_out) if n.endswith(ending)]
+            if self.package:
+                spelled[name] = self.package + ending
+            elif len(alike) == 1:  # no package named: take the only package with this benchmark
+                spelled[name] = alike[0]
+        return self.renamed(spelled)

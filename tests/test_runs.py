@@ -1,0 +1,393 @@
+"""The statistics of runs: levels, successive differences, moderation, tails, blocks, changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.special import polygamma
+from scipy.stats import binom
+
+from dkmd import dkmd_2samp
+from dkmd.inference.between_runs import (
+    NO_SOURCE,
+    BetweenRuns,
+    Estimates,
+    RunsOfPast,
+    RunsOutcome,
+    SideRuns,
+    Source,
+    between_runs,
+    from_history,
+    from_repeated_runs,
+    shift_error,
+    with_runs,
+)
+from dkmd.inference.blocks import blocks_of
+from dkmd.inference.level_changes import stretches
+from dkmd.inference.moderation import inverse_trigamma, moderated
+from dkmd.inference.result import ExactOutcome
+from dkmd.inference.run_levels import RunLevel, run_level
+from dkmd.inference.run_tails import Past, tail_df
+from dkmd.inference.successive import Spread, constants, successive_df, successive_spread
+from dkmd.inference.tails import student_tails
+
+
+def _levels(centers: Sequence[float], variance: float = 0.0, df: float = 19.0) -> list[RunLevel]:
+    return [RunLevel(center, variance, df, 60, 20) for center in centers]
+
+
+# levels of runs
+
+
+def test_a_run_level_is_the_centre_where_psi_sums_to_zero_and_moves_with_the_data() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=40)
+    level = run_level(values)
+    moved = run_level(3.0 + 2.0 * values)
+    assert moved.center == pytest.approx(3.0 + 2.0 * level.center, abs=1e-6)
+    assert moved.variance == pytest.approx(4.0 * level.variance, rel=1e-6)
+    assert (level.values, level.units) == (40, 40)
+    assert level.df == pytest.approx(39.0)
+    far = run_level(np.append(values, 1e6))
+    assert abs(far.center - level.center) < 0.1
+
+
+def test_the_variance_of_a_level_counts_processes_not_values() -> None:
+    """Levels of 600 runs vary as the mean estimate says; 20% is four standard errors of a ratio."""
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(20), 3)
+    found = []
+    for _ in range(600):
+        values = np.repeat(rng.normal(size=20), 3) + 0.5 * rng.normal(size=60)
+        found.append(run_level(values, groups))
+    seen = float(np.var([level.center for level in found]))
+    said = float(np.mean([level.variance for level in found]))
+    assert said == pytest.approx(seen, rel=0.2)
+    assert said > 1.5 * float(np.mean([run_level(rng.normal(size=60)).variance for _ in range(99)]))
+
+
+@pytest.mark.parametrize(("groups", "variance"), [(None, 0.0), ([1, 1, 1], math.nan)])
+def test_equal_values_have_a_level_and_one_process_has_no_variance(
+    groups: list[int] | None, variance: float
+) -> None:
+    level = run_level([2.0, 2.0, 2.0], groups)
+    assert level.center == 2.0
+    np.testing.assert_equal(level.variance, variance)
+
+
+# successive differences
+
+
+def test_constants_of_the_huber_scale_agree_with_a_simulation() -> None:
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(2, 400_000))
+    z[1] = -0.5 * z[0] + math.sqrt(0.75) * z[1]
+    bounded = np.minimum(z**2, 1.5**2)
+    known = constants()
+    assert known.mean == pytest.approx(bounded[0].mean(), abs=0.005)
+    assert known.variance == pytest.approx(bounded[0].var(), abs=0.005)
+    covariance = float(np.mean(bounded[0] * bounded[1]) - bounded[0].mean() * bounded[1].mean())
+    assert known.covariance == pytest.approx(covariance, abs=0.005)
+
+
+@pytest.mark.parametrize("runs", [10, 30])
+def test_successive_spread_has_the_variance_and_the_freedom_it_claims(runs: int) -> None:
+    rng = np.random.default_rng(4)
+    found = np.array([successive_spread(rng.normal(size=runs)).variance for _ in range(1500)])
+    assert np.median(found) == pytest.approx(1.0, abs=0.12)
+    # fewer degrees of freedom than seen are safe; many fewer would waste runs
+    seen = 2.0 * inverse_trigamma(float(np.log(found).var()))
+    assert 0.75 * seen < successive_df(runs - 1) < 1.05 * seen
+
+
+def test_a_level_change_and_a_wild_run_hardly_change_the_spread() -> None:
+    rng = np.random.default_rng(5)
+    calm = rng.normal(size=40)
+    odd = calm.copy()
+    odd[20:] += 100.0
+    odd[7] -= 1000.0
+    before, after = successive_spread(calm).variance, successive_spread(odd).variance
+    assert before < after < 1.6 * before
+    plain = float(np.mean(np.diff(odd) ** 2) / 2.0)
+    assert plain > 1000.0 * after
+
+
+def test_without_differences_there_is_no_spread() -> None:
+    assert successive_spread(np.array([1.0])).df == 0.0
+    assert from_history(_levels([1.0])) is NO_SOURCE
+    assert successive_spread(np.ones(5)).variance == 0.0
+
+
+# moderation
+
+
+def test_inverse_trigamma_inverts_over_its_whole_range() -> None:
+    for value in (1e-9, 1e-3, 0.3, 2.0, 1e3, 1e9):
+        assert float(polygamma(1, inverse_trigamma(value))) == pytest.approx(value, rel=2e-3)
+
+
+def test_moderation_finds_the_prior_that_variances_were_drawn_from() -> None:
+    rng = np.random.default_rng(6)
+    d0, d, s0 = 6.0, 4.0, 0.01**2
+    true = s0 * d0 / rng.chisquare(d0, size=4000)
+    seen = true * rng.chisquare(d, size=4000) / d
+    found, prior = moderated(seen, np.full(4000, d), np.zeros(4000))
+    assert prior.df == pytest.approx(d0, rel=0.2)
+    assert float(prior.usual(np.zeros(1))[0]) == pytest.approx(s0, rel=0.1)
+    np.testing.assert_allclose(found.df, prior.df + d)
+    # the moderated variance is nearer to the truth than the own one
+    assert np.mean(np.log(found.variance / true) ** 2) < 0.5 * np.mean(np.log(seen / true) ** 2)
+
+
+def test_a_benchmark_without_runs_gets_the_usual_variance_and_few_variances_stay() -> None:
+    variance = np.array([1.0, 1.1, 0.9, 1.2, math.nan])
+    df = np.array([5.0, 5.0, 5.0, 5.0, 0.0])
+    found, prior = moderated(variance, df, np.zeros(5))
+    assert found.variance[4] == pytest.approx(float(prior.usual(np.zeros(1))[0]))
+    assert found.df[4] == prior.df > 0.0
+    few, none = moderated(variance[:2], df[:2], np.zeros(2))
+    assert none.df == 0.0
+    np.testing.assert_array_equal(few.variance, variance[:2])
+
+
+# the error of a shift
+
+
+def test_the_error_of_a_shift_is_the_formula() -> None:
+    """se² = W + (1/R₁ + 1/R₂)·(T − w), with the noise within the compared runs in W."""
+    reference = SideRuns(_levels([0.0, 0.1], variance=0.02))
+    current = SideRuns(_levels([0.3, 0.1, 0.2], variance=0.05))
+    past = Source(Spread(0.5, 9.0), 0.03, 190.0)
+    between = BetweenRuns(0.5, 12.0, Estimates(past, NO_SOURCE))
+    error, df = shift_error(reference, current, between)
+    noise = 0.02 / 2 + 0.05 / 3
+    weight = 1 / 2 + 1 / 3
+    assert error**2 == pytest.approx(noise + weight * (0.5 - 0.03))
+    doubt = (weight * 0.5) ** 2 / 12 + noise**2 / 95 + (weight * 0.03) ** 2 / 190
+    assert df == pytest.approx(error**4 / doubt)
+
+
+def test_the_error_is_never_below_the_noise_within_the_runs() -> None:
+    side = SideRuns(_levels([0.0], variance=0.04))
+    quiet = BetweenRuns(0.01, 30.0, Estimates(Source(Spread(0.01, 30.0), 0.04, 99.0), NO_SOURCE))
+    assert shift_error(side, side, quiet)[0] ** 2 == pytest.approx(0.08)
+
+
+def test_several_runs_alone_give_the_pooled_t_test_of_their_levels() -> None:
+    """Without moderation (two benchmarks) and with equal noise it is Student's t of the levels."""
+    from scipy.stats import ttest_ind
+
+    one, other = [0.0, 0.3, 0.1], [0.5, 0.9, 0.4, 0.8]
+    sides = SideRuns(_levels(one, 0.01)), SideRuns(_levels(other, 0.01))
+    estimates = Estimates(NO_SOURCE, from_repeated_runs(sides[0].levels, sides[1].levels))
+    (between, _), _ = between_runs([estimates, Estimates(NO_SOURCE, NO_SOURCE)])
+    assert between is not None
+    error, df = shift_error(*sides, between)
+    expected = ttest_ind(other, one)
+    assert df == pytest.approx(5.0)
+    assert (sides[1].center - sides[0].center) / error == pytest.approx(expected.statistic)
+
+
+def test_amounts_in_data_units_have_the_relative_error_times_the_centre() -> None:
+    between = BetweenRuns(1e-4, 20.0, Estimates(Source(Spread(1e-4, 20.0), 0.0, 0.0), NO_SOURCE))
+    logs = SideRuns(_levels([math.log(100.0)]))
+    amounts = SideRuns(logs.levels, exponential=True)
+    expected = 100.0 * shift_error(logs, logs, between)[0]
+    assert shift_error(amounts, amounts, between)[0] == pytest.approx(expected)
+    assert amounts.center == pytest.approx(100.0)
+
+
+def _widened(shift: float, sd: float, df: float, seed: int) -> RunsOutcome:
+    rng = np.random.default_rng(seed)
+    outcome = dkmd_2samp(rng.normal(shift, 1.0, 30), rng.normal(0.0, 1.0, 25)).outcome()
+    assert isinstance(outcome, ExactOutcome)
+    total = Estimates(Source(Spread(sd**2, df), 0.0, 0.0), NO_SOURCE)
+    side = SideRuns(_levels([0.0], 0.02))
+    return with_runs(outcome, side, side, BetweenRuns(sd**2, df, total))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 0.8, 1.5, -1.0])
+@pytest.mark.parametrize("sd", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_a_shift_is_inside_the_interval_exactly_when_its_pvalue_is_at_least_alpha(
+    shift: float, sd: float, alpha: float
+) -> None:
+    outcome = _widened(shift, sd, 6.0, seed=7)
+    low, high = outcome.shift_interval(1.0 - alpha)
+    for delta in (0.0, low - 1e-5, low + 1e-5, high - 1e-5, high + 1e-5):
+        inside = low <= delta <= high
+        assert inside == (outcome.pvalue_beyond(delta, "two-sided") >= alpha)
+    assert (low <= 0.0 <= high) == (outcome.pvalue >= alpha)
+
+
+def test_changes_between_runs_only_ever_widen_an_interval() -> None:
+    quiet, loud = _widened(0.8, 0.0, 20.0, 8), _widened(0.8, 0.5, 20.0, 8)
+    assert quiet.values is not None
+    low, high = quiet.values.shift_interval(0.95)
+    for outcome in (quiet, loud):
+        ends = outcome.shift_interval(0.95)
+        assert ends[0] <= low
+        assert ends[1] >= high
+    assert loud.pvalue > quiet.pvalue >= quiet.values.pvalue
+
+
+# heavy tails
+
+
+def _pasts(draws: np.ndarray) -> list[Past]:
+    found = []
+    for levels in draws:
+        spread = successive_spread(levels)
+        found.append(Past(levels, range(levels.size), spread.variance, spread.df))
+    return found
+
+
+def test_heavy_tails_are_noticed_and_normal_ones_are_not() -> None:
+    rng = np.random.default_rng(9)
+    assert tail_df(_pasts(rng.normal(size=(50, 20)))) >= 15.0
+    assert tail_df(_pasts(rng.standard_t(3, size=(50, 20)))) <= 5.0
+
+
+def test_level_changes_and_one_wild_run_are_not_heavy_tails() -> None:
+    rng = np.random.default_rng(10)
+    levels = rng.normal(size=(50, 30))
+    levels[:, 15:] += rng.normal(0.0, 20.0, size=(50, 1))
+    levels[:, 4] += 50.0
+    assert tail_df(_pasts(levels)) >= 10.0
+    assert tail_df([]) == math.inf
+
+
+# blocks
+
+
+def _neighbours(size: int, share: float, rng: np.random.Generator) -> np.ndarray:
+    values = rng.normal(size=size + 100)
+    for i in range(1, values.size):
+        values[i] += share * values[i - 1]
+    return values[100:]
+
+
+def test_correlated_neighbours_become_blocks_and_others_do_not() -> None:
+    rng = np.random.default_rng(11)
+    alike = [blocks_of(_neighbours(200, 0.5, rng)) for _ in range(100)]
+    apart = [blocks_of(rng.normal(size=200)) for _ in range(100)]
+    assert sum(b is not None for b in alike) >= 99
+    # two looks at 2.3% and 2.5%
+    assert sum(b is not None for b in apart) <= binom.ppf(0.999, 100, 0.05)
+    blocks = alike[0]
+    assert blocks is not None
+    assert (np.diff(blocks) >= 0).all()
+    assert 4 <= np.unique(blocks).size <= 16
+
+
+def test_a_process_stays_in_one_block_and_sorted_or_few_values_have_none() -> None:
+    rng = np.random.default_rng(12)
+    means = np.cumsum(rng.normal(size=40))
+    values = np.repeat(means, 3) + 0.01 * rng.normal(size=120)
+    processes = np.repeat(np.arange(40)[::-1], 3)  # labels need not rise
+    blocks = blocks_of(values, processes)
+    assert blocks is not None
+    assert all(np.unique(blocks[processes == p]).size == 1 for p in range(40))
+    assert blocks_of(np.sort(rng.normal(size=200))) is None
+    assert blocks_of(means[:23]) is None
+    assert blocks_of(np.ones(100)) is None
+    assert blocks_of([math.inf, *rng.normal(size=99)]) is None
+
+
+@pytest.mark.filterwarnings("ignore:only .* groups")
+def test_blocks_keep_the_level_of_a_test_of_correlated_values() -> None:
+    rng = np.random.default_rng(13)
+    plain = blocked = 0
+    for _ in range(120):
+        x, y = _neighbours(200, 0.7, rng), _neighbours(200, 0.7, rng)
+        plain += dkmd_2samp(x, y).pvalue < 0.05
+        groups = [np.arange(200) if b is None else b for b in map(blocks_of, (x, y))]
+        blocked += dkmd_2samp(x, y, groups=groups).pvalue < 0.05
+    assert plain > 30
+    assert blocked <= binom.ppf(0.999, 120, 0.07)  # docs/gate_runs.md: a little above 5%
+
+
+# changes of level
+
+
+def test_steady_histories_seldom_show_a_change_and_wild_runs_are_none() -> None:
+    rng = np.random.default_rng(14)
+    steady = wild = 0
+    for _ in range(200):
+        levels = rng.normal(size=25)
+        steady += len(stretches(levels, *successive_spread(levels))) > 1
+        levels[12] += 40.0
+        wild += len(stretches(levels, *successive_spread(levels))) > 1
+    assert steady <= binom.ppf(0.999, 200, 0.05)
+    assert wild <= binom.ppf(0.999, 200, 0.05)
+
+
+def test_changes_for_good_are_found_where_they_are() -> None:
+    rng = np.random.default_rng(15)
+    exact = 0
+    for _ in range(100):
+        levels = rng.normal(size=30)
+        levels[10:] += 8.0
+        levels[20:] -= 16.0
+        cut = stretches(levels, *successive_spread(levels))
+        exact += [each.first for each in cut] == [0, 10, 20]
+    assert exact >= 90
+
+
+def test_few_runs_or_no_variance_are_one_stretch() -> None:
+    assert [s.last for s in stretches(np.array([1.0, 9.0, 1.0]), 0.1, 9.0)] == [2]
+    assert len(stretches(np.ones(10), 0.0, 9.0)) == 1
+    assert stretches(np.empty(0), 1.0, 9.0) == []
+
+
+# a suite: false alarms and power
+
+
+def _any_false_alarm(
+    rng: np.random.Generator, runs: tuple[int, int], past: int, size: int, slower: float = 0.0
+) -> bool:
+    """Whether Holm's correction finds anything (the slower one) in a suite of normal runs."""
+    between = rng.uniform(0.0, 0.02, size)
+    noise = rng.uniform(0.005, 0.03, size) / math.sqrt(20.0)
+
+    def draw(count: int) -> list[list[RunLevel]]:
+        total = rng.normal(size=(size, count)) * np.sqrt(between**2 + noise**2)[:, None]
+        within = noise[:, None] ** 2 * rng.chisquare(19, size=(size, count)) / 19
+        return [
+            [RunLevel(c, v, 19.0, 60, 20) for c, v in zip(*row, strict=True)]
+            for row in zip(total.tolist(), within.tolist(), strict=True)
+        ]
+
+    before, after, history = draw(runs[0]), draw(runs[1]), draw(past)
+    after[0] = [level._replace(center=level.center + slower) for level in after[0]]
+    estimates = [
+        Estimates(from_history(h), from_repeated_runs(b, a))
+        for b, a, h in zip(before, after, history, strict=True)
+    ]
+    found, _ = between_runs(estimates, [RunsOfPast(h, range(past)) for h in history])
+    pvalues = []
+    for b, a, each in zip(before, after, found, strict=True):
+        assert each is not None
+        error, df = shift_error(SideRuns(b), SideRuns(a), each)
+        t = (SideRuns(a).center - SideRuns(b).center) / error
+        pvalues.append(float(student_tails(t, df).upper))
+    return (pvalues[0] if slower else min(pvalues)) * size < 0.05
+
+
+@pytest.mark.parametrize(
+    ("runs", "past"), [((1, 1), 10), ((1, 1), 20), ((3, 3), 0), ((2, 5), 10), ((3, 6), 0)]
+)
+def test_false_alarms_over_all_benchmarks_stay_at_alpha(runs: tuple[int, int], past: int) -> None:
+    rng = np.random.default_rng([16, *runs, past])
+    times = 150
+    alarms = sum(_any_false_alarm(rng, runs, past, size=20) for _ in range(times))
+    assert alarms <= binom.ppf(0.999, times, 0.05)
+
+
+def test_three_runs_per_side_find_a_change_of_ten_percent() -> None:
+    rng = np.random.default_rng(17)
+    found = sum(_any_false_alarm(rng, (3, 3), 0, 20, slower=math.log(1.1)) for _ in range(60))
+    assert found >= binom.ppf(0.001, 60, 0.9)
