@@ -99,7 +99,7 @@ def test_text_is_counted_by_the_engine(engine: Any) -> None:
         pd.DataFrame(
             {
                 "t": pd.Series(
-                    rng.choice(["a", "b'\"", "ü", None], 300, p=[0.5, p, 0.4 - p, 0.1]),
+                    rng.choice(np.array(["a", "b'\"", "ü", None]), 300, p=[0.5, p, 0.4 - p, 0.1]),
                     dtype=object,
                 ),
                 "u": rng.choice(["1", "2"], 300),

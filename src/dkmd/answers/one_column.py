@@ -54,7 +54,15 @@ def compare_samples(
     """Compare two samples of one column."""
     _require_one_kind(reference, current)
     old, new, offset = on_one_offset(reference.data, current.data)
-    reference, current = replace(reference, data=old), replace(current, data=new)
+    answer = _compared(replace(reference, data=old), replace(current, data=new), options, offset)
+    dates = DATE in (reference.kind, current.kind)
+    return replace(answer, offset=offset, dates=dates) if offset or dates else answer
+
+
+def _compared(
+    reference: LabelledColumn, current: LabelledColumn, options: CompareOptions, offset: int
+) -> Comparison:
+    """Compare two samples from which the same offset was subtracted."""
     test = _tested(reference, current, options.test)
     result, outcome = test.result, test.result.outcome()
     if offset:
@@ -73,9 +81,8 @@ def compare_samples(
         _held(reference.data, test.summaries[0]),
         _held(current.data, test.summaries[1]),
     )
-    dates = DATE in (reference.kind, current.kind)
     kinded = Kinded(DATE_KIND)
-    if not dates:
+    if DATE not in (reference.kind, current.kind):
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
     notes = [
         *_told(outcome, kinded.decides),
@@ -114,8 +121,6 @@ def compare_samples(
         mean=mean,
         extremes=None if _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=(() if grouped else percentile_changes(held[0], held[1], options.confidence)),
-        offset=offset,
-        dates=dates,
         result=result,
         values=values,
     )

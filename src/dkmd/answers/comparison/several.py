@@ -45,7 +45,7 @@ ColumnAnswer = Comparison | CategoryComparison
 """The answer about one column or level: of numbers, or of categories."""
 
 
-class Comparisons(Mapping[str, ColumnAnswer]):
+class Comparisons(Mapping[str, Any]):
     """Several comparisons by name: one per level of a column, or one per column.
 
     Shifts, spreads and missing values of all comparisons share one false-discovery rate. A change
@@ -70,7 +70,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
         self.alpha = alpha
         self.call: Call | None = None
 
-    def __getitem__(self, name: str) -> ColumnAnswer:
+    def __getitem__(self, name: str) -> Any:  # a ColumnAnswer; its kind says which
         return self._comparisons[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -235,7 +235,7 @@ class Comparisons(Mapping[str, ColumnAnswer]):
             "adjusted_pvalue": one.adjusted_pvalue,
             "adjusted_pvalue_beyond": one.adjusted_pvalue_beyond,
         }
-        return one.to_dict() | {"key": name} | adjusted
+        return {**one.to_dict(), "key": name, **adjusted}
 
     def _row(self, name: str, c: ColumnAnswer) -> tuple[str, ...]:
         if isinstance(c, CategoryComparison):
@@ -282,7 +282,7 @@ class Drift(Comparisons):
 
     def nan_change(self, column: str) -> float:
         """The share of missing values in current minus that in reference."""
-        return self[column].current.nan_share - self[column].reference.nan_share
+        return float(self[column].current.nan_share - self[column].reference.nan_share)
 
     def notes(self) -> list[str]:
         """Every warning, and every column that was not compared."""
