@@ -70,12 +70,7 @@ def _compared(
     values = _values(reference.data, current.data)
     percentage = _percentage(result, options.confidence)
     psi = _psi(outcome, reference.data)
-    before, after = (
-        facts_of(side.data, summary, side.label, center, psi)
-        for side, summary, center in zip(
-            (reference, current), test.summaries, centers_of(outcome), strict=True
-        )
-    )
+    before, after = _facts((reference, current), test, psi)
     name = current.name if current.name != "value" else reference.name
     held = (
         _held(reference.data, test.summaries[0]),
@@ -84,12 +79,8 @@ def _compared(
     kinded = Kinded(DATE_KIND)
     if DATE not in (reference.kind, current.kind):
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
-    notes = [
-        *_told(outcome, kinded.decides),
-        percentage.note,
-        emptiness(before, name),
-        emptiness(after, name),
-    ]
+    notes = [percentage.note, emptiness(before, name), emptiness(after, name)]
+    notes = [*_told(outcome, kinded.decides), *notes]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
     # intervals and p-values of repeated measurements would have to know the groups
@@ -130,6 +121,18 @@ def _compared(
         return _tested(reference, current, test).result
 
     return with_kind(answer, kinded, held, options.test, means)
+
+
+def _facts(
+    sides: tuple[LabelledColumn, LabelledColumn], test: _Tested, psi: Witness | None
+) -> tuple[SampleFacts, SampleFacts]:
+    """The facts about reference and current."""
+    (old, new), (center_old, center_new) = test.summaries, centers_of(test.result.outcome())
+    before, after = sides
+    return (
+        facts_of(before.data, old, before.label, center_old, psi),
+        facts_of(after.data, new, after.label, center_new, psi),
+    )
 
 
 MEANS = Witness(1.0, 1.0, weight="linear")

@@ -93,7 +93,7 @@ class Comparisons(Mapping[str, Any]):
     @property
     def shifted(self) -> list[str]:
         """Names whose shift is clear: its adjusted p-value is below alpha."""
-        return [name for name in self if SHIFT in self[name].changed]
+        return [n for n, c in self.items() if isinstance(c, Comparison) and c.is_clear]
 
     @property
     def beyond(self) -> list[str]:
