@@ -68,7 +68,7 @@ study: $(READY)  ## run the calibration study: size, power and coverage against 
 	$(BIN)/python benchmarks/study.py
 
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
-	$(BIN)/python benchmarks/gate_runs.py --times 300 --write docs/gate_runs.md
+	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -23,7 +23,7 @@ from dkmd.answers.gate.markdown import LONGEST
 from dkmd.base.units import converted, read_amount, shown_in
 from dkmd.cli.gate_settings import GateSettings, read_settings
 from dkmd.render.terminal import first_of, fitted, fitting_line, shortened, width_of
-from dkmd.render.terminal.table import Column, Drop, Shorten
+from dkmd.render.terminal.table import Column, Drop, Row, Shorten, Step
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
@@ -170,8 +170,8 @@ def test_names_are_shortened_in_the_middle_by_cells() -> None:
 
 def test_columns_give_way_in_the_given_order() -> None:
     columns = [Column("name", "name", right=False), Column("a", "a"), Column("b", "b")]
-    rows = [{"name": "x" * 20, "a": "1" * 6, "b": "2" * 6}, "z" * 50]
-    steps = [Drop(("b",)), Shorten("name", 10), Drop(("a",)), Shorten("name", 4)]
+    rows: list[Row] = [{"name": "x" * 20, "a": "1" * 6, "b": "2" * 6}, "z" * 50]
+    steps: list[Step] = [Drop(("b",)), Shorten("name", 10), Drop(("a",)), Shorten("name", 4)]
     kept = {}
     for width in (36, 35, 28, 27, 18, 17, 10, 9, 4):
         lines = fitted(columns, rows, steps, width)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would on
 INF = math.inf
 
 
-def _bench(unit: str = "s", **samples: Any) -> Benchmarks:
+def _bench(unit: Any = "s", **samples: Any) -> Benchmarks:
     return {
         name: Measurements(unit, [float(v) for v in values], list(range(len(values))))
         for name, values in samples.items()

@@ -108,8 +108,8 @@ def test_one_of_several_answers_shows_its_adjusted_p_value() -> None:
         ),
         (2.0, 5.0, "1 of 2 columns shifted (false-discovery rate 0.1), 0 of them by more than 5"),
         (2.0, None, "1 of 2 columns shifted (false-discovery rate 0.1)"),
-        (0.0, 0.5, "0 of 2 columns shifted (false-discovery rate 0.1)"),
-        (0.0, None, "0 of 2 columns shifted (false-discovery rate 0.1)"),
+        (0.0, 0.5, "No clear change in 2 columns (false-discovery rate 0.1)"),
+        (0.0, None, "No clear change in 2 columns (false-discovery rate 0.1)"),
     ],
 )
 def test_a_tally_counts_shifts_beyond_the_margin_only_if_there_are_both(

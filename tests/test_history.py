@@ -8,10 +8,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from shell import here
 
+import dkmd
 from dkmd.answers.gate import FAILED, PASSED, gate, load_runs, read_histories
 from dkmd.answers.gate.runs import CORRELATED, ONE_RUN, in_blocks, in_one, runs_of
 from dkmd.answers.history import history_of
@@ -26,6 +28,8 @@ from dkmd.sources.files.history_file import (
     write_history,
 )
 from dkmd.sources.files.run_files import date_in, normal_date, run_files
+
+pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 NAMES = ["json", "regex", "sort", "pickle", "deltablue"]
 BETWEEN, WITHIN = 0.01, 0.004
@@ -516,6 +520,14 @@ def test_show_writes_its_page_and_quiet_is_one_line(store: Path, tmp_path: Path)
     done = here("history", "show", str(store), "-q", "--report", str(page))
     assert len(done.stdout.splitlines()) == 1
     assert page.read_text().count("<svg") == len(NAMES)
+
+
+def test_the_json_of_histories_is_what_the_schema_says(suite: Path, store: Path) -> None:
+    schema = json.loads((Path(dkmd.__file__).parent / "answers/schema/answers.json").read_text())
+    show = here("history", "show", str(store), "--json")
+    add = here("history", "add", str(suite / "main"), "--to", str(store), "--json")
+    for done in (show, add):
+        jsonschema.validate(json.loads(done.stdout), schema)
 
 
 def test_few_runs_say_nothing(tmp_path: Path) -> None:

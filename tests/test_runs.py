@@ -297,6 +297,7 @@ def test_a_process_stays_in_one_block_and_sorted_or_few_values_have_none() -> No
     assert blocks_of([math.inf, *rng.normal(size=99)]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:only .* groups")
 def test_blocks_keep_the_level_of_a_test_of_correlated_values() -> None:
     rng = np.random.default_rng(13)

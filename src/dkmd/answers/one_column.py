@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -79,8 +80,8 @@ def _compared(
     kinded = Kinded(DATE_KIND)
     if DATE not in (reference.kind, current.kind):
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
-    notes = [percentage.note, emptiness(before, name), emptiness(after, name)]
-    notes = [*_told(outcome, kinded.decides), *notes]
+    notes = [*_told(outcome, kinded.decides), percentage.note]
+    notes += [emptiness(side, name) for side in (before, after)]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
     # intervals and p-values of repeated measurements would have to know the groups
@@ -111,15 +112,11 @@ def _compared(
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
         mean=mean,
         extremes=None if _agree(mean, result, options.alpha) else extreme_values(*held),
-        percentiles=(() if grouped else percentile_changes(held[0], held[1], options.confidence)),
+        percentiles=() if grouped else percentile_changes(*held, options.confidence),
         result=result,
         values=values,
     )
-
-    def means() -> DkmdResult:
-        test = replace(options.test, witness=MEANS, scale=None, method=None)
-        return _tested(reference, current, test).result
-
+    means = partial(_compare_means, reference, current, options.test)
     return with_kind(answer, kinded, held, options.test, means)
 
 
@@ -135,8 +132,13 @@ def _facts(
     )
 
 
-MEANS = Witness(1.0, 1.0, weight="linear")
-"""The ψ whose centre is the mean."""
+def _compare_means(
+    reference: LabelledColumn, current: LabelledColumn, options: Options
+) -> DkmdResult:
+    """The same test with a linear ψ, whose centre is the mean."""
+    linear = Witness(1.0, 1.0, weight="linear")
+    options = replace(options, witness=linear, scale=None, method=None)
+    return _tested(reference, current, options).result
 
 
 def _agree(mean: MeanChange | None, result: DkmdResult, alpha: float) -> bool:

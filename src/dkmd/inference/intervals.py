@@ -47,7 +47,7 @@ def shift_interval(
     share = tail_share(confidence_level, alternative)
     if math.isnan(test.t):
         return math.nan, math.nan
-    pair = pair.coarsened()
+    pair = pair.coarse
     middle = _balanced_shift(pair, shift)
     if pair.constant:  # nothing varies: the interval is a point
         return opened(middle, middle, alternative)

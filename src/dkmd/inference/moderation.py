@@ -60,14 +60,24 @@ def moderated(variance: Array, df: Array, within: Array) -> tuple[Moderated, Pri
     Returns
     -------
     Moderated, Prior
-        (d₀·usual + d·variance)/(d₀ + d) with d₀ + d degrees of freedom.
+        (d₀·usual + d·variance)/(d₀ + d) with d₀ + d degrees of freedom. A variance that is too
+        large to be usual has a smaller d₀ of its own (Phipson and others 2016).
     """
     prior = _fitted(variance, df, within)
     if prior.df == 0.0:
         return Moderated(np.where(df > 0.0, variance, math.nan), df.copy()), prior
     known = np.where(df > 0.0, variance, 0.0)
-    total = prior.df + df
-    return Moderated((prior.df * prior.usual(within) + df * known) / total, total), prior
+    usual = prior.usual(within)
+    own = prior.df * _usualness(known / usual, df, prior.df)
+    return Moderated((own * usual + df * known) / (own + df), own + df), prior
+
+
+def _usualness(ratio: Array, df: Array, prior_df: float) -> Array:
+    """How many variances this large are expected in the suite by the prior; 1 for one or more."""
+    from scipy.special import fdtrc
+
+    expected = ratio.size * fdtrc(np.maximum(df, 1e-9), prior_df, ratio)
+    return np.asarray(np.where(df > 0.0, np.minimum(1.0, expected), 1.0))
 
 
 def _fitted(variance: Array, df: Array, within: Array) -> Prior:

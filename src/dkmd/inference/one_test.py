@@ -89,13 +89,13 @@ def _compare_sides(
             options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,)
         )
     pair = pair_of(x, y, origin, shape, psi, options)
-    test = pair.coarsened().test(near=shape.median)
+    test = pair.coarse.test(near=shape.median)
     notes: tuple[str, ...] = ()
     if math.isfinite(test.center) and grouped is not None:
         at_center = replace(psi, center=origin + test.center)
         clusters, notes = grouped(at_center)
         pair = replace(pair, clusters=clusters)
-        test = pair.coarsened().test(near=test.center)
+        test = pair.coarse.test(near=test.center)
     return outcome_of(pair, test, shape.spread or math.nan, options, notes)
 
 
