@@ -15,7 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.comparison import (
+    CategoryComparison,
+    ColumnAnswer,
+    Comparison,
+    Comparisons,
+    Drift,
+    plain_margin,
+)
 from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
@@ -24,6 +31,7 @@ from dkmd.answers.findings import SHIFT
 from dkmd.answers.gate import BETTER, NOT_WORSE, SAME, UNDECIDED, WORSE, Gate, GateRow
 from dkmd.answers.gate.limits import in_unit
 from dkmd.answers.gate.words import margin_words
+from dkmd.answers.page_categories import category_row
 from dkmd.answers.page_details import Compared, more_numbers, not_compared, reproduce, reproduce_row
 from dkmd.base.calls import Call
 from dkmd.base.errors import ColumnError
@@ -46,7 +54,7 @@ from dkmd.render.report.model import (
 from dkmd.render.terminal import named
 from dkmd.sources.column_data import HeldColumn
 
-Answer = Comparison | Comparisons | Gate
+Answer = ColumnAnswer | Comparisons | Gate
 
 HOLLOW = ("△", "▽")
 """Marks of a direction that is clear while the verdict is not."""
@@ -83,7 +91,7 @@ def page_of(answer: Answer, command: str | None = None, advance: Advance | None 
     """The page of an answer; ``command`` is the command that gave it, if that is known."""
     if isinstance(answer, Gate):
         return _gate_page(answer, command, advance)
-    if isinstance(answer, Comparison):
+    if isinstance(answer, Comparison | CategoryComparison):
         return _comparison_page(answer, command)
     return _comparisons_page(answer, command, advance)
 
@@ -96,7 +104,7 @@ def _told(rows: Iterable[PageRow], total: int, advance: Advance | None) -> Itera
         yield row
 
 
-def _comparison_page(answer: Comparison, command: str | None) -> Page:
+def _comparison_page(answer: ColumnAnswer, command: str | None) -> Page:
     in_percent = _is_percent(answer.margin)
     again = reproduce(answer.call, command)
     row = _comparison_row(answer.name, answer, answer.pvalue, in_percent, again)
@@ -119,7 +127,7 @@ def _comparison_page(answer: Comparison, command: str | None) -> Page:
 def _comparisons_page(answers: Comparisons, command: str | None, advance: Advance | None) -> Page:
     adjusted = answers.adjusted_pvalues
     some = next(iter(answers.values()))
-    in_percent = _is_percent(some.margin)
+    in_percent = any(_is_percent(each.margin) for each in answers.values())
     found = (
         _comparison_row(
             name, c, adjusted[name], in_percent, reproduce_row(c.call, answers.call, command)
@@ -162,8 +170,10 @@ def _hollow_means(rows: tuple[PageRow, ...], meaning: str) -> tuple[str, ...]:
 
 
 def _comparison_row(
-    name: str, c: Comparison, adjusted: float, in_percent: bool, again: Reproduce
+    name: str, c: ColumnAnswer, adjusted: float, in_percent: bool, again: Reproduce
 ) -> PageRow:
+    if isinstance(c, CategoryComparison):
+        return category_row(name, c, adjusted, again)
     outcome = c.result.outcome()
     known = isinstance(outcome, ExactOutcome) or c.deciding != (SHIFT,)
     relative = NOT_MEASURED
@@ -185,6 +195,7 @@ def _comparison_row(
         values=c.values,
         beside=more,
         percentiles=percentiles,
+        display=c.display,
         own=c.own,
         yes=c.yes,
         gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -20,10 +19,19 @@ from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.column_data import ColumnData, Labels, StreamedColumn
+from dkmd.sources.column_data import (
+    ColumnData,
+    StreamedColumn,
+    with_offset,
+)
 from dkmd.sources.kinds import no_such_column
-from dkmd.sources.memory.columns import as_numbers, kind_of
+from dkmd.sources.level_counts import LevelCounts
+from dkmd.sources.memory.columns import kind_of
+from dkmd.sources.memory.dask_exact import read_exactly
+from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
+from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import Frame
+from dkmd.sources.memory.labelled_sums import LabelledSums, Part
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel
 from dkmd.statistic.witness import Witness
@@ -36,13 +44,6 @@ SAMPLED = 1 << 22
 
 
 T = TypeVar("T")
-
-
-class Part(NamedTuple):
-    """The values of one sample in a block, with their group labels."""
-
-    values: Array
-    groups: Labels | None = None
 
 
 class Place(NamedTuple):
@@ -98,8 +99,18 @@ def dask_side(collection: Any, name: str) -> tuple[ColumnData, str]:
     """A dask array or series as column data, and its kind."""
     if getattr(collection, "ndim", 1) != 1:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
-    scan = BlockScan(collection, partial(_read_one, name=name), [name])
-    return scan.samples()[name], kind_of(collection._meta)
+
+    def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+        read = partial(_read_one, name=name, offset=offsets.get(name, 0))
+        return BlockScan(collection, read, [name]).samples()
+
+    found = read_exactly(scanned, {name: collection._meta})
+    return found[name], kind_of(collection._meta)
+
+
+def dask_levels(collection: Any, name: str) -> LevelCounts:
+    """A dask array or series as levels of a category, counted."""
+    return count_series(_blocks(collection), name)
 
 
 def missing_in_dask(collection: Any, name: str) -> str:
@@ -137,6 +148,8 @@ def _places(collection: Any) -> list[Place]:
 
 class DaskTable:
     """A dask dataframe as a Table."""
+
+    parses_text = True
 
     def __init__(self, frame: Any, name: str) -> None:
         self._frame = frame
@@ -179,14 +192,40 @@ class DaskTable:
             _read_levels,
             name=self.name, column=column, by=by, levels=tuple(levels), groups=groups,
         )  # fmt: skip
-        return self._scan([column, by], read, levels, groups)
+
+        def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+            near = max(offsets.values(), default=0)  # all levels have one offset
+            return self._scan([column, by], partial(read, offset=near), levels, groups)
+
+        self._require(column, by)
+        found = read_exactly(scanned, dict.fromkeys(levels, self._frame._meta[column]))
+        near = max((each.offset for each in found.values()), default=0)
+        return {level: with_offset(each, near) for level, each in found.items()}
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """Several columns, in one pass if their grids are planned together."""
         read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
-        return self._scan(list(columns), read, columns, groups)
+
+        def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+            return self._scan(list(columns), partial(read, offsets=offsets), columns, groups)
+
+        self._require(*columns)
+        return read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
+
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories, in one pass."""
+        self._require(*columns)
+        return count_in_columns(_blocks(self._frame[list(columns)]), columns, self.name)
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column, in one pass."""
+        self._require(column, by)
+        blocks = _blocks(self._frame[list(dict.fromkeys([column, by]))])
+        return count_in_levels(blocks, column, by, levels, self.name)
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
@@ -313,46 +352,10 @@ class BlockScan:
         return list(found)
 
 
-@dataclass(frozen=True)
-class LabelledSums:
-    """Per group of repeated measurements: how many values, Σψ and Σψ²."""
-
-    labels: Labels
-    count: Array
-    sums: Array
-    squares: Array
-
-    @classmethod
-    def of(cls, part: Part, witness: Witness, logs: bool) -> LabelledSums:
-        """The sums of one block."""
-        assert part.groups is not None
-        known = ~np.isnan(part.values)
-        values = part.values[known]
-        psi = witness(np.log(values) if logs else values) / witness.length
-        labels, cell = np.unique(part.groups[known].astype(str), return_inverse=True)
-        sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
-        return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
-
-    def add(self, other: LabelledSums) -> LabelledSums:
-        """The sums of two blocks."""
-        labels, cell = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
-        both = zip(self._sums, other._sums, strict=True)
-        sums = (np.bincount(cell, np.concatenate(pair), labels.size) for pair in both)
-        return LabelledSums(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
-
-    @property
-    def _sums(self) -> tuple[Array, Array, Array]:
-        return self.count, self.sums, self.squares
-
-    def over_groups(self) -> GroupSums:
-        """The sums without labels."""
-        return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
-
-
-def _read_one(block: Any, *, name: str, place: Place) -> list[Part]:
+def _read_one(block: Any, *, name: str, place: Place, offset: int = 0) -> list[Part]:
     """The values of a block of an array or a series."""
     rows = range(place.first_row, place.first_row + len(block))
-    return [Part(as_numbers(block, name + place.partition, rows))]
+    return [Part(as_exact(block, name + place.partition, rows).minus(offset))]
 
 
 def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
@@ -369,12 +372,18 @@ def _missing_in_frame(block: Any, *, name: str, column: str, where: AtLevel, pla
 
 
 def _read_columns(
-    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None, place: Place
+    block: Any,
+    *,
+    name: str,
+    columns: tuple[str, ...],
+    groups: str | None,
+    place: Place,
+    offsets: Mapping[str, int],
 ) -> list[Part]:
     """Several columns of a block."""
     frame = Frame(block, name + place.partition, place.first_row)
     labels = None if groups is None else frame.labels(groups)
-    return [Part(frame.values(column), labels) for column in columns]
+    return [Part(frame.exact(name).minus(offsets.get(name, 0)), labels) for name in columns]
 
 
 def _read_levels(
@@ -386,12 +395,13 @@ def _read_levels(
     levels: tuple[str, ...],
     groups: str | None,
     place: Place,
+    offset: int,
 ) -> list[Part]:
     """A column of a block at several levels."""
     frame = Frame(block, name + place.partition, place.first_row)
     return [
         Part(
-            frame.values(column, (by, level)),
+            frame.exact(column, (by, level)).minus(offset),
             None if groups is None else frame.labels(groups, (by, level)),
         )
         for level in levels
