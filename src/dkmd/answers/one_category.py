@@ -22,6 +22,7 @@ from dkmd.answers.orientation import turned
 from dkmd.base.errors import NanError
 from dkmd.base.wording import count
 from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
+from dkmd.inference.sample_ratio import check_ratio
 from dkmd.sources.column_data import LabelledColumn
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
 from dkmd.sources.loading import LevelPair, NumberPair
@@ -78,6 +79,11 @@ def compare_categories(
         ),
         why_not=why_not,
         findings=() if missing is None else (missing,),
+        sample_ratio=(
+            None
+            if options.expect_ratio is None
+            else check_ratio(*rows, options.expect_ratio, "rows")
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.findings import CATEGORY, Finding
@@ -26,6 +27,7 @@ from dkmd.base.wording import (
 )
 from dkmd.inference.categories import LevelChange
 from dkmd.inference.result import ConfidenceInterval
+from dkmd.inference.sample_ratio import SampleRatio
 
 CHANGED, UNCLEAR, NOT_TESTED = "changed", "inconclusive", "not tested"
 """The verdicts on categories: whether the shares of the levels changed."""
@@ -72,6 +74,8 @@ class CategoryComparison:
         Levels beyond the most frequent ones, added up.
     findings : tuple of Finding
         The share of missing values, if any are missing.
+    sample_ratio : SampleRatio or None
+        Whether the numbers of rows fit ``expect_ratio``; None if that was not given.
     reference, current : CategoryFacts
         Numbers of values, of missing values and of levels.
     """
@@ -87,6 +91,7 @@ class CategoryComparison:
     warnings: tuple[str, ...]
     why_not: str = ""
     findings: tuple[Finding, ...] = ()
+    sample_ratio: SampleRatio | None = None
     adjusted_pvalue: float | None = None
     call: Call | None = field(default=None, repr=False, compare=False)
 
@@ -152,14 +157,16 @@ class CategoryComparison:
 
     def headline(self) -> str:
         """The answer in one sentence, and its evidence in another."""
+        first = unequal_arms([self])
         if self.why_not:
-            return " ".join([f"{self.name} {self.why_not}.", *self._missing_words()])
+            return " ".join([*first, f"{self.name} {self.why_not}.", *self._missing_words()])
         sizes = f"n = {count(self.reference.size)} and {count(self.current.size)}"
         p = probability(self.pvalue)
         if self.adjusted_pvalue is not None:
             p += f" (adjusted {short_p(self.adjusted_pvalue) or 'unknown'})"
         rare = [*_rare("New", self.new), *_rare("Gone", self.gone)]
-        return " ".join([f"{self._answer()}.", f"{p}, {sizes}.", *rare, *self._missing_words()])
+        told = [f"{self._answer()}.", f"{p}, {sizes}.", *rare, *self._missing_words()]
+        return " ".join([*first, *told])
 
     def _answer(self) -> str:
         clear = [level for level in self.levels if level.is_clear]
@@ -220,6 +227,7 @@ class CategoryComparison:
             "findings": [finding.to_dict() for finding in self.findings],
             "levels": [_level(level) for level in self.levels],
             "other": None if self.other is None else _level(self.other),
+            "sample_ratio": None if self.sample_ratio is None else self.sample_ratio.to_dict(),
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),

@@ -11,18 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from dkmd.base.arrays import Array
 from dkmd.base.errors import (
-    TOO_FAR_APART,
-    ColumnError,
     ColumnTypeError,
     EngineError,
 )
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, with_offset
+from dkmd.sources.column_data import ColumnData, offset_near, with_offset
 from dkmd.sources.engines.aggregate import (
     GROUP,
     SAMPLE,
@@ -39,13 +33,14 @@ from dkmd.sources.engines.column_types import (
     may_be_inexact,
     minus_whole,
 )
-from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
+from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
     chosen_levels,
     most_frequent,
     one_below_the_other,
 )
+from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
 from dkmd.sources.kinds import (
     DATE,
@@ -187,7 +182,7 @@ class EngineTable:
         if seen >= ENOUGH and (few or len(found) > 2 * len(texts) + MANY):
             view = at_levels
             found = by_sample(self._engine.sample(source, view, FIT_ROWS))
-        previews = {level: _preview(found.get(text)) for level, text in texts.items()}
+        previews = {level: preview_of(found.get(text)) for level, text in texts.items()}
         if self._subtracts(column, list(previews.values())):
             return self.read_levels(column, by, levels, groups)
         names = {text: level for level, text in texts.items()}
@@ -259,9 +254,7 @@ class EngineTable:
             wide = self._wide(source, [*previews])
             read = Scan(self._engine, tables, previews, groups, wide).samples()
         broken = {
-            name: _unreadable(error)
-            for name, error in found.items()
-            if isinstance(error, Exception)
+            name: unreadable(error) for name, error in found.items() if isinstance(error, Exception)
         }
         every = {name: read[name] if name in read else broken[name] for name in columns}
         return {name: with_offset(each, self._offsets.get(name, 0)) for name, each in every.items()}
@@ -377,7 +370,7 @@ class EngineTable:
         found: dict[str, Array | Exception] = {}
         for i, name in enumerate(columns):
             values = doubles(some[f"c{i}"])
-            unfit = _no_grid(values)
+            unfit = no_grid(values)
             found[name] = values if unfit is None else unfit
         return found
 
@@ -427,26 +420,3 @@ class EngineTable:
         """A column of levels, as text unless its type is plain."""
         column = self._column(table, by)
         return column if is_plain(column.type()) else column.cast("string")
-
-
-def _unreadable(error: Exception) -> StreamedColumn:
-    """Column data that raise an error when they are used."""
-
-    def refuse(grid: Grid, logs: float | None) -> Summary:
-        raise error
-
-    return StreamedColumn(np.empty(0), refuse)
-
-
-def _no_grid(values: Array) -> ColumnError | None:
-    """The error for values that no grid fits because they lie too far apart; None if one fits."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            Grid.fit(values).rounded()
-    except (ValueError, OverflowError):
-        return ColumnError(TOO_FAR_APART)
-    return None
-
-
-def _preview(rows: Columns | None) -> Array:
-    return np.empty(0) if rows is None else doubles(rows[VALUE])

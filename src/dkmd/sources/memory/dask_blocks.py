@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dkmd.base.arrays import Array
 from dkmd.base.quiet import without_warnings
 from dkmd.binned.grid import FIT_SIZE, Grid
-from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
 from dkmd.sources.column_data import (
@@ -29,9 +27,26 @@ from dkmd.sources.level_counts import LevelCounts
 from dkmd.sources.memory.columns import kind_of
 from dkmd.sources.memory.dask_exact import read_exactly
 from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
-from dkmd.sources.memory.exact import as_exact
+from dkmd.sources.memory.dask_tasks import (
+    Find,
+    Place,
+    Reader,
+    T,
+    Task,
+    both,
+    group_sums,
+    merged,
+    missing_in_frame,
+    missing_in_one,
+    or_error,
+    read_columns,
+    read_levels,
+    read_one,
+    some,
+    summaries,
+)
 from dkmd.sources.memory.frames import Frame
-from dkmd.sources.memory.labelled_sums import LabelledSums, Part
+from dkmd.sources.memory.labelled_sums import LabelledSums
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel
 from dkmd.statistic.witness import Witness
@@ -41,48 +56,6 @@ SPLIT_EVERY = 8
 
 SAMPLED = 1 << 22
 """Values of all columns that come back to fit grids: 32 MB."""
-
-
-T = TypeVar("T")
-
-
-class Place(NamedTuple):
-    """The place of a block: its partition, and the row number of its first row.
-
-    The number of rows before a partition of a dataframe is not known without reading them, so rows
-    are counted within the partition. Blocks of an array know their place.
-    """
-
-    partition: str = ""
-    first_row: int = 1
-
-
-class Reader(Protocol):
-    """Turns a block at a place into its part of each sample."""
-
-    def __call__(self, block: Any, *, place: Place) -> list[Part]:
-        """Read the block."""
-
-
-class PlacedReader(Protocol):
-    """A reader that knows the place of its block."""
-
-    def __call__(self, block: Any) -> list[Part]:
-        """Read the block."""
-
-
-class Task(Protocol[T]):
-    """What a worker does with a block: it returns one result per sample."""
-
-    def __call__(self, block: Any, *, read: PlacedReader) -> list[T]:
-        """Work on the block."""
-
-
-class Find(Protocol):
-    """Looks for the first missing value of a block at a place; empty if there is none."""
-
-    def __call__(self, block: Any, *, place: Place) -> str:
-        """Search the block."""
 
 
 def is_dask(source: Any) -> bool:
@@ -101,7 +74,7 @@ def dask_side(collection: Any, name: str) -> tuple[ColumnData, str]:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
 
     def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
-        read = partial(_read_one, name=name, offset=offsets.get(name, 0))
+        read = partial(read_one, name=name, offset=offsets.get(name, 0))
         return BlockScan(collection, read, [name]).samples()
 
     found = read_exactly(scanned, {name: collection._meta})
@@ -115,7 +88,7 @@ def dask_levels(collection: Any, name: str) -> LevelCounts:
 
 def missing_in_dask(collection: Any, name: str) -> str:
     """Where the first missing value of a dask array or series is."""
-    return _first_found(collection, partial(_missing_in_one, name=name))
+    return _first_found(collection, partial(missing_in_one, name=name))
 
 
 def _first_found(collection: Any, find: Find) -> str:
@@ -189,7 +162,7 @@ class DaskTable:
     ) -> Mapping[str, ColumnData]:
         """A column at several levels of another column, in one pass."""
         read = partial(
-            _read_levels,
+            read_levels,
             name=self.name, column=column, by=by, levels=tuple(levels), groups=groups,
         )  # fmt: skip
 
@@ -206,7 +179,7 @@ class DaskTable:
         self, columns: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """Several columns, in one pass if their grids are planned together."""
-        read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
+        read = partial(read_columns, name=self.name, columns=tuple(columns), groups=groups)
 
         def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
             return self._scan(list(columns), partial(read, offsets=offsets), columns, groups)
@@ -230,7 +203,7 @@ class DaskTable:
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
         columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
-        find = partial(_missing_in_frame, name=self.name, column=column, where=where)
+        find = partial(missing_in_frame, name=self.name, column=column, where=where)
         return _first_found(self._frame[columns], find)
 
     def require_readable(self) -> None:
@@ -281,7 +254,7 @@ class BlockScan:
         share = min(FIT_SIZE, SAMPLED // max(1, len(self._names)))
         share = max(16, share // max(1, len(self._blocks)))
         parts = self._compute(
-            [partial(_some, share=share, seed=i) for i in range(len(self._blocks))]
+            [partial(some, share=share, seed=i) for i in range(len(self._blocks))]
         )
         previews = [np.concatenate(several) for several in zip(*parts, strict=True)]
         return {
@@ -308,8 +281,8 @@ class BlockScan:
             elif not self._planned:  # levels share one grid
                 grids = [grid] * len(self._names)
             grids[self._names.index(name)] = grid
-            task = partial(_summaries, grids=tuple(grids), logs=logs)
-            found = self._reduced(task, _both)
+            task = partial(summaries, grids=tuple(grids), logs=logs)
+            found = self._reduced(task, both)
             for each, on, summary in zip(self._names, grids, found, strict=True):
                 if on is not None and summary is not None:
                     self._found[each, on, logs] = summary
@@ -318,7 +291,7 @@ class BlockScan:
     def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
         """The sums over a sample's groups."""
         if (witness, logs) not in self._by_group:
-            task = partial(_group_sums, witness=witness, logs=logs)
+            task = partial(group_sums, witness=witness, logs=logs)
             self._by_group[witness, logs] = self._reduced(task, LabelledSums.add)
         return self._by_group[witness, logs][self._names.index(name)].over_groups()
 
@@ -326,7 +299,7 @@ class BlockScan:
         """The results of one task per block."""
         from dask.base import compute
 
-        found = compute(*self._delayed([partial(_or_error, task=task) for task in tasks]))
+        found = compute(*self._delayed([partial(or_error, task=task) for task in tasks]))
         for each in found:  # in the order of the blocks, whichever ran first
             if isinstance(each, ValueError):
                 raise each
@@ -347,108 +320,6 @@ class BlockScan:
         level = self._delayed([task] * len(self._blocks))
         while len(level) > 1:
             several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
-            level = [delayed(_merged)(few, add) for few in several]
+            level = [delayed(merged)(few, add) for few in several]
         (found,) = compute(level[0])
         return list(found)
-
-
-def _read_one(block: Any, *, name: str, place: Place, offset: int = 0) -> list[Part]:
-    """The values of a block of an array or a series."""
-    rows = range(place.first_row, place.first_row + len(block))
-    return [Part(as_exact(block, name + place.partition, rows).minus(offset))]
-
-
-def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
-    """Where the first missing value of such a block is."""
-    missing = np.isnan(_read_one(block, name=name, place=place)[0].values)
-    if not missing.any():
-        return ""
-    return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
-
-
-def _missing_in_frame(block: Any, *, name: str, column: str, where: AtLevel, place: Place) -> str:
-    """Where the first missing value of a column of a block is."""
-    return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
-
-
-def _read_columns(
-    block: Any,
-    *,
-    name: str,
-    columns: tuple[str, ...],
-    groups: str | None,
-    place: Place,
-    offsets: Mapping[str, int],
-) -> list[Part]:
-    """Several columns of a block."""
-    frame = Frame(block, name + place.partition, place.first_row)
-    labels = None if groups is None else frame.labels(groups)
-    return [Part(frame.exact(name).minus(offsets.get(name, 0)), labels) for name in columns]
-
-
-def _read_levels(
-    block: Any,
-    *,
-    name: str,
-    column: str,
-    by: str,
-    levels: tuple[str, ...],
-    groups: str | None,
-    place: Place,
-    offset: int,
-) -> list[Part]:
-    """A column of a block at several levels."""
-    frame = Frame(block, name + place.partition, place.first_row)
-    return [
-        Part(
-            frame.exact(column, (by, level)).minus(offset),
-            None if groups is None else frame.labels(groups, (by, level)),
-        )
-        for level in levels
-    ]
-
-
-def _or_error(block: Any, *, read: PlacedReader, task: Task[T]) -> list[T] | ValueError:
-    """The results of a task, or the error about a value of the block."""
-    try:
-        return task(block, read=read)
-    except ValueError as error:
-        return error
-
-
-def _some(block: Any, *, read: PlacedReader, share: int, seed: int) -> list[Array]:
-    """Up to ``share`` values of each sample in a block, chosen at random."""
-    rng = np.random.default_rng(seed)
-    found = [part.values for part in read(block)]
-    return [v if v.size <= share else v[rng.integers(0, v.size, share)] for v in found]
-
-
-def _summaries(
-    block: Any, *, read: PlacedReader, grids: tuple[Grid | None, ...], logs: float | None
-) -> list[Summary | None]:
-    """A summary of each sample; None for samples without a grid."""
-    return [
-        None if grid is None else Summary.of(_chosen(part.values, logs), grid)
-        for part, grid in zip(read(block), grids, strict=True)
-    ]
-
-
-def _chosen(values: Array, logs: float | None) -> Array:
-    return values if logs is None else logs_below(values, logs)
-
-
-def _group_sums(
-    block: Any, *, read: PlacedReader, witness: Witness, logs: bool
-) -> list[LabelledSums]:
-    """The sums per group of each sample in a block."""
-    return [LabelledSums.of(part, witness, logs) for part in read(block)]
-
-
-def _merged(several: Sequence[Sequence[T]], add: Callable[[T, T], T]) -> list[T]:
-    """The results of several blocks, merged sample by sample."""
-    return [reduce(add, parts) for parts in zip(*several, strict=True)]
-
-
-def _both(one: Summary | None, other: Summary | None) -> Summary | None:
-    """The summary of two blocks; None for a sample without a grid."""
-    return None if one is None or other is None else one + other
