@@ -155,7 +155,9 @@ def _changed(answer: ColumnAnswer) -> set[str]:
     from dkmd.answers.comparison.several import MOVED
     from dkmd.answers.findings import SHIFT
 
-    changed = set(answer.changed) | ({SHIFT} if answer.is_clear else set())
+    changed = set(answer.changed)
+    if answer.deciding and answer.is_clear:  # categories have no shift
+        changed.add(SHIFT)
     if answer.margin is not None and answer.verdict not in MOVED:
         changed -= {SHIFT, *answer.deciding}
     return changed

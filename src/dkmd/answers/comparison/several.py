@@ -305,7 +305,7 @@ class Comparisons(Mapping[str, Any]):
 class Drift(Comparisons):
     """A comparison for each column of two tables, the largest shift in scales first.
 
-    Columns of categories follow those of numbers, the largest change of shares first.
+    Dates follow numbers, and then categories, the largest change of shares first.
 
     Attributes
     ----------
@@ -363,9 +363,12 @@ def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:
     return {name: found.get(name, math.nan) for name in pvalues}
 
 
-def _rank(c: ColumnAnswer) -> tuple[bool, bool, float]:
-    """A key that sorts large shifts first and unknown ones last, numbers before categories."""
+def _rank(c: ColumnAnswer) -> tuple[int, bool, float]:
+    """A key that sorts large shifts first and unknown ones last: numbers, dates, categories.
+
+    Dates move with time anyway, so they do not come before numbers.
+    """
     if isinstance(c, CategoryComparison):
-        return True, math.isnan(c.pvalue), -c.distance
+        return 2, math.isnan(c.pvalue), -c.distance
     shift = abs(c.shift_in_scales)
-    return False, math.isnan(shift), -shift
+    return int(c.dates), math.isnan(shift), -shift
