@@ -408,7 +408,7 @@ def _document(**changes: Any) -> bytes:
         "counts": [1], "sums": [1.0], "squares": [1.0],
     }  # fmt: skip
     document.update(changes)
-    return gzip.compress(json.dumps(document).encode())
+    return gzip.compress(json.dumps(document).encode(), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def _document(**changes: Any) -> bytes:
         (b"name,value\n1,2\n", "not a dkmd summary"),
         (gzip.compress(b"hello", mtime=0), "not a dkmd summary"),
         (gzip.compress(b"[1, 2]", mtime=0), "not a dkmd summary"),
-        (gzip.compress(b"[" * 100_000), "not a dkmd summary"),
+        (gzip.compress(b"[" * 100_000, mtime=0), "not a dkmd summary"),
         (_document()[:-12], "truncated"),
         (_document(format="other"), "not a dkmd summary"),
         (_document(version=3), "has version 3 .* install a newer dkmd"),
@@ -442,7 +442,7 @@ def _document(**changes: Any) -> bytes:
         (_document(minimum=3.0), "above its maximum"),
         (_document(column=7), "is not a name"),
         (_document(column_unit=None), "is not a name"),
-        (gzip.compress(b" " * 17 * 2**20), "too large"),
+        (gzip.compress(b" " * 17 * 2**20, mtime=0), "too large"),
     ],
 )
 def test_a_file_that_is_no_summary_is_refused_with_a_reason(
@@ -496,7 +496,7 @@ def _saved(summary: Summary, path: Path) -> dict[str, Any]:
 
 
 def _written(document: dict[str, Any], path: Path) -> Path:
-    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    path.write_bytes(gzip.compress(json.dumps(document).encode(), mtime=0))
     return path
 
 

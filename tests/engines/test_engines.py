@@ -215,7 +215,7 @@ def test_a_grid_from_an_odd_sample_is_mended(
     from dkmd.sources.engines import tables as engines
 
     frame, remote = table
-    whole = engines.preview_of
+    whole = vars(engines)["preview_of"]
     monkeypatch.setattr(engines, "preview_of", lambda rows: np.sort(whole(rows))[:50])
     assert_same(compare(remote, **LEVELS, scale=SCALE), compare(frame, **LEVELS, scale=SCALE))
 
@@ -335,7 +335,7 @@ def test_one_value_without_a_logarithm_takes_the_percentage_away(
 
     frame = _near_zero(rng, "exponential")
     frame.loc[7, "v"] = odd
-    whole = engines.preview_of
+    whole = vars(engines)["preview_of"]
     monkeypatch.setattr(engines, "preview_of", lambda rows: (v := whole(rows))[~(v <= 0.0)])
     remote = engine.load(frame, "one_without")
     options: Any = {"column": "v", "by": "k", "reference": 0, "current": 1, "scale": 1.0}

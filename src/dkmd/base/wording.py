@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 
 MINUS = "−"
@@ -203,7 +204,16 @@ def names_by_note(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
-    """An answer as text: the headline, a table and the notes."""
-    watch = "\n".join(f"Watch out: {visible(note)}." for note in notes)
-    blocks = [visible(headline), text_table(rows), watch]
+    """An answer as text: a table, the notes, and the answer last, as on a terminal."""
+    watch = "\n".join(_wrapped(f"Watch out: {visible(note)}.") for note in notes)
+    blocks = [text_table(rows), watch, _wrapped(visible(headline))]
     return "\n\n".join(block for block in blocks if block)
+
+
+TEXT_WIDTH = 80
+"""Sentences of an answer as text are wrapped here."""
+
+
+def _wrapped(text: str) -> str:
+    """Text in lines that break between words only."""
+    return textwrap.fill(text, TEXT_WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -14,6 +14,7 @@ from dkmd.cli.options import (
     By,
     Columns,
     Connect,
+    Every,
     ExpectRatio,
     Force,
     Groups,
@@ -38,10 +39,12 @@ from dkmd.cli.show import (
     progress,
     report_of,
     show,
+    show_several,
     telling_too_little,
     working,
 )
 from dkmd.inference.defaults import ALPHA
+from dkmd.render.terminal import listing_of
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison import ColumnAnswer, Comparisons
@@ -97,6 +100,7 @@ def compare(
     report: Report = None,
     force: Force = False,
     json: Json = False,
+    every: Every = False,
     quiet: Quiet = False,
 ) -> int:
     """Which way did CURRENT move against REFERENCE, by how much, and how sure is that?
@@ -165,14 +169,17 @@ def compare(
                         groups=groups,
                         **settings,
                     )
-    notes = answer.notes() if isinstance(answer, Comparisons) else answer.warnings
-    others = _opinions(answer) if peers else None
-    if others is None:
-        show(answer, notes, json, quiet)
+    if isinstance(answer, Comparisons):
+        show_several(answer, json, quiet, every)
+        if peers:
+            _opinions(answer)
+    elif peers:
+        others = _opinions(answer)
+        tables = [listing_of(answer.table()), listing_of(others.table())]
+        opinions = [each._asdict() for each in others.rows]
+        show(answer, answer.warnings, json, quiet, tables=tables, peers=opinions)
     else:
-        show(answer, notes, json, quiet, peers=[each._asdict() for each in others.rows])
-        if not json:
-            print(f"\n{others}")
+        show(answer, answer.warnings, json, quiet)
     answers = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
     code = exit_code(each.pvalue for each in answers)
     return after_writing(code, report_of(answer, report, quiet))

@@ -10,6 +10,7 @@ from dkmd.base.wording import visible
 from dkmd.cli.options import (
     Alpha,
     Connect,
+    Every,
     ExpectRatio,
     Force,
     Groups,
@@ -33,7 +34,7 @@ from dkmd.cli.show import (
     exit_code,
     progress,
     report_of,
-    show,
+    show_several,
     telling_too_little,
 )
 from dkmd.inference.defaults import ALPHA
@@ -79,6 +80,7 @@ def drift(
     report: Report = None,
     force: Force = False,
     json: Json = False,
+    every: Every = False,
     quiet: Quiet = False,
 ) -> int:
     """Which columns moved, which way and by how much? The largest shift in scales comes first.
@@ -120,7 +122,7 @@ def drift(
             percentiles=percentile or None,
             advance=advance,
         )
-    show(answer, answer.notes(), json, quiet)
+    show_several(answer, json, quiet, every)
     code = exit_code(each.pvalue for each in answer.values())
     if code == 0 and any(watched & _changed(each) for each in answer.values()):
         code = CHANGED

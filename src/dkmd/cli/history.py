@@ -81,7 +81,7 @@ def add(
     elif not quiet:
         pruned = f", {gone:,} pruned" if gone else ""
         what = "run" if new == 1 else "runs"
-        show_answer(f"{new:,} {what} added{pruned}: {to} holds {len(after):,}.", [], [])
+        show_answer(f"{new:,} {what} added{pruned}: {to} holds {len(after):,}.")
     return 0
 
 

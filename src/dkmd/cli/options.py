@@ -90,6 +90,7 @@ Report = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Let an output file overwrite one of the inputs.")
 ]
+Every = Annotated[bool, typer.Option("--all", help="Show all rows and all names.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, in one line.")]
 
 Connect = Annotated[

@@ -109,7 +109,7 @@ def plan(
         show_json(to_json(_document(found, sample, summary)))
     else:
         words = _headline(found, sample.unit and f" {sample.unit}")
-        show_answer(words, [], [] if quiet else _notes(summary))
+        show_answer(words, [] if quiet else _notes(summary))
     return 0
 
 

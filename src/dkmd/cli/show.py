@@ -1,9 +1,8 @@
-"""Answers on the terminal: a sentence, a table and warnings, or one JSON object."""
+"""Answers of commands: tables, warnings and the answer last, or one JSON object; and files."""
 
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,69 +13,13 @@ from typing import Any, ParamSpec, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.status import Status
-from rich.text import Text
 
-from dkmd.base.wording import text_table, visible
+from dkmd.base.wording import visible
 from dkmd.cli import BAD_INPUT, NO_ANSWER, fail, output_failure, told
 from dkmd.cli.encoding import json_for
 from dkmd.cli.options import command_line
-
-STYLES = {
-    "HIGHER": "dark_orange",
-    "LOWER": "dodger_blue1",
-    "MIXED": "medium_orchid",
-    "EQUIVALENT": "green",
-    "INCONCLUSIVE": "yellow",
-    "PASSED": "green",
-    "FAILED": "red",
-    "higher": "dark_orange",
-    "lower": "dodger_blue1",
-    "mixed": "medium_orchid",
-    "equivalent": "green",
-    "inconclusive": "yellow",
-    "worse": "red",
-    "better": "green",
-    "same": "green",
-    "not worse": "green",
-    "missing": "yellow",
-    "new": "dim",
-}
-"""Colours of verdicts. A direction is neither good nor bad, so only the gate uses red."""
-
-
-def show_answer(headline: str, rows: Sequence[Sequence[str]], notes: Iterable[str]) -> None:
-    """Print the sentence, then a small table, then the warnings."""
-    console = Console(highlight=False, markup=False, emoji=False)
-    _say(console, _emphasized(visible(headline)))
-    if rows:
-        print()
-        for row, line in zip(rows, text_table(rows).splitlines(), strict=True):
-            styled = Text(line, "dim") if row is rows[0] else _with_verdict(row, line)
-            console.print(styled, soft_wrap=True)
-    notes = list(notes)
-    if notes:
-        print()
-    for note in notes:
-        _say(console, Text(f"Watch out: {visible(note)}.", "yellow"))
-
-
-def _emphasized(headline: str) -> Text:
-    """The answer in bold, with its verdict in colour."""
-    text = Text(headline, "bold")
-    found = re.search(rf"\b({'|'.join(filter(str.isupper, STYLES))})\b", headline)
-    if found:
-        text.stylize(STYLES[found[0]], *found.span())
-    return text
-
-
-def _with_verdict(row: Sequence[str], line: str) -> Text:
-    """A line of a table with its verdict in colour."""
-    text = Text(line)
-    for cell in row[1:]:
-        if cell in STYLES:
-            at = line.rindex(cell)
-            text.stylize(STYLES[cell], at, at + len(cell))
-    return text
+from dkmd.cli.terminal import show_remarks, show_sentence, show_table, width
+from dkmd.render.terminal import Listing, fitted, listing_of
 
 
 class Printable(Protocol):
@@ -93,20 +36,64 @@ class Printable(Protocol):
 
 
 def show(
-    answer: Printable, notes: Iterable[str], json: bool, quiet: bool, **more: Sequence[object]
+    answer: Printable,
+    notes: Iterable[str],
+    json: bool,
+    quiet: bool,
+    headline: str | None = None,
+    tables: Sequence[Listing] | None = None,
+    **more: Sequence[object],
 ) -> None:
-    """Show an answer as JSON (with ``more`` in it), or as words, a table and notes.
+    """Show an answer as JSON (with ``more`` in it), or as tables and notes with the answer below.
 
-    ``quiet`` leaves the headline alone.
+    ``quiet`` leaves the answer alone. ``headline`` and ``tables`` are its own unless given.
     """
     if json:
         from dkmd.answers.comparison import to_json
 
         show_json(to_json(answer.to_dict() | more), notes)
-    elif quiet:
-        show_answer(answer.headline(), (), ())
+        return
+    told = answer.headline() if headline is None else headline
+    if quiet:
+        show_sentence(told, one_line=True)
     else:
-        show_answer(answer.headline(), answer.table(), notes)
+        show_answer(told, notes, [listing_of(answer.table())] if tables is None else tables)
+
+
+class Several(Printable, Protocol):
+    """Several answers, whose lists of rows and names can be long."""
+
+    def headline(self, most: int | None = None) -> str:
+        """The answer; ``most`` limits its lists of names."""
+
+    def listing(self, every: bool = False) -> Listing:
+        """The table."""
+
+    def notes(self, most: int | None = None) -> list[str]:
+        """The warnings."""
+
+
+MOST_NAMES = 5
+"""Names in a sentence or a warning, unless all are asked for."""
+
+
+def show_several(answer: Several, json: bool, quiet: bool, every: bool) -> None:
+    """Show several answers; ``every`` shows all rows and names."""
+    most = None if every else MOST_NAMES
+    notes = answer.notes(None if json else most)
+    show(answer, notes, json, quiet, answer.headline(most), [answer.listing(every)])
+
+
+def show_answer(headline: str, notes: Iterable[str] = (), tables: Iterable[Listing] = ()) -> None:
+    """Print tables that fit the terminal, then the warnings, then the answer."""
+    for table in tables:
+        show_table(fitted(table.columns, table.rows, table.steps, width()))
+        print()
+    notes = list(notes)
+    show_remarks((), notes)
+    if notes:
+        print()
+    show_sentence(headline)
 
 
 def exit_code(pvalues: Iterable[float]) -> int:
@@ -190,11 +177,6 @@ def tell_if_lost(verdict: str) -> None:
     """Print the verdict on standard error if standard output could not be written."""
     if output_failure() is not None:
         fail(verdict, BAD_INPUT)
-
-
-def _say(console: Console, text: Text) -> None:
-    """Print a sentence; only a terminal has a width at which to wrap it."""
-    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def working(words: str, quiet: bool = False) -> AbstractContextManager[object]:

@@ -6,6 +6,7 @@ Without a terminal (a pipe, the log of a CI) lines are 100 columns wide, or $COL
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -13,8 +14,35 @@ from rich.console import Console
 from rich.text import Text
 
 from dkmd.base.wording import visible
-from dkmd.cli.show import STYLES
 from dkmd.render.terminal import Line
+
+STYLES = {
+    "HIGHER": "dark_orange",
+    "LOWER": "dodger_blue1",
+    "MIXED": "medium_orchid",
+    "EQUIVALENT": "green",
+    "INCONCLUSIVE": "yellow",
+    "CHANGED": "dark_orange",
+    "CROSS": "medium_orchid",
+    "PASSED": "green",
+    "FAILED": "red",
+    "higher": "dark_orange",
+    "lower": "dodger_blue1",
+    "mixed": "medium_orchid",
+    "changed": "dark_orange",
+    "equivalent": "green",
+    "inconclusive": "yellow",
+    "worse": "red",
+    "better": "green",
+    "same": "green",
+    "not worse": "green",
+    "missing": "yellow",
+    "new": "dim",
+}
+"""Colours of verdicts. A direction is neither good nor bad, so only the gate uses red."""
+
+WORDS = re.compile(rf"\b({'|'.join(filter(str.isupper, STYLES))})\b")
+"""Verdicts in a sentence."""
 
 WITHOUT_TERMINAL = 100
 NARROWEST = 40
@@ -65,3 +93,15 @@ def show_answer_line(line: str) -> None:
     if outcome:
         text.stylize(STYLES[outcome], 0, line.index(outcome) + len(outcome))
     console().print(text, soft_wrap=True)
+
+
+def show_sentence(headline: str, one_line: bool = False) -> None:
+    """Print an answer in bold, wrapped to the width, with its first verdict in colour."""
+    screen = console()
+    text = Text(visible(headline), "bold")
+    found = WORDS.search(text.plain)
+    if found:
+        text.stylize(STYLES[found[0]], *found.span())
+    for line in [text] if one_line else text.wrap(screen, width()):
+        line.rstrip()
+        screen.print(line, soft_wrap=True)

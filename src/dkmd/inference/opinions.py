@@ -43,11 +43,13 @@ class Opinions:
 
     rows: tuple[Opinion, ...]
 
+    def table(self) -> list[tuple[str, ...]]:
+        """A heading and a row for each."""
+        rows = ((o.name, plain(o.value), short_p(o.pvalue), o.direction) for o in self.rows)
+        return [("", "value", "p", "direction"), *rows]
+
     def __str__(self) -> str:
-        head = ("", "value", "p", "direction")
-        return text_table(
-            [head, *((o.name, plain(o.value), short_p(o.pvalue), o.direction) for o in self.rows)]
-        )
+        return text_table(self.table())
 
 
 def direction_of(signed: float) -> str:

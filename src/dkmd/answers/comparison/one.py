@@ -296,10 +296,11 @@ class Comparison:
         """The same answer as one of several, with p-values adjusted for their number.
 
         ``adjusted`` has one for the shift and one for every finding. A change counts only if its
-        adjusted p-value of "beyond the margin" is below alpha.
+        adjusted p-value of "beyond the margin" is below alpha, and so is that of its finding.
         """
-        clear = adjusted_beyond < self.alpha or self.verdict == "equivalent"
         known = [adjusted[what] for what in self.deciding if not math.isnan(adjusted[what])]
+        clear = max(adjusted_beyond, min(known, default=math.nan)) < self.alpha
+        clear = clear or self.verdict == "equivalent"
         verdict = self.verdict if clear else "inconclusive"
         if verdict == "mixed" and max(known) >= self.alpha:  # only one part is clear
             verdict = "higher" if self.direction == UP else "lower"

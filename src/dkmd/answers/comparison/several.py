@@ -28,6 +28,7 @@ from dkmd.base.wording import (
 )
 from dkmd.inference.column_kind import AMOUNT
 from dkmd.inference.margins import parse_margin
+from dkmd.render.terminal import Drop, Listing, cut, listing_of, named
 
 MOVED = (*DIRECTED, "mixed")
 """Verdicts of a change beyond the margin."""
@@ -40,6 +41,10 @@ OTHERS = {
     CATEGORY: "The categories",
 }
 """What can change beside what a verdict rests on, in words."""
+
+
+MOST_ROWS = 20
+"""Rows on a terminal, unless all are asked for."""
 
 
 class LeftOut(NamedTuple):
@@ -190,11 +195,25 @@ class Comparisons(Mapping[str, Any]):
         ]
         return [tuple(row[i] for i in shown) for row in (self.HEAD, *rows)]
 
-    def headline(self) -> str:
-        """How many changed, and their names."""
-        named = ", ".join(self.beyond)
-        told = f"{self.tally()}{named and f': {named}'}."
-        return " ".join([*unequal_arms(self.values()), told, *self.others()])
+    GIVE_WAY = ("p", "in scales", "kind", "adjusted p", "also", MISSING, "interval")
+    """What a narrow terminal does without, in this order."""
+
+    def listing(self, every: bool = False) -> Listing:
+        """The table for a terminal: clear changes first, and only the first rows unless asked."""
+        steps = [Drop((key,)) for key in self.GIVE_WAY]
+        head, *rows = self.table()
+        changed = set(self.changed)
+        clear = [row[0] in changed for row in rows]
+        ordered = [row for row, first in zip(rows, clear, strict=True) if first]
+        ordered += [row for row, first in zip(rows, clear, strict=True) if not first]
+        found = listing_of([head, *(rows if every else ordered)], steps)
+        return cut(found, None if every else MOST_ROWS, self.row_words or "rows")
+
+    def headline(self, most: int | None = None) -> str:
+        """How many changed, and their names, at most ``most`` of each list."""
+        names = named(self.beyond, most)
+        told = f"{self.tally()}{names and f': {names}'}."
+        return " ".join([*unequal_arms(self.values()), told, *self.others(most)])
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
@@ -219,12 +238,12 @@ class Comparisons(Mapping[str, Any]):
         what = f"{changed} of {len(self)} {self.ROWS}".strip()
         return f"{what} changed their categories (false-discovery rate {self.alpha:g})"
 
-    def others(self) -> list[str]:
+    def others(self, most: int | None = None) -> list[str]:
         """The names whose parts, spread, categories or missing values changed."""
         told = []
         for what, words in OTHERS.items():
             names = [n for n, c in self.items() if what in c.changed and what not in c.deciding]
-            told += [f"{words} changed: {', '.join(names)}."] if names else []
+            told += [f"{words} changed: {named(names, most)}."] if names else []
         missing = {
             name: change
             for name in self
@@ -233,7 +252,7 @@ class Comparisons(Mapping[str, Any]):
         }
         for word, sign in (("More", 1.0), ("Fewer", -1.0)):
             names = [name for name, change in missing.items() if sign * change.estimate > 0.0]
-            told += [f"{word} values are missing: {', '.join(names)}."] if names else []
+            told += [f"{word} values are missing: {named(names, most)}."] if names else []
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -250,10 +269,10 @@ class Comparisons(Mapping[str, Any]):
         """``to_dict`` as JSON."""
         return to_json(self.to_dict(), indent)
 
-    def notes(self) -> list[str]:
-        """Every warning once, with the names that it holds for."""
+    def notes(self, most: int | None = None) -> list[str]:
+        """Every warning once, with the names that it holds for, at most ``most`` of them."""
         names = names_by_note((name, note) for name, c in self.items() for note in c.warnings)
-        told = [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
+        told = [f"{named(whose, most)}: {warning}" for warning, whose in names.items()]
         return told if self.left_out is None else [self.left_out.words, *told]
 
     def __str__(self) -> str:
@@ -328,10 +347,15 @@ class Drift(Comparisons):
         """The share of missing values in current minus that in reference."""
         return float(self[column].current.nan_share - self[column].reference.nan_share)
 
-    def notes(self) -> list[str]:
-        """Every warning, and every column that was not compared."""
-        skipped = [f"{column} was skipped: {why}" for column, why in self.skipped.items()]
-        return super().notes() + skipped
+    def notes(self, most: int | None = None) -> list[str]:
+        """Every warning, and the columns that were not compared, once for each reason."""
+        told = []
+        for why, whose in names_by_note(self.skipped.items()).items():
+            if len(whose) == 1:
+                told.append(f"{whose[0]} was skipped: {why}")
+            else:
+                told.append(f"{len(whose):,} columns were skipped ({named(whose, most)}): {why}")
+        return super().notes(most) + told
 
     def to_dict(self) -> dict[str, Any]:
         """Every column with the change of its share of missing values, and ``skipped``."""

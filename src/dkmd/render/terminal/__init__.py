@@ -5,6 +5,7 @@ columns, and ``lists`` cuts lists. The command line adds colour and the width of
 """
 
 from dkmd.render.terminal.cells import padded, shortened, width_of
+from dkmd.render.terminal.listing import Listing, cut, listing_of
 from dkmd.render.terminal.lists import first_of, fitting_line, named
 from dkmd.render.terminal.table import Column, Drop, Line, Shorten, fitted
 
@@ -12,10 +13,13 @@ __all__ = [
     "Column",
     "Drop",
     "Line",
+    "Listing",
     "Shorten",
+    "cut",
     "first_of",
     "fitted",
     "fitting_line",
+    "listing_of",
     "named",
     "padded",
     "shortened",
