@@ -6,26 +6,26 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
+from unittest.mock import patch
 
 import pytest
 from shell import ROOT, here
 
-PAGES = [
-    ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("compare.md", "engines.md", "gate.md")),
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(?<=^```\n)\$ (dkmd .*)\n((?:.*\n)*?)(?=```$)", re.M)
 
 
 def printed(command: str) -> str:
-    """What a command prints when run in the folder of the shipped file that it names."""
-    words = shlex.split(command)[1:]
-    folders = [ROOT / "examples" / name for name in ("data", "bench", "bench/suite")]
-    there = [f for f in folders if any(list(f.glob(word)) for word in words)]
-    folder = [*there, *folders][0]
-    return here(*words, cwd=folder, code=None).stdout
+    """What a command prints when it is run as printed, in the root of the repository."""
+    with patch.dict(os.environ, {"COLUMNS": str(WIDTH)}):
+        return here(*shlex.split(command)[1:], code=None).stdout
+
+
+WIDTH = 80
+"""The width of the outputs that pages show."""
 
 
 def _blocks() -> list[tuple[str, str, str]]:
@@ -51,8 +51,19 @@ def _examples() -> list[tuple[str, str]]:
     return [(page.name, match[1]) for page in pages for match in PYTHON.finditer(page.read_text())]
 
 
-def test_readme_shows_python() -> None:
-    assert any(page == "README.md" for page, _ in _examples())
+@pytest.mark.slow
+def test_readmes_python_prints_the_answer_of_its_first_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (code,) = re.findall(r"^```python\n(import (?:.*\n)*?)```$", PAGES[0].read_text(), re.M)
+    exec(code, {})
+    words = " ".join(capsys.readouterr().out.split())
+    command = next(command for page, command, _ in _blocks() if page == "README.md")
+    expected = " ".join(printed(command).split())
+    for old, new in (("before.txt", "reference"), ("after.txt", "current")):
+        expected = expected.replace(old, new)
+    assert words == expected
 
 
 @pytest.mark.slow
