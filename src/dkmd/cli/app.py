@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ app = typer.Typer(
     help="Compare two samples of a number: which way did it move, by how much, and how sure?",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -43,7 +45,18 @@ def options(
     spell_out_signs()
 
 
-for command in (compare, drift, gate, plan, summarize, sql, reproduce):
-    app.command(cls=OnceCommand)(command)
+COMMANDS: dict[Callable[..., int], str] = {
+    compare: "Which way did it move, by how much, and how sure?",
+    drift: "Which columns of two tables moved?",
+    gate: "Is any benchmark worse? For CI.",
+    plan: "How many values do I need?",
+    summarize: "Save a column in a few kB, for later.",
+    sql: "Print SQL for a warehouse that dkmd cannot reach.",
+    reproduce: "Run every experiment of the paper.",
+}
+"""The commands, in the order of --help, with what they answer."""
 
-app.add_typer(history, name="history")
+for command, answers in COMMANDS.items():
+    app.command(cls=OnceCommand, short_help=answers)(command)
+
+app.add_typer(history, name="history", short_help="Benchmarks over time: what a gate would see.")

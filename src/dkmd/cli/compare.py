@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dkmd.base.wording import visible
+from dkmd.cli.completion import data_files
 from dkmd.cli.options import (
     Alpha,
     By,
@@ -58,6 +59,7 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="REFERENCE [CURRENT]",
+            autocompletion=data_files,
             help="Data files, folders, patterns in quotes, saved summaries (.dkmd), or - for "
             "standard input. One table alone needs --by.",
         ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dkmd.base.wording import visible
+from dkmd.cli.completion import columns, data_files
 from dkmd.cli.options import (
     Alpha,
     Connect,
@@ -46,10 +47,14 @@ if TYPE_CHECKING:
 @telling_too_little
 def drift(
     reference: Annotated[
-        str | None, typer.Argument(metavar="REFERENCE", help="Table to compare with.")
+        str | None,
+        typer.Argument(
+            metavar="REFERENCE", autocompletion=data_files, help="Table to compare with."
+        ),
     ] = None,
     current: Annotated[
-        str | None, typer.Argument(metavar="CURRENT", help="Table to compare.")
+        str | None,
+        typer.Argument(metavar="CURRENT", autocompletion=data_files, help="Table to compare."),
     ] = None,
     column: Annotated[
         list[str] | None,
@@ -57,6 +62,7 @@ def drift(
             "--column",
             "-c",
             metavar="NAME",
+            autocompletion=columns,
             help="Column to compare; repeat the option for more. All by default.",
         ),
     ] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dkmd.cli import NO_ANSWER
+from dkmd.cli.completion import benchmark_files
 from dkmd.cli.gate_settings import read_settings
 from dkmd.cli.options import Force, Json, Quiet, Report, margin_of, require_folder, require_outputs
 from dkmd.cli.show import after_writing, report_of, show_json, tell_if_lost, warn, working
@@ -57,6 +58,7 @@ def gate(
         str,
         typer.Argument(
             metavar="REFERENCE",
+            autocompletion=benchmark_files,
             help="Benchmarks of the build to compare with: a file, a folder or a quoted pattern.",
         ),
     ],
@@ -64,6 +66,7 @@ def gate(
         str,
         typer.Argument(
             metavar="CURRENT",
+            autocompletion=benchmark_files,
             help="Benchmarks of the build to judge, likewise; - is standard input.",
         ),
     ],

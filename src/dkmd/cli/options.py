@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from dkmd.base.secrets import without_password
+from dkmd.cli.completion import columns
 
 Column = Annotated[
     str | None,
@@ -21,6 +22,7 @@ Column = Annotated[
         "--column",
         "-c",
         metavar="NAME",
+        autocompletion=columns,
         help="Column to compare; not needed if only one is numeric.",
     ),
 ]
@@ -30,12 +32,17 @@ Columns = Annotated[
         "--column",
         "-c",
         metavar="NAME",
+        autocompletion=columns,
         help="Column to compare; repeat the option for more. Not needed if only one is numeric.",
     ),
 ]
 By = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Column that says which sample a row belongs to."),
+    typer.Option(
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column that says which sample a row belongs to.",
+    ),
 ]
 Margin = Annotated[
     str | None,
@@ -56,6 +63,7 @@ Groups = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=columns,
         help="Column identifying repeated measurements of one unit (user, host).",
     ),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dkmd.cli.completion import data_files
 from dkmd.cli.options import Alpha, Column, Groups, Json, Quiet
 from dkmd.cli.show import show_answer, show_json, working
 from dkmd.inference.defaults import ALPHA
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 def plan(
     pilot: Annotated[
         str,
-        typer.Argument(metavar="PILOT", help="Data like the data to come: a file or a summary."),
+        typer.Argument(
+            metavar="PILOT",
+            autocompletion=data_files,
+            help="Data like the data to come: a file or a summary.",
+        ),
     ],
     column: Column = None,
     shift: Annotated[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dkmd.cli.completion import dialects
 from dkmd.cli.options import By, Column
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def sql(
         str,
         typer.Option(
             metavar="NAME",
+            autocompletion=dialects,
             help="bigquery, clickhouse, databricks, duckdb, postgres, snowflake, spark or trino.",
         ),
     ],

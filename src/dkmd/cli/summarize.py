@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dkmd.cli.completion import data_files
 from dkmd.cli.options import Column, Force, Json, Kind, Quiet, kinds_of, require_outputs
 from dkmd.cli.show import show_answer, show_json, working
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def summarize(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Data file, folder, pattern, or - .")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", autocompletion=data_files, help="Data file, folder, pattern, or - ."
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Summary to write: NAME.dkmd.")
     ],
