@@ -192,14 +192,24 @@ class Units:
         """What the units do to the test of a pair at a witness, including its centre."""
         sums = [side.sums(witness, self.labels.size) for side in (self.x, self.y)]
         design = Design.of(*sums, *pair.weights(witness.center - pair.origin))
-        units = [float(side.there.sum()) for side in sums]
         inflation = design.inflation
-        clusters = Clusters(
-            inflation, inflation, math.nan, math.nan, math.nan, math.nan, *units, design.df
+        clusters = Clusters.of(*(side.grouped() for side in sums))._replace(
+            inflation_x=inflation, inflation_y=inflation, df=design.df
         )
+        clusters = clusters._replace(relabelling=clusters.relabelling * self._guard(design))
         pairing = Pairing(*self.counts, self.weigh, design.gain)
         least = _least_tails(*sums) if self.weigh == "units" else Tails(0.0, 0.0)
         return Effect(clusters, self.notes(), pairing, least)
+
+    def _guard(self, design: Design) -> float:
+        """The factor by which sharing changes the variance of D under relabelling of units.
+
+        NaN if all units are shared: Student's t alone holds its size there. With few units on one
+        side it does not, and relabelling guards it, as it does without shared units.
+        """
+        if self.weigh == "units" or not any(self.counts[1:]) or not design.unpaired > 0.0:
+            return math.nan
+        return design.variance / design.unpaired
 
     def notes(self) -> tuple[str, ...]:
         """What to watch out for."""
