@@ -91,7 +91,7 @@ class Studentized(NamedTuple):
         if math.isfinite(t) and not math.isnan(self.z):
             units = self.units[0] + self.units[1]
             tail = upper_tail(side * t, self.df, side * self.z, side * self.skewness, units)
-            return max(tail, self.least.upper if side > 0.0 else self.least.lower)
+            return max(tail, float(self.least.upper if side > 0.0 else self.least.lower))
         tails = self.tails()
         return float(tails.upper if side > 0.0 else tails.lower)
 
@@ -174,7 +174,7 @@ class Pair:
         return _slopes(self.x, self.y, center, Form.of(self.witness))
 
     def weights(self, center: float) -> tuple[float, float]:
-        """The weights of mean ψ(x) and mean ψ(y) in the influence on D: 1 if the centre is fixed."""
+        """The weights of mean ψ(x) and mean ψ(y) in D's influence: 1 if the centre is fixed."""
         if self.fixed or math.isinf(self.witness.bound):
             return 1.0, 1.0
         excess = beyond_allowance(self.separation, self.allowance)
@@ -280,7 +280,7 @@ def influence_weights(n: float, m: float, slope_x: float, slope_y: float) -> tup
 def _near_slopes(
     x: Side, y: Side, delta: float, center: float, excess: float, form: Form
 ) -> tuple[float, float]:
-    """The mean slopes of ψ over x − delta and y, with the ``excess`` of their separation removed."""
+    """The mean slopes of ψ over x − delta and y, without the ``excess`` of their separation."""
     if excess == 0.0:
         return means_of(x, center + delta, form)[2], means_of(y, center, form)[2]
     guess = center - excess * x.size / (x.size + y.size)

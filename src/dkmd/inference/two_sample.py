@@ -94,7 +94,8 @@ def dkmd_2samp(
         A label for each value of x and of y. Values with the same label are repeated measurements
         of one unit. The variance is then by groups. G groups of equal size have G − 1 degrees of
         freedom. The same label in x and y counts as two units, unless ``paired`` is true. Labels
-        need one-dimensional samples. Summaries need two functions instead. They return the ``GroupSums`` of x and y at a witness.
+        need one-dimensional samples. Summaries need two functions instead. They return the
+        ``GroupSums`` of x and y at a witness.
     paired : bool
         The same units were measured on both sides. Without ``groups``, x[i] and y[i] are a pair and
         the test is ``dkmd_rel``. With ``groups``, equal labels in x and y are one unit, which may

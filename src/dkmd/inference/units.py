@@ -26,8 +26,8 @@ from dkmd.inference.groups import (
     Clusters,
     Effect,
     GroupSums,
-    Labels,
     Pairing,
+    SampleGroups,
     checked_labels,
 )
 from dkmd.inference.one_sample import FEW_SIGNS, NO_PSI, flip_share, flipped_tails
@@ -67,28 +67,33 @@ class UnitSide(NamedTuple):
         psi = np.asarray(witness(self.values)) / witness.length
         weighted = self.weights * psi
         return UnitSums(
-            np.bincount(self.codes, self.weights, units),
-            np.bincount(self.codes, weighted, units),
+            _by_unit(self.codes, self.weights, units),
+            _by_unit(self.codes, weighted, units),
             float(weighted @ psi),
         )
+
+
+def _by_unit(codes: Index, weights: Array, units: int) -> Array:
+    """The sum of weights over the values of each number."""
+    return np.bincount(codes, weights, units).astype(np.float64)
 
 
 class UnitSums(NamedTuple):
     """The weight and Σψ of every unit on one side, 0 for units that are not there, and Σψ²."""
 
-    count: Array
+    weight: Array
     psi: Array
     squares: float
 
     @property
     def there(self) -> npt.NDArray[np.bool_]:
         """Whether a unit is on this side."""
-        return self.count > 0.0
+        return self.weight > 0.0
 
     @property
     def size(self) -> float:
         """The total weight."""
-        return float(self.count.sum())
+        return float(self.weight.sum())
 
     @property
     def variance(self) -> float:
@@ -99,14 +104,14 @@ class UnitSums(NamedTuple):
     def moves(self) -> Array:
         """How far leaving out each unit moves mean ψ, times √((G − 1)/G)."""
         n = self.size
-        around = self.psi - float(self.psi.sum()) / n * self.count
+        around = self.psi - float(self.psi.sum()) / n * self.weight
         groups = float(self.there.sum())
-        return math.sqrt((groups - 1.0) / groups) * around / (n - self.count)
+        return math.sqrt((groups - 1.0) / groups) * around / (n - self.weight)
 
     def grouped(self) -> GroupSums:
         """The same sums for the test that takes equal labels for different units."""
         there = self.there
-        return GroupSums.of(self.count[there], self.psi[there], self.squares)
+        return GroupSums.of(self.weight[there], self.psi[there], self.squares)
 
 
 class Design(NamedTuple):
@@ -131,17 +136,17 @@ class Design(NamedTuple):
         squares = (moves_x - moves_y) ** 2
         independent_x = weight_x**2 * x.variance / n
         independent_y = weight_y**2 * y.variance / m
-        expected = independent_x * x.count / n + independent_y * y.count / m
+        expected = independent_x * x.weight / n + independent_y * y.weight / m
         parts, freedoms = [], []
         for kind in (x.there & y.there, x.there & ~y.there, ~x.there & y.there):
             if not kind.any():
                 continue
-            in_x, in_y = float(x.count[kind].sum()) / n, float(y.count[kind].sum()) / m
+            in_x, in_y = float(x.weight[kind].sum()) / n, float(y.weight[kind].sum()) / m
             lost = 0.5 * (in_x + in_y) if in_x > 0.0 and in_y > 0.0 else in_x + in_y
             parts.append(float(squares[kind].sum()))
             freedoms.append(_effective(expected[kind]) - lost)
         part_x, part_y = float(moves_x @ moves_x), float(moves_y @ moves_y)
-        df_x, df_y = (_effective(side.count[side.there]) - 1.0 for side in (x, y))
+        df_x, df_y = (_effective(side.weight[side.there]) - 1.0 for side in (x, y))
         return cls(
             math.fsum(parts),
             _joint_df(parts, freedoms),
@@ -190,15 +195,15 @@ class Units:
 
     def effect(self, witness: Witness, pair: Pair) -> Effect:
         """What the units do to the test of a pair at a witness, including its centre."""
-        sums = [side.sums(witness, self.labels.size) for side in (self.x, self.y)]
-        design = Design.of(*sums, *pair.weights(witness.center - pair.origin))
+        of_x, of_y = (side.sums(witness, self.labels.size) for side in (self.x, self.y))
+        design = Design.of(of_x, of_y, *pair.weights(witness.center - pair.origin))
         inflation = design.inflation
-        clusters = Clusters.of(*(side.grouped() for side in sums))._replace(
+        clusters = Clusters.of(of_x.grouped(), of_y.grouped())._replace(
             inflation_x=inflation, inflation_y=inflation, df=design.df
         )
         clusters = clusters._replace(relabelling=clusters.relabelling * self._guard(design))
         pairing = Pairing(*self.counts, self.weigh, design.gain)
-        least = _least_tails(*sums) if self.weigh == "units" else Tails(0.0, 0.0)
+        least = _least_tails(of_x, of_y) if self.weigh == "units" else Tails(0.0, 0.0)
         return Effect(clusters, self.notes(), pairing, least)
 
     def _guard(self, design: Design) -> float:
@@ -245,7 +250,7 @@ class Units:
             return ""
         return (
             f"unit {str(self.labels[largest])[:40]!r} has {counts[largest]:,} of {total:,} values "
-            "of one side and decides the answer: weigh units alike unless that is meant"
+            "of one side and outweighs the others: weigh='units' weighs all units alike"
         )
 
 
@@ -270,7 +275,7 @@ def _least_tails(x: UnitSums, y: UnitSums) -> Tails:
 def compare_units(
     x: npt.NDArray[Any],
     y: npt.NDArray[Any],
-    groups: tuple[Labels, Labels],
+    groups: tuple[SampleGroups, SampleGroups],
     options: Options,
     weigh: str,
 ) -> Outcome:
@@ -311,7 +316,7 @@ def _require_known(options: Options, weigh: str) -> None:
 
 
 def common_codes(
-    groups: tuple[Labels, Labels], sizes: tuple[int, int]
+    groups: tuple[SampleGroups, SampleGroups], sizes: tuple[int, int]
 ) -> tuple[npt.NDArray[Any], list[Index]]:
     """The labels of both samples in order, and the number of each value's label."""
     given = [checked_labels(g, n, name) for g, n, name in zip(groups, sizes, "xy", strict=True)]
@@ -333,9 +338,12 @@ def common_codes(
 def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which labels are None, NaN or NaT."""
     if labels.dtype.kind == "O":
-        return np.array([label is None or label != label for label in labels], dtype=bool)
-    if labels.dtype.kind in "fcmM":
-        return np.asarray(labels != labels)
+        words = {"None", "nan", "NaT", "<NA>"}
+        return np.array([not isinstance(v, str) and str(v) in words for v in labels], dtype=bool)
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels))
+    if labels.dtype.kind in "mM":
+        return np.asarray(np.isnat(labels))
     return np.zeros(labels.size, dtype=bool)
 
 
@@ -416,7 +424,7 @@ def _sides(units: Units, options: Options) -> tuple[Side, Side, float, Scale]:
 def _atoms(side: UnitSide, origin: float) -> Atoms:
     """Weighted values as sorted atoms. Equal values share an atom."""
     values, at, counts = np.unique(side.values, return_inverse=True, return_counts=True)
-    weights = np.bincount(at.reshape(-1), side.weights, values.size)
+    weights = _by_unit(at.reshape(-1), side.weights, values.size)
     with np.errstate(over="ignore"):
         offset = values - origin
     if not np.array_equal(np.isinf(offset), np.isinf(values)):
