@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import naive
 import numpy as np
@@ -149,6 +150,7 @@ def test_the_gain_is_the_ratio_of_two_intervals() -> None:
     assert paired.pairing.gain == pytest.approx(wide / narrow, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:unit '[09]' has 60")
 def test_traffic_that_moves_between_units_is_no_change() -> None:
     """A slow host gets most requests on one side. No host changed."""
     rng = np.random.default_rng(11)
@@ -237,7 +239,7 @@ def test_paired_without_groups_is_dkmd_rel() -> None:
 
 def test_what_cannot_be_paired_is_said() -> None:
     values, labels = np.arange(6.0), list("aabbcc")
-    cases: list[tuple[list[object], str, str]] = [
+    cases: list[tuple[Any, str, str]] = [
         (list("ddeeff"), "units", "no unit is in both samples .3 units in x and 3 in y"),
         (list("cddeef"), "units", "only one unit is in both samples"),
         (list("aaaaaa"), "values", "one sample has a single unit"),
