@@ -9,7 +9,13 @@ from typing import Any, NamedTuple, Unpack, overload
 from dkmd.answers.comparison import Comparison, Comparisons
 from dkmd.answers.many_levels import compare_levels
 from dkmd.answers.one_column import compare_samples
-from dkmd.answers.options import CompareOptions, GroupLabels, Level, Settings
+from dkmd.answers.options import (
+    CompareOptions,
+    GroupLabels,
+    Level,
+    Settings,
+    units_or_groups,
+)
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -64,6 +70,7 @@ def compare(
     margin: Margin | None = None,
     kind: str | None = None,
     groups: GroupLabels | None = None,
+    pair_by: GroupLabels | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     method: Any = None,
@@ -97,6 +104,10 @@ def compare(
         default the values of the reference tell. The kind decides what is said first.
     groups : (array_like, array_like) or str, optional
         Labels of repeated measurements, for reference and current. For tables: a column's name.
+    pair_by : (array_like, array_like) or str, optional
+        Labels of units that were measured on both sides, such as hosts before and after. Equal
+        labels are one unit, and each shared unit weighs the same. What its values share cancels.
+        Units on one side only are left out. The values must be in memory. Not with ``groups``.
     alpha : float
         Intervals have confidence 1 − alpha.
     scale, method
@@ -133,7 +144,9 @@ def compare(
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('higher', 'current is larger', 3)
     """
-    options = CompareOptions.of(margin, alpha, scale, method, nan_policy, kind)
+    paired = pair_by is not None
+    options = CompareOptions.of(margin, alpha, scale, method, nan_policy, kind, paired)
+    groups = units_or_groups(groups, pair_by)
     column = None if column is None else str(column)
     by = None if by is None else str(by)
     asked = _Asked(reference, current, column, by, groups, where)

@@ -168,6 +168,8 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
                 _require_no_nan(side, int(np.isnan(values).sum()), values.size)
         result = compared(reference.values, current.values, options, groups)
         return _Tested(result, (None, None))
+    if options.weigh is not None:
+        raise ValueError(NOT_IN_MEMORY)
     before, after = summaries_of_pair(reference, current)
     if options.nan_policy == "raise":
         for side, summary in ((of_reference, before), (of_current, after)):
@@ -182,6 +184,12 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
         return compared(logs[0], logs[1], options.on_logs(), groups)
 
     return _Tested(result.with_logs(on_logs), (before, after))
+
+
+NOT_IN_MEMORY = (
+    "pairing needs all values in memory, and at least one side is too large, a summary, or kept by "
+    "an engine: give a part of it, or one value per unit"
+)
 
 
 def _require_no_nan(side: LabelledColumn, count: int, rows: int) -> None:

@@ -27,6 +27,16 @@ DEFAULT_TEST = check_options(None, None, "exact", "two-sided", None, "omit")
 """The test of every answer unless users choose otherwise: two-sided, with a fitted scale."""
 
 
+def units_or_groups(groups: GroupLabels | None, pair_by: GroupLabels | None) -> GroupLabels | None:
+    """The labels of units, or of groups. Only one of them may be given."""
+    if groups is not None and pair_by is not None:
+        raise ValueError(
+            "give groups or pair_by, not both: pair_by already says which values are repeated "
+            "measurements of one unit"
+        )
+    return groups if pair_by is None else pair_by
+
+
 class Settings(TypedDict, total=False):
     """The keywords that every form of ``compare`` accepts."""
 
@@ -37,6 +47,7 @@ class Settings(TypedDict, total=False):
     scale: float | str | None
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
     nan_policy: str
+    pair_by: GroupLabels | None
     where: Any  # an expression of Ibis, which has no types
     table: str | Sequence[str] | None
 
@@ -65,9 +76,12 @@ class CompareOptions:
         method: Any = None,
         nan_policy: str = "omit",
         kind: str | None = None,
+        paired: bool = False,
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
-        test = check_options(None, scale, "exact", "two-sided", method, nan_policy)
+        test = check_options(
+            None, scale, "exact", "two-sided", method, nan_policy, "units" if paired else None
+        )
         return cls(margin, alpha, test, None if kind is None else parse_kind(kind))
 
     @property

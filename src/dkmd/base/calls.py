@@ -17,7 +17,8 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from dkmd.base.secrets import without_password
 
-FLAGS = ("column", "by", "reference", "current", "margin", "kind", "groups", "worse", "alpha")
+FLAGS = ("column", "by", "reference", "current", "margin", "kind", "groups", "pair_by",
+         "worse", "alpha")  # fmt: skip
 """Options that the command line has under the same names."""
 
 SEVERAL = {
@@ -73,7 +74,7 @@ class Call:
             elif isinstance(value, Mapping) and key in FLAGS:
                 words += [word for name in value for word in (f"--{key}", f"{name}={value[name]}")]
             elif key in FLAGS and isinstance(value, str | int | float):
-                words += [f"--{key}", str(value)]
+                words += [f"--{key.replace('_', '-')}", str(value)]
             else:
                 return None
         return shlex.join(words)

@@ -18,6 +18,7 @@ from dkmd.cli.options import (
     Kind,
     Margin,
     Memory,
+    PairBy,
     Quiet,
     Report,
     Tables,
@@ -65,6 +66,7 @@ def compare(
     margin: Margin = None,
     kind: Kind = None,
     groups: Groups = None,
+    pair_by: PairBy = None,
     alpha: Alpha = ALPHA,
     peers: Annotated[
         bool, typer.Option("--peers", help="Also show what other statistics would say.")
@@ -107,9 +109,10 @@ def compare(
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
     with working("reading …", quiet):
         if from_bins is not None:
-            if files or connect or by or groups:
+            if files or connect or by or groups or pair_by:
                 raise ValueError(
-                    "--from-bins needs --reference, and no other source, --by or --groups"
+                    "--from-bins needs --reference, and no other source, --by, --groups or "
+                    "--pair-by"
                 )
             options = CompareOptions.of(margin_of(margin), alpha, kind=_kind(kind, column))
             answer = compare_bins(from_bins, column, reference, current, options)
@@ -117,7 +120,7 @@ def compare(
             limit(memory)
             settings: Settings = {
                 "column": column, "margin": margin_of(margin), "alpha": alpha,
-                "kind": _kind(kind, column),
+                "kind": _kind(kind, column), "pair_by": pair_by,
             }  # fmt: skip
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)

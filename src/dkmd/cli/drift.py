@@ -16,6 +16,7 @@ from dkmd.cli.options import (
     Kind,
     Margin,
     Memory,
+    PairBy,
     Quiet,
     Report,
     Tables,
@@ -60,6 +61,7 @@ def drift(
     margin: Margin = None,
     kind: Kind = None,
     groups: Groups = None,
+    pair_by: PairBy = None,
     alpha: Alpha = ALPHA,
     fail_on: Annotated[
         str | None,
@@ -110,6 +112,7 @@ def drift(
             margin=margin_of(margin),
             kind=_kinds(kind),
             groups=groups,
+            pair_by=pair_by,
             alpha=alpha,
             advance=advance,
         )

@@ -50,6 +50,15 @@ Groups = Annotated[
         help="Column identifying repeated measurements of one unit (user, host).",
     ),
 ]
+PairBy = Annotated[
+    str | None,
+    typer.Option(
+        "--pair-by",
+        metavar="NAME",
+        help="Column identifying units that are on both sides (hosts before and after); each "
+        "counts the same. Instead of --groups.",
+    ),
+]
 Alpha = Annotated[
     float,
     typer.Option(metavar="LEVEL", help="Significance level; intervals have confidence 1 - alpha."),

@@ -133,8 +133,10 @@ def dkmd_2samp(
     >>> round(low, 1), round(high, 1)
     (1.8, 4.3)
     """
-    options = check_options(witness, scale, estimator, alternative, method, nan_policy)
-    result = run(x, y, options, groups, axis, keepdims, weigh if paired else None)
+    options = check_options(
+        witness, scale, estimator, alternative, method, nan_policy, weigh if paired else None
+    )
+    result = run(x, y, options, groups, axis, keepdims)
     for note in result.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     return result
@@ -147,14 +149,10 @@ def run(
     groups: Groups | None = None,
     axis: int | None = 0,
     keepdims: bool = False,
-    weigh: str | None = None,
 ) -> DkmdResult:
-    """``dkmd_2samp`` without warnings. They are in ``notes`` of the result.
-
-    ``weigh`` says how units on both sides are weighed; None without ``paired``.
-    """
-    if weigh is not None:
-        return _run_paired(x, y, options, groups, axis, keepdims, weigh)
+    """``dkmd_2samp`` without warnings. They are in ``notes`` of the result."""
+    if options.weigh is not None:
+        return _run_paired(x, y, options, groups, axis, keepdims)
     if isinstance(x, Summary) or isinstance(y, Summary):
         return _of_summaries(x, y, options, groups)
     first, second = real_numbers(x, "x"), real_numbers(y, "y")
@@ -178,7 +176,6 @@ def _run_paired(
     groups: Groups | None,
     axis: int | None,
     keepdims: bool,
-    weigh: str,
 ) -> DkmdResult:
     """``run`` for the same units on both sides."""
     if isinstance(x, Summary) or isinstance(y, Summary):
@@ -191,8 +188,8 @@ def _run_paired(
     first, second = real_numbers(x, "x"), real_numbers(y, "y")
     if first.ndim != 1 or second.ndim != 1:
         raise ValueError("groups need one-dimensional samples")
-    outcome = compare_units(first, second, check_groups(groups), options, weigh)
-    return _result(outcome, first, second, options, groups, weigh)
+    outcome = compare_units(first, second, check_groups(groups), options)
+    return _result(outcome, first, second, options, groups)
 
 
 def _compare_all(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> Rows:
@@ -269,7 +266,6 @@ def _result(
     y: npt.NDArray[Any],
     options: Options,
     groups: Groups | None,
-    weigh: str | None = None,
 ) -> DkmdResult:
     """The result of one comparison, which can be repeated on logarithms."""
 
@@ -279,7 +275,6 @@ def _result(
         if not (np.nanmin(x) > 0.0 and np.nanmin(y) > 0.0):
             raise ColumnError("percentages need positive data; there are values of 0 or below")
         # logarithms of logarithms are never needed, and offering them would keep the values
-        logs = run(np.log(x), np.log(y), options.on_logs(), groups, weigh=weigh)
-        return logs.with_logs(None)
+        return run(np.log(x), np.log(y), options.on_logs(), groups).with_logs(None)
 
     return DkmdResult(Rows.of([outcome]).shaped(()), on_logs)

@@ -47,8 +47,6 @@ from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails, critical
 from dkmd.statistic.witness import Witness
 
-WEIGH = ("units", "values")
-
 UNLIKE = 1_000.0
 """A unit with this many times the values of a typical unit is named."""
 
@@ -277,9 +275,9 @@ def compare_units(
     y: npt.NDArray[Any],
     groups: tuple[SampleGroups, SampleGroups],
     options: Options,
-    weigh: str,
 ) -> Outcome:
     """The test of two one-dimensional samples in which equal labels are one unit."""
+    weigh = options.weigh or "units"
     _require_known(options, weigh)
     labels, codes = common_codes(groups, (x.size, y.size))
     missing = [np.isnan(a) for a in (x, y)]
@@ -300,8 +298,6 @@ def compare_units(
 
 def _require_known(options: Options, weigh: str) -> None:
     """Reject what units cannot do."""
-    if weigh not in WEIGH:
-        raise ValueError(f"weigh must be one of {', '.join(WEIGH)}; got {weigh!r}")
     if options.estimator == "riemann":
         raise ValueError("paired=True needs estimator='exact'")
     if options.method is None:
@@ -388,8 +384,8 @@ def _require_units(counts: tuple[int, int, int], weigh: str) -> None:
     shared, only_x, only_y = counts
     if not shared:
         raise ColumnError(
-            f"no unit is in both samples ({only_x:,} units in x and {only_y:,} in y): compare "
-            "them without pairing"
+            "no unit is in both samples: units need the same labels there, or the samples are to "
+            "be compared without pairing"
         )
     few = shared if weigh == "units" else shared + min(only_x, only_y)
     if few < 2:

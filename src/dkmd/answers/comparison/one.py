@@ -28,6 +28,7 @@ from dkmd.base.wording import (
     text_page,
 )
 from dkmd.inference.column_kind import AMOUNT, YES_NO
+from dkmd.inference.groups import Pairing
 from dkmd.inference.opinions import UP, Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
@@ -203,6 +204,11 @@ class Comparison:
         return opinions(own, reference, current, self.scale, self.yes)
 
     @property
+    def pairing(self) -> Pairing | None:
+        """Units on both sides, and what pairing them gained; None without ``pair_by``."""
+        return self.result.pairing
+
+    @property
     def own(self) -> str:
         """What ``pvalue`` is about: the shift, the share, or two parts."""
         return OWN.get(self.deciding, SHIFT)
@@ -238,6 +244,7 @@ class Comparison:
             "infinite": None if self.infinite is None else self.infinite._asdict(),
             "changed": self.changed,
             "parts": None if self.parts is None else self.parts._asdict(),
+            "pairing": None if self.pairing is None else _units(self.pairing),
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
@@ -332,6 +339,10 @@ class Comparison:
         """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
         rows = [("values", count(before.size), count(after.size), "")]
+        if self.pairing is not None:
+            shared, before_only = self.pairing.shared, self.pairing.only_y
+            totals = count(shared + before_only), count(shared + self.pairing.only_x)
+            rows.append(("units", *totals, f"{count(shared)} shared"))
         if self.kind != AMOUNT:
             rows.append(("kind", self.kind, "", ""))
         rows += part_rows(self)
@@ -370,6 +381,16 @@ class Comparison:
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading."""
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
+
+
+def _units(pairing: Pairing) -> dict[str, Any]:
+    """Units for JSON: x is current and y is reference."""
+    return {
+        "shared": pairing.shared,
+        "only_reference": pairing.only_y,
+        "only_current": pairing.only_x,
+        "gain": pairing.gain,
+    }
 
 
 def _with_interval(change: MeanChange | PercentileChange, old: float, new: float) -> str:
