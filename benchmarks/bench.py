@@ -2,6 +2,9 @@
 
 The two sides of a ratio run in turn in one process; the best of several runs counts. The numbers
 also go to benchmarks/bench.json. The exit code is 1 if a ratio is above its limit.
+
+``python benchmarks/bench.py --cpu`` measures only the test, in CPU time on one thread. Other
+processes affect CPU time less, so these ratios are also of use on a busy machine.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -42,6 +46,8 @@ class Ratio:
 
 def main() -> int:
     """Measure, print, write."""
+    if "--cpu" in sys.argv[1:]:
+        return _cpu_main()
     ratios = [
         *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_slices_rows(),
         _permutation_row(),
@@ -50,6 +56,7 @@ def main() -> int:
     memory = _memory()
     curve = _cost_curve()
     result = {
+        **_kept_cpu_rows(),
         "machine": machine() | {"cores": str(os.cpu_count())},
         "ratios": [asdict(row) for row in ratios],
         "memory": memory,
@@ -59,6 +66,39 @@ def main() -> int:
     too_slow = [row for row in ratios if row.at_most is not None and row.ratio > row.at_most]
     print(f"\n{len(too_slow)} of {len(ratios)} ratios above their limit")
     return 1 if too_slow else 0
+
+
+def _kept_cpu_rows() -> dict[str, object]:
+    """The rows of an earlier run with ``--cpu``."""
+    kept = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
+    return {key: kept[key] for key in ("cpu_one_thread",) if key in kept}
+
+
+def _cpu_main() -> int:
+    """CPU time of the test and of filling its bins on one thread, beside a t-test's."""
+    rows = []
+    print(f"{'values':>10}{'test':>12}{'filling':>12}{'t-test':>12}{'ratio':>9}{'filling':>9}")
+    for n in (2_000, 100_000, 2_000_000):
+        x, y = _samples(n)
+        grid = Grid.fit(x, y)
+        with _threads("1"):
+            test, filling, welch = best_seconds(
+                lambda: _everything(x, y),  # noqa: B023
+                lambda: (Summary.of(x, grid), Summary.of(y, grid)),  # noqa: B023
+                lambda: _welch_with_interval(x, y),  # noqa: B023
+                budget=10.0, rounds=1000, clock=time.process_time,
+            )  # fmt: skip
+        print(
+            f"{f'2 x {n:.0e}':>10}{1e3 * test:9.3f} ms{1e3 * filling:9.3f} ms{1e3 * welch:9.3f} ms"
+            f"{test / welch:9.3f}{filling / welch:9.3f}"
+        )
+        milliseconds = {"test_ms": 1e3 * test, "filling_ms": 1e3 * filling, "welch_ms": 1e3 * welch}
+        rows.append({"values": n, **milliseconds})
+    kept = json.loads(OUTPUT.read_text())
+    load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    kept["cpu_one_thread"] = {"machine": machine(), "load_average": load, "rows": rows}
+    OUTPUT.write_text(json.dumps(kept, indent=1) + "\n")
+    return 0
 
 
 def _samples(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -395,10 +395,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=5000)
     parser.add_argument("--only", help="run one part of the study; the page is not written")
+    parser.add_argument("--families", nargs="+", help="run only these families, with --only")
+    parser.add_argument(
+        "--keep", action="store_true",
+        help="with --only: replace these cells of study.json and write the page",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "study.md")
     arguments = parser.parse_args()
+    if arguments.families and arguments.only is None:
+        parser.error("--families needs --only: the page shows all families")
     start = time.perf_counter()
     todo = [t for t in tasks(arguments.trials) if arguments.only in (None, t[0])]
+    if arguments.families:
+        todo = [t for t in todo if t[1] in arguments.families]
     cells = _run_all(todo)
     outside = [task for task, cell in cells.items() if cell.outside]
     print(f"\n{len(outside)} cells outside their limits: run again, new seed, 4 × the trials")
@@ -413,8 +422,16 @@ def main() -> int:
         from study_page import write
 
         keep(both, arguments.trials, minutes)
-
         write(both, arguments.out, arguments.trials, minutes)
+    elif arguments.keep:
+        from study_page import load, write
+
+        # every cell has a seed of its own, so the page is what a whole run would give
+        kept, trials, minutes = load()
+        new = {(c.part, c.what, c.sizes) for c in both}
+        both = [c for c in kept if (c.part, c.what, c.sizes) not in new] + both
+        keep(both, trials, minutes)
+        write(both, arguments.out, trials, minutes)
     else:
         for cell in both:
             print(

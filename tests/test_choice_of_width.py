@@ -19,7 +19,7 @@ from dkmd import Grid, Summary, Witness, dkmd_2samp, fit_witness
 from dkmd.inference.direct import small_sides
 from dkmd.inference.pooled_shape import Shape, median_and_spread
 from dkmd.inference.scale import _weighed_sums, fitted_scale, scale_of, smallest_multiple
-from dkmd.inference.sides import Form, Side
+from dkmd.inference.sides import Form, Side, pooled_side
 
 Array = npt.NDArray[np.float64]
 TENTH = 1.2815515655446004  # a tenth of a normal distribution lies above
@@ -220,7 +220,7 @@ def test_sums_of_bins_are_corrected_for_their_width() -> None:
     shape = Shape(0.3, 1.1, 0.4, 0.0, 0.0, math.inf, 0.0)
     form = Form.of(Witness(1.3, 1.3))
     exact, found, plain = (
-        _weighed_sums(side, 0.25, shape, 0.2, form)
+        _weighed_sums(side._replace(offset=side.offset - 0.25), shape, 0.2, form)
         for side in (every, bins, bins._replace(variance=np.zeros(4)))
     )
     for i in range(3):  # the last one, Σψ'·h, also changes with h inside a bin
@@ -230,6 +230,32 @@ def test_sums_of_bins_are_corrected_for_their_width() -> None:
     at = values.ravel() - 0.25
     moves = np.maximum(0.0, 1.0 + 0.4 / 1.1 * (at - 0.3))
     assert exact[3] == pytest.approx(np.sum(psi.derivative(at - 0.2) * moves), rel=1e-9)
+
+
+def test_pooling_moves_x_and_keeps_every_number() -> None:
+    of_x = np.array([[1.0, 2.0, 5.0], [0.1, 0.2, 0.3], [3.0, 4.0, 1.0]])
+    of_y = np.array([[0.5, 1.5], [0.4, 0.5], [7.0, 8.0]])
+    x = Side(of_x[0], of_x[1], of_x[2], 2.0, 0.0, 10.0)
+    y = Side(of_y[0], of_y[1], of_y[2], 1.0, 6.0, 22.0)
+    pooled = pooled_side(x, y, 0.75)
+    assert pooled.offset.tolist() == [0.25, 0.5, 1.25, 1.5, 4.25]
+    assert pooled.variance.tolist() == [0.1, 0.4, 0.2, 0.5, 0.3]
+    assert pooled.counts.tolist() == [3.0, 7.0, 4.0, 8.0, 1.0]
+    assert (pooled.minus_inf, pooled.plus_inf, pooled.size) == (3.0, 6.0, 32.0)
+
+
+@pytest.mark.parametrize("family", ["normal", "lognormal", "exponential", "standard_cauchy"])
+def test_merging_bins_while_widths_are_compared_changes_the_choice_by_less_than_a_bin(
+    family: str,
+) -> None:
+    """32 cells per width against the bins themselves: a bin at the centre is s/1024 wide."""
+    rng = np.random.default_rng(40)
+    x, y = (getattr(rng, family)(size=3000) for _ in "xy")
+    grid = Grid.fit(x, y)
+    sums = Summary.of(x, grid), Summary.of(y, grid)
+    merged = fitted_scale(*sums, None, False).width
+    small = small_sides(x, y, False)  # single values are never merged
+    assert merged == pytest.approx(scale_of(small.x, small.y, small.shape, None).width, rel=2e-3)
 
 
 def test_the_zero_point_of_single_values_does_not_change_their_shape() -> None:

@@ -346,7 +346,7 @@ def test_too_little_to_compare_is_an_answer_without_numbers() -> None:
 def test_peers_say_their_opinion_in_one_table() -> None:
     reference, current = _latency()
     opinions = compare(reference, current).peers()
-    assert len(opinions.rows) == 6
+    assert len(opinions.rows) == 8
     assert {o.direction for o in opinions.rows[:5]} == {"current is larger"}
     assert "Mann-Whitney" in str(opinions)
     current[0] = math.inf

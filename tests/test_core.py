@@ -28,6 +28,7 @@ from dkmd.inference.scale import require_squares
 from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums
 from dkmd.inference.tails import (
     Tails,
+    all_among,
     critical,
     guarded,
     one_of_all,
@@ -127,6 +128,27 @@ def test_students_tails_reach_the_normal_law_and_infinity() -> None:
 @pytest.mark.parametrize(("n", "m"), [(3, 5), (2, 2), (1, 9)])
 def test_one_relabelling_of_all(n: int, m: int) -> None:
     assert one_of_all(n, m) == pytest.approx(1 / math.comb(n + m, n), rel=1e-12)
+
+
+def test_all_among_counts_the_ways_to_choose() -> None:
+    assert all_among(3.0, 7.0, 20.0) == pytest.approx(math.comb(7, 3) / math.comb(20, 3), rel=1e-12)
+    assert all_among(3.0, 20.0, 20.0) == pytest.approx(1.0, rel=1e-12)
+    assert all_among(3.0, 2.0, 20.0) == 0.0
+
+
+def test_a_tail_is_at_least_the_probability_of_values_beyond_the_mean() -> None:
+    """x is all zeros: D is as low whenever x gets zeros only. −x mirrors, and y is like x."""
+    x, y = np.zeros(7), np.repeat([0.0, 1.0, 100.0], [84, 54, 2])
+    zeros = math.comb(91, 7) / math.comb(147, 7)
+    low = dkmd_2samp(x, y, alternative="less").pvalue
+    assert low >= zeros * (1.0 - 1e-12)
+    assert low == pytest.approx(zeros, rel=1e-9)
+    assert dkmd_2samp(-x, -y, alternative="greater").pvalue == pytest.approx(low, rel=1e-12)
+    assert dkmd_2samp(y, x, alternative="greater").pvalue == pytest.approx(low, rel=1e-12)
+    binned = [Summary.of(v, Grid(0.0, 0.125)) for v in (x, y)]
+    assert dkmd_2samp(*binned, alternative="less").pvalue == pytest.approx(low, rel=1e-9)
+    rows = dkmd_2samp(np.stack([x, x]), np.stack([y, y]), axis=1, alternative="less")
+    assert rows.pvalue == pytest.approx([low, low], rel=1e-12)
 
 
 def test_critical_values_and_shares_left_out() -> None:

@@ -13,6 +13,8 @@ from scipy import stats
 from shell import here
 
 from dkmd import Grid, Summary, compare, drift
+from dkmd.answers.findings import missing_finding
+from dkmd.base.arrays import Array
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
@@ -45,6 +47,28 @@ def test_missing_values_are_a_finding_of_their_own() -> None:
     assert "More values are missing: 59.0%, before 19.0%." in answer.headline()
     assert "Fewer values are missing" in compare(new, old).headline()
     assert compare(old[19:], new[177:]).finding("missing") is None
+
+
+def test_missing_shares_are_found_with_the_power_of_an_exact_test() -> None:
+    """30 rows per side, summed over all outcomes: false alarms, and the power for 19% → 59%."""
+    n = 30
+    found = np.zeros((n + 1, n + 1))
+    fisher = np.zeros((n + 1, n + 1))
+    for a in range(n + 1):
+        for b in range(n + 1):
+            change = missing_finding((a, b), (n, n), 0.95)
+            found[a, b] = change is not None and change.pvalue < 0.05
+            fisher[a, b] = stats.fisher_exact([[a, n - a], [b, n - b]]).pvalue < 0.05
+
+    def rate(rejected: Array, before: float, after: float) -> float:
+        counts = np.arange(n + 1)
+        return float(
+            stats.binom.pmf(counts, n, before) @ rejected @ stats.binom.pmf(counts, n, after)
+        )
+
+    assert max(rate(found, p, p) for p in np.linspace(0.01, 0.99, 99)) <= 0.05
+    assert rate(found, 0.19, 0.59) == pytest.approx(0.901, abs=0.001)
+    assert rate(fisher, 0.19, 0.59) == pytest.approx(0.855, abs=0.001)
 
 
 def test_the_mean_has_welchs_interval_and_says_when_it_disagrees() -> None:
@@ -128,7 +152,7 @@ def test_all_findings_of_a_drift_share_one_false_discovery_rate() -> None:
     words = found.headline()
     assert "1 of 6 columns shifted" in words
     assert "The spread changed: b." in words
-    assert "The share of missing values changed: c." in words
+    assert "More values are missing: c." in words
     assert "spread × " in str(found)
     assert "missing 0% → 40%" in str(found)
 
@@ -169,13 +193,22 @@ def test_fail_on_sets_the_exit_code(tmp_path: Path) -> None:
     assert "--fail-on needs some of shift, share, rest, spread, missing, got 'shape'" in refused
 
 
-def test_repeated_measurements_have_a_shift_only() -> None:
+def test_the_mean_of_repeated_measurements_is_that_of_groups() -> None:
+    """With groups of one size, the interval is Welch's interval of the means of groups."""
     rng = np.random.default_rng(12)
-    labels = np.repeat(np.arange(20), 10)
-    answer = compare(rng.normal(size=200), 3.0 * rng.normal(size=200), groups=(labels, labels))
+    old, new = rng.normal(size=(20, 10)), 1.0 + 3.0 * rng.normal(size=(15, 10))
+    old += rng.normal(size=(20, 1))
+    labels = [np.repeat(np.arange(n), 10) for n in (20, 15)]
+    answer = compare(old.ravel(), new.ravel(), groups=(labels[0], labels[1]))
+    means = new.mean(axis=1), old.mean(axis=1)
+    welch = stats.ttest_ind(*means, equal_var=False).confidence_interval(0.95)
+    assert answer.mean is not None
+    assert (answer.mean.low, answer.mean.high) == pytest.approx(tuple(welch), rel=1e-9)
     assert answer.findings == ()
-    assert answer.mean is None
-    assert [row[0] for row in answer.rows()][2:] == ["5%", "25%", "50%", "75%", "95%", "99%"]
+    infinite = compare(
+        np.append(old, math.inf), new.ravel(), groups=(np.append(labels[0], 0), labels[1])
+    )
+    assert infinite.mean is None
 
 
 def test_the_page_has_a_tag_for_each_finding(tmp_path: Path) -> None:

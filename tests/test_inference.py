@@ -315,3 +315,15 @@ def test_many_comparisons_have_no_single_verdict() -> None:
     result: DkmdResult = dkmd_2samp(np.ones((3, 2)) * [1, 2], np.arange(6.0).reshape(3, 2))
     with pytest.raises(ValueError, match="2 comparisons"):
         verdict(result, "0.1sd")
+
+
+@pytest.mark.parametrize("apart", [1e3, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize(("n", "m"), [(50, 50), (20, 300)])
+def test_samples_very_far_apart_keep_a_real_interval(n: int, m: int, apart: float) -> None:
+    """The interval is about as wide as that of the same samples where they overlap."""
+    rng = np.random.default_rng(n)
+    x, y = apart + rng.normal(size=n), rng.normal(size=m)
+    low, high = dkmd_2samp(x, y).shift_interval()
+    near = dkmd_2samp(x - apart, y).shift_interval()
+    assert low < x.mean() - y.mean() < high
+    assert high - low == pytest.approx(near.high - near.low, rel=0.15)

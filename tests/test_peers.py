@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dkmd import embedding_difference, peers
+from dkmd import compare, embedding_difference, peers
 
 VALUES = st.lists(st.floats(-20, 20).map(lambda v: round(v, 1)), min_size=2, max_size=15)
 
@@ -175,3 +175,20 @@ def test_mmd2_says_what_it_needs() -> None:
             peers.mmd2(*pair, 1.0, unbiased=True)
     with pytest.raises(ValueError, match="sigma must be a positive"):
         peers.mmd2([1.0], [2.0], -1.0)
+
+
+def test_brown_forsythe_stands_beside_the_spread() -> None:
+    rng = np.random.default_rng(21)
+    old, new = rng.exponential(size=90), 2.0 * rng.exponential(size=120)
+    *_, own, other = compare(old, new).peers().rows
+    spread = compare(old, new).finding("spread")
+    assert spread is not None
+    assert own == ("dkmd (spread ratio)", spread.estimate, spread.pvalue, "current is wider")
+    distances = [np.abs(side - np.median(side)).mean() for side in (old, new)]
+    assert other.pvalue == stats.levene(old, new, center="median").pvalue
+    assert other.value == pytest.approx(distances[1] / distances[0])
+    assert other.direction == "current is wider"
+    narrower = compare(new, old).peers().rows[-1]
+    assert narrower.direction == "current is narrower"
+    assert compare(old, np.append(new, np.inf)).peers().rows[-1].direction == "infinite values"
+    assert compare(np.ones(5), np.ones(6)).peers().rows[-1].direction == "no direction"

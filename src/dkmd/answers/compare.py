@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
 from dkmd.answers.comparison import Comparison, Comparisons
-from dkmd.answers.many_levels import compare_levels
+from dkmd.answers.many_columns import TwoTables, compare_columns
+from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_levels
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import (
+    MOST_LEVELS,
+    Advance,
+    Columns,
     CompareOptions,
     GroupLabels,
     Level,
+    Ratio,
     Settings,
     units_or_groups,
 )
 from dkmd.base.calls import recorded
+from dkmd.base.errors import ColumnError
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 from dkmd.sources.engines.urls import is_url
@@ -29,7 +36,33 @@ def compare(
     reference: Any,
     current: Any,
     *,
+    column: str | int | None = None,
     groups: GroupLabels | None = None,
+    **settings: Unpack[Settings],
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    reference: Any,
+    current: Any,
+    *,
+    column: Columns,
+    groups: str | None = None,
+    **settings: Unpack[Settings],
+) -> Comparisons: ...
+
+
+@overload
+def compare(
+    long: Any,
+    /,
+    *,
+    by: str | int,
+    reference: Level,
+    current: Level,
+    column: str | int | None = None,
+    groups: str | None = None,
     **settings: Unpack[Settings],
 ) -> Comparison: ...
 
@@ -41,10 +74,11 @@ def compare(
     *,
     by: str | int,
     reference: Level,
-    current: Level,
+    current: Level | None = None,
+    column: Columns,
     groups: str | None = None,
     **settings: Unpack[Settings],
-) -> Comparison: ...
+) -> Comparisons: ...
 
 
 @overload
@@ -55,6 +89,7 @@ def compare(
     by: str | int,
     reference: Level | None = None,
     current: Level | None = None,
+    column: str | int | Columns | None = None,
     groups: str | None = None,
     **settings: Unpack[Settings],
 ) -> Comparison | Comparisons: ...
@@ -65,10 +100,10 @@ def compare(
     *samples: Any,
     reference: Any = None,
     current: Any = None,
-    column: str | int | None = None,
+    column: str | int | Columns | None = None,
     by: str | int | None = None,
     margin: Margin | None = None,
-    kind: str | None = None,
+    kind: str | Mapping[str, str] | None = None,
     groups: GroupLabels | None = None,
     pair_by: GroupLabels | None = None,
     alpha: float = ALPHA,
@@ -77,6 +112,10 @@ def compare(
     nan_policy: str = "omit",
     where: Any = None,
     table: str | Sequence[str] | None = None,
+    expect_ratio: Ratio | None = None,
+    percentiles: Sequence[float | str] | None = None,
+    most_levels: int | None = MOST_LEVELS,
+    advance: Advance | None = None,
 ) -> Comparison | Comparisons:
     """Which way did it move, by how much, and how sure is that?
 
@@ -91,17 +130,19 @@ def compare(
         whose data stay where they are. A Summary, and the path of a data file or of a saved
         summary. An array that is compared with a Summary uses its grid. For a long table:
         levels of ``by``.
-    column : str, optional
+    column : str or list of str, optional
         The column of frames, tables and files. By default the only numeric column, which must have
-        the same name on both sides, or the column that a Summary was made of.
+        the same name on both sides, or the column that a Summary was made of. For several columns
+        the answer is a mapping by column.
     by : str, optional
         The column of a long table that says which sample a row belongs to.
     margin : float or str, optional
         The smallest shift that matters: a number in data units, "3%" or "0.1sd" (of the robust
         scale). For shares also "1pp": one percentage point.
-    kind : str, optional
+    kind : str or mapping, optional
         "amount", "yes/no", "zeros" (mostly one value), "count", "rating" or "identifier". By
         default the values of the reference tell. The kind decides what is said first.
+        For several columns also a mapping from column to kind.
     groups : (array_like, array_like) or str, optional
         Labels of repeated measurements, for reference and current. For tables: a column's name.
     pair_by : (array_like, array_like) or str, optional
@@ -120,12 +161,22 @@ def compare(
         Which rows of an engine's tables to use, such as ``ibis._.day == "2026-01-01"``.
     table : str or (str, str), optional
         If the sample is the URL of a database: its table, or the two tables to compare.
+    expect_ratio : str or (float, float), optional
+        The planned sizes of an experiment's arms, reference : current, such as "1:1". Sizes that
+        are unequal beyond chance (p < 0.001) are told first. Groups count as units.
+    percentiles : sequence of float, optional
+        The percentiles to show, such as [50, 99.9]. By default 5, 25, 50, 75, 90, 95, 99, 99.9.
+    most_levels : int or None
+        If ``by`` has more levels than this, only the most frequent ones are compared. None
+        compares all of them.
+    advance : callable, optional
+        Called with (column or level, done, total) before each comparison of several.
 
     Returns
     -------
     Comparison or Comparisons
-        Comparisons, a mapping by level, for a long table with more than two levels and no
-        ``current``.
+        Comparisons, a mapping, for several columns (by column) and for a long table with more than
+        two levels and no ``current`` (by level). Their p-values are adjusted for their number.
 
     Notes
     -----
@@ -144,12 +195,21 @@ def compare(
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('higher', 'current is larger', 3)
     """
-    paired = pair_by is not None
-    options = CompareOptions.of(margin, alpha, scale, method, nan_policy, kind, paired)
+    several = not isinstance(column, str | int | None)
+    columns = _names(column)
+    kinds = _kinds(kind, columns)
+    only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
+    options = CompareOptions.of(
+        margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only,
+        paired=pair_by is not None,
+    )  # fmt: skip
     groups = units_or_groups(groups, pair_by)
-    column = None if column is None else str(column)
+    if most_levels is not None and most_levels < 1:
+        raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
-    asked = _Asked(reference, current, column, by, groups, where)
+    asked = _Asked(
+        reference, current, columns, several, kinds, by, groups, where, most_levels, advance
+    )
     if table is None:
         return _answer(samples, asked, options)
     with _tables_of(samples, table) as found:
@@ -161,10 +221,45 @@ class _Asked(NamedTuple):
 
     reference: Any  # a sample; with ``by``, a level
     current: Any
-    column: str | None
+    columns: list[str]  # empty if no column was named
+    several: bool  # whether columns were given as a list
+    kinds: Mapping[str, str]  # the kinds of some columns, if users gave them
     by: str | None
     groups: GroupLabels | None
     where: Any
+    most_levels: int | None
+    advance: Advance | None
+
+    @property
+    def column(self) -> str | None:
+        """The only column, if one was named."""
+        return self.columns[0] if self.columns else None
+
+
+def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict[str, str]:
+    """The kinds of columns by name; one kind is that of all columns."""
+    if kind is None:
+        return {}
+    if isinstance(kind, str):
+        return dict.fromkeys(columns, kind)
+    unknown = next((name for name in kind if name not in columns), None)
+    if unknown is not None:
+        raise ValueError(f"kind names column {unknown!r}, which is not compared")
+    return dict(kind)
+
+
+def _names(column: str | int | Columns | None) -> list[str]:
+    """The names of the columns that were asked for, each once."""
+    if column is None:
+        return []
+    given = [column] if isinstance(column, str | int) else list(column)
+    if not given:
+        raise ValueError("column= needs at least one name")
+    names = list(map(str, given))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"column {twice!r} is named twice")
+    return names
 
 
 def _answer(
@@ -177,9 +272,12 @@ def _answer(
         if not isinstance(asked.groups, str | None):
             raise TypeError("with by=, groups is the name of a column of the table")
         table = open_table(samples[0], "the table", asked.where)
-        return compare_levels(
-            table, asked.column, asked.by, asked.reference, asked.current, asked.groups, options
+        question = Levels(
+            asked.by, asked.reference, asked.current, asked.groups, asked.most_levels, asked.advance
         )
+        if asked.several:
+            return compare_columns_at_levels(table, asked.columns, question, options, asked.kinds)
+        return compare_levels(table, asked.column, question, options)
     if samples and asked.reference is not None:
         raise TypeError(
             "the first sample is the reference: give reference= and current= by name, or neither"
@@ -187,8 +285,30 @@ def _answer(
     given = [*samples, *(s for s in (asked.reference, asked.current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
+    if asked.several:
+        return _columns_of_two(given[0], given[1], asked, options)
     before, after = load_pair(given[0], given[1], asked.column, asked.groups, asked.where)
     return compare_samples(before, after, options)
+
+
+def _columns_of_two(
+    reference: Any, current: Any, asked: _Asked, options: CompareOptions
+) -> Comparisons:
+    """Several columns of two tables, in the order in which they were named."""
+    if not isinstance(asked.groups, str | None):
+        raise TypeError("with several columns, groups is the name of a column of both tables")
+    before = open_table(reference, "reference", asked.where)
+    after = open_table(current, "current", asked.where)
+    tables = TwoTables.of(before, after, asked.groups)
+    from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
+    found = compare_columns(
+        tables, asked.columns, options, from_files, asked.advance, tables.kinds_asked(asked.kinds)
+    )
+    for name, why in found.skipped.items():
+        raise ColumnError(f"column {name!r} was not compared: {why}")
+    return Comparisons(
+        {name: found[name] for name in asked.columns}, options.alpha, rows=found.ROWS
+    )
 
 
 def _tables_of(

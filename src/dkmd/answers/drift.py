@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dkmd.answers.comparison import Drift
-from dkmd.answers.many_columns import Advance, TwoTables, compare_columns
-from dkmd.answers.options import CompareOptions, units_or_groups
+from dkmd.answers.many_columns import TwoTables, compare_columns
+from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -28,6 +28,8 @@ def drift(
     alpha: float = ALPHA,
     scale: float | str | None = None,
     nan_policy: str = "omit",
+    expect_ratio: Ratio | None = None,
+    percentiles: Sequence[float | str] | None = None,
     advance: Advance | None = None,
 ) -> Drift:
     """Compare every numeric column of two tables.
@@ -44,6 +46,8 @@ def drift(
         column with a missing value raises an error: it is not skipped.
     kind : mapping, optional
         The kinds of some columns by name, as in ``compare``: ``{"revenue": "zeros"}``.
+    expect_ratio, percentiles
+        As in ``compare``. The tables are the arms of an experiment, and rows or groups are counted.
     advance : callable, optional
         Called with (column, done, total) before each column.
 
@@ -63,14 +67,21 @@ def drift(
     >>> found.changed, found.skipped
     (['b'], {'c': 'it holds text'})
     """
-    paired = pair_by is not None
-    options = CompareOptions.of(margin, alpha, scale, nan_policy=nan_policy, paired=paired)
-    before, after = open_table(reference, "reference"), open_table(current, "current")
-    names = None if columns is None else list(map(str, columns))
-    from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
+    options = CompareOptions.of(
+        margin,
+        alpha,
+        scale,
+        nan_policy=nan_policy,
+        expect_ratio=expect_ratio,
+        percentiles=percentiles,
+        paired=pair_by is not None,
+    )
     units = units_or_groups(groups, pair_by)
     if not isinstance(units, str | None):
         raise TypeError("groups and pair_by of drift are names of columns")
-    tables = TwoTables.of(before, after, units, paired)
+    before, after = open_table(reference, "reference"), open_table(current, "current")
+    names = None if columns is None else list(map(str, columns))
+    from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
+    tables = TwoTables.of(before, after, units, pair_by is not None)
     asked = tables.kinds_asked(kind or {})
     return compare_columns(tables, names, options, from_files, advance, asked)

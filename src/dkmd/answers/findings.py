@@ -141,8 +141,17 @@ def mean_change(reference: Held, current: Held, confidence: float) -> MeanChange
     (size_y, mean_y, variance_y), (size_x, mean_x, variance_x) = map(_moments, (reference, current))
     if min(size_x, size_y) < 2 or not math.isfinite(mean_x + mean_y + variance_x + variance_y):
         return None
-    part_x, part_y = variance_x / size_x, variance_y / size_y
-    df = satterthwaite(part_x, part_y, size_x - 1.0, size_y - 1.0)
+    before = mean_y, variance_y / size_y, size_y - 1.0
+    after = mean_x, variance_x / size_x, size_x - 1.0
+    return welch_change(before, after, confidence)
+
+
+def welch_change(
+    reference: tuple[float, float, float], current: tuple[float, float, float], confidence: float
+) -> MeanChange:
+    """The change of a mean from both means, the variances of the means and their df."""
+    (mean_y, part_y, df_y), (mean_x, part_x, df_x) = reference, current
+    df = satterthwaite(part_x, part_y, df_x, df_y)
     reach = 0.0
     if not math.isnan(df):
         reach = critical(0.5 + 0.5 * confidence, df) * math.sqrt(part_x + part_y)
@@ -185,7 +194,7 @@ def percentile_changes(
     reference: Held, current: Held, confidence: float, levels: Sequence[float] = LEVELS
 ) -> tuple[PercentileChange, ...]:
     """Percentiles of both sides and their differences, current − reference, with intervals."""
-    sides = [(_quantiles(each), float(_size(each))) for each in turned((reference, current))]
+    sides = [(quantiles_of(each), float(_size(each))) for each in turned((reference, current))]
     if min(size for _, size in sides) < 2:
         return ()
     return tuple(compare_percentiles(sides[0], sides[1], level, confidence) for level in levels)
@@ -199,7 +208,7 @@ def _size(side: Held) -> int:
     return int(present(values).size)
 
 
-def _quantiles(side: Held) -> Quantiles:
+def quantiles_of(side: Held) -> Quantiles:
     """The quantile function of one side: of its sorted values, or of its bins."""
     summary, values = side
     if summary is not None:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dkmd.answers.comparison import Comparison, Parts
 from dkmd.answers.findings import MISSING, SHIFT, Held
 from dkmd.answers.shares import yes_no_answer
@@ -98,7 +100,8 @@ def _previewed_identifier(side: ColumnData, name: str) -> bool:
     if not isinstance(side, StreamedColumn):
         return False
     values = present(side.preview)
-    return not (values % 1.0).any() and is_identifier(values, name)
+    whole = bool(np.isfinite(values).all()) and not (values % 1.0).any()
+    return whole and is_identifier(values, name)
 
 
 def _untested_kind(samples: TwoSamples) -> str:

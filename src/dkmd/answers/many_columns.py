@@ -5,7 +5,7 @@ A column that cannot be compared is skipped with a reason. The other columns are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from dkmd.answers.comparison import Comparison, Drift
 from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
 from dkmd.answers.kinds import untested
 from dkmd.answers.one_column import compare_samples
-from dkmd.answers.options import CompareOptions
+from dkmd.answers.options import Advance, CompareOptions
 from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
 from dkmd.inference.column_kind import CONSTANT, IDENTIFIER, parse_kind
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
@@ -21,9 +21,6 @@ from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, NUMERIC, OTHER, TEXT, 
 from dkmd.sources.loading import labelled
 from dkmd.sources.pairs import plan_together
 from dkmd.sources.table import Table
-
-Advance = Callable[[str, int, int], None]
-"""Called with a column, how many columns are done and how many there are."""
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
-from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.answers.comparison import Comparison, Comparisons, Drift, LeftOut
 from dkmd.answers.one_column import compare_samples
-from dkmd.answers.options import CompareOptions, Level
+from dkmd.answers.options import Advance, CompareOptions, Level
+from dkmd.inference.column_kind import parse_kind
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.kinds import NUMBER, no_such_column, the_numeric_column
 from dkmd.sources.number_words import no_such_level, parse_number
@@ -51,21 +54,50 @@ def compare_bins(
     return _one_or_several(answers, options)
 
 
-def compare_levels(
+class Levels(NamedTuple):
+    """Which levels of a long table to compare with which one."""
+
+    by: str
+    reference: Level | None
+    current: Level | None = None
+    groups: str | None = None
+    most: int | None = None  # compare at most so many levels, the most frequent; None: all
+    advance: Advance | None = None
+
+
+def compare_columns_at_levels(
     table: Table,
-    column: str | None,
-    by: str,
-    reference: Level | None,
-    current: Level | None,
-    groups: str | None,
+    columns: Sequence[str],
+    asked: Levels,
     options: CompareOptions,
+    kinds: Mapping[str, str],
+) -> Comparisons:
+    """Compare levels of one long table in several columns, as one family."""
+    found: dict[str, Comparison] = {}
+    left_out: LeftOut | None = None
+    for column in columns:
+        kind = None if column not in kinds else parse_kind(kinds[column])
+        answer = compare_levels(table, column, asked, replace(options, kind=kind))
+        if isinstance(answer, Comparison):
+            found[column] = answer
+            continue
+        left_out = answer.left_out
+        # each answer is adjusted again, together with the answers of the other columns
+        found |= {f"{column}, {level}": one for level, one in answer.items()}
+    one_level = all(key == one.name for key, one in found.items())
+    return Comparisons(found, options.alpha, left_out, Drift.ROWS if one_level else "")
+
+
+def compare_levels(
+    table: Table, column: str | None, asked: Levels, options: CompareOptions
 ) -> Comparison | Comparisons:
     """Compare levels of one long table with one of them."""
+    by, groups = asked.by, asked.groups
     kinds = table.kinds()
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
-    base, wanted = _chosen_levels(table, by, kinds[by], reference, current)
+    base, wanted, left_out = _chosen_levels(table, kinds[by], asked)
     unit = unit_of(column, kinds.get(column, ""))
     read = table.read_levels(column, by, [base, *wanted], groups)
 
@@ -74,23 +106,28 @@ def compare_levels(
         return LabelledColumn(read[level], column, level, unit, missing_at=missing_at)
 
     first = sample(base)
-    found = {level: compare_samples(first, sample(level), options) for level in wanted}
+    found = {}
+    for done, level in enumerate(wanted):
+        if asked.advance is not None and len(wanted) > 1:
+            asked.advance(level, done, len(wanted))
+        found[level] = compare_samples(first, sample(level), options)
     if _names_no_level(found, table, by):
         there = table.levels(by)
         alike = [_level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
         if alike[0] == alike[-1] and base != wanted[-1]:  # two words for one level
             raise no_such_level(by, wanted[-1], there)
-        return compare_levels(table, column, by, alike[0], alike[-1], groups, options)
-    return _one_or_several(found, options)
+        again = asked._replace(reference=alike[0], current=alike[-1])
+        return compare_levels(table, column, again, options)
+    return _one_or_several(found, options, left_out)
 
 
 def _one_or_several(
-    answers: dict[str, Comparison], options: CompareOptions
+    answers: dict[str, Comparison], options: CompareOptions, left_out: LeftOut | None = None
 ) -> Comparison | Comparisons:
     """The only answer, or a mapping of all of them."""
-    if len(answers) == 1:
+    if len(answers) == 1 and left_out is None:
         return next(iter(answers.values()))
-    return Comparisons(answers, options.alpha)
+    return Comparisons(answers, options.alpha, left_out)
 
 
 def _names_no_level(found: dict[str, Comparison], table: Table, by: str) -> bool:
@@ -100,15 +137,14 @@ def _names_no_level(found: dict[str, Comparison], table: Table, by: str) -> bool
     return any(label not in table.levels(by) for label in empty)
 
 
-def _chosen_levels(
-    table: Table, by: str, kind: str, reference: Level | None, current: Level | None
-) -> tuple[str, list[str]]:
-    """The reference's level and the levels to compare with it.
+def _chosen_levels(table: Table, kind: str, asked: Levels) -> tuple[str, list[str], LeftOut | None]:
+    """The reference's level, the levels to compare with it, and how many others there are.
 
     The table is asked for its levels only where one of the two is not given.
     """
+    by, reference, current = asked.by, asked.reference, asked.current
     if reference is not None and current is not None:
-        return str(reference), [str(current)]
+        return str(reference), [str(current)], None
     levels = table.levels(by)
     if reference is None:
         raise ValueError(f"say which level of {by!r} is the reference: {_listed(levels)}")
@@ -116,7 +152,13 @@ def _chosen_levels(
     others = [level for level in levels if level != base]
     if not others:
         raise ValueError(f"column {by!r} has no level but {base!r}")
-    return base, others
+    if asked.most is None or len(others) <= asked.most:
+        return base, others, None
+    rows = table.level_sizes(by)
+    ranked = sorted(others, key=lambda level: -rows.get(level, 0))  # ties keep their order
+    kept = set(ranked[: asked.most])
+    left_out = LeftOut(by, len(others) - len(kept), len(kept))
+    return base, [level for level in others if level in kept], left_out
 
 
 def _level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:

@@ -23,9 +23,10 @@ from dkmd.answers.findings import (
     percentile_changes,
     spread_finding,
 )
+from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
 from dkmd.answers.kinds import kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
-from dkmd.answers.orientation import centers_of, compared, shares_of
+from dkmd.answers.orientation import centers_of, compared, shares_of, turned
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
@@ -34,6 +35,7 @@ from dkmd.inference.margins import beyond_margin, opposed, verdict
 from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options
+from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import (
     ConfidenceInterval,
     DkmdResult,
@@ -41,6 +43,7 @@ from dkmd.inference.result import (
     LimitOutcome,
     Outcome,
 )
+from dkmd.inference.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.shapes import crossing
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.kinds import DURATION, NUMBER
@@ -65,19 +68,16 @@ def compare_samples(
         )
     )
     name = current.name if current.name != "value" else reference.name
-    held = (
-        _held(reference.data, test.summaries[0]),
-        _held(current.data, test.summaries[1]),
-    )
+    held = _held(reference.data, test.summaries[0]), _held(current.data, test.summaries[1])
     kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
     notes = [*_told(outcome, kinded.decides), percentage.note]
     notes += [emptiness(side, name) for side in (before, after)]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
-    # intervals and p-values of repeated measurements would have to know the groups
+    # spreads and missing values of repeated measurements would have to know the groups
     grouped = exact is not None and exact.pair.clusters is not None
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
-    mean = None if grouped else mean_change(*held, options.confidence)
+    mean, percentiles = _described(held, (reference.data, current.data), grouped, options)
     answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -102,7 +102,8 @@ def compare_samples(
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
         mean=mean,
         extremes=None if _agree(mean, result, options.alpha) else extreme_values(*held),
-        percentiles=() if grouped else percentile_changes(*held, options.confidence),
+        percentiles=percentiles,
+        sample_ratio=_sample_ratio(reference.data, current.data, before, after, exact, options),
         result=result,
         values=values,
     )
@@ -149,6 +150,46 @@ def _findings(
         missing_finding((before.nan, after.nan), rows, confidence),
     )
     return tuple(each for each in found if each is not None)
+
+
+def _described(
+    held: tuple[Held, Held],
+    data: tuple[ColumnData, ColumnData],
+    grouped: bool,
+    options: CompareOptions,
+) -> tuple[MeanChange | None, tuple[PercentileChange, ...]]:
+    """The mean and the percentiles; of repeated measurements, if the values are in memory."""
+    if not grouped:
+        percentiles = percentile_changes(*held, options.confidence, options.levels)
+        return mean_change(*held, options.confidence), percentiles
+    sides = grouped_sides(*data)
+    if sides is None:
+        return None, ()
+    percentiles = grouped_percentile_changes(sides, options.confidence, options.levels)
+    return grouped_mean_change(sides, options.confidence), percentiles
+
+
+def _sample_ratio(
+    reference: ColumnData,
+    current: ColumnData,
+    before: SampleFacts,
+    after: SampleFacts,
+    exact: ExactOutcome | None,
+    options: CompareOptions,
+) -> SampleRatio | None:
+    """The check of the sizes of both arms, if it was asked for. Groups count as units."""
+    if options.expect_ratio is None:
+        return None
+    rows, counted = (before.size + before.nan, after.size + after.nan), "rows"
+    held = [side.groups if isinstance(side, HeldColumn) else None for side in (reference, current)]
+    if held[0] is not None and held[1] is not None:
+        rows, counted = (np.unique(held[0]).size, np.unique(held[1]).size), "groups"
+    elif exact is not None and exact.pair.clusters is not None:
+        units = turned(exact.pair.clusters.units)
+        rows, counted = (int(units[0]), int(units[1])), "groups"
+    elif not before.nan and not after.nan:
+        counted = "values"
+    return check_ratio(*rows, options.expect_ratio, counted)
 
 
 class _Tested(NamedTuple):

@@ -6,7 +6,7 @@ say how its result is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -16,12 +16,26 @@ from dkmd.inference.column_kind import parse_kind
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.options import Options, check_options
+from dkmd.inference.percentiles import LEVELS, parse_levels
+from dkmd.inference.sample_ratio import parse_ratio
 
 Level = str | float | bool
 """A value of the column that says which sample a row belongs to."""
 
 GroupLabels = Sequence[npt.ArrayLike] | str
 """Labels of reference and current, a pair; or the name of a column that both tables have."""
+
+Columns = list[str] | tuple[str, ...]
+"""The names of several columns."""
+
+Ratio = str | Sequence[float]
+"""The expected sizes of reference and current: "1:1", or a pair of numbers."""
+
+Advance = Callable[[str, int, int], None]
+"""Called with a column or level, how many are done and how many there are."""
+
+MOST_LEVELS = 100
+"""Levels of a column that are compared unless the user asks for more, the most frequent first."""
 
 DEFAULT_TEST = check_options(None, None, "exact", "two-sided", None, "omit")
 """The test of every answer unless users choose otherwise: two-sided, with a fitted scale."""
@@ -40,9 +54,8 @@ def units_or_groups(groups: GroupLabels | None, pair_by: GroupLabels | None) -> 
 class Settings(TypedDict, total=False):
     """The keywords that every form of ``compare`` accepts."""
 
-    column: str | int | None
     margin: Margin | None
-    kind: str | None
+    kind: str | Mapping[str, str] | None
     alpha: float
     scale: float | str | None
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
@@ -50,6 +63,10 @@ class Settings(TypedDict, total=False):
     pair_by: GroupLabels | None
     where: Any  # an expression of Ibis, which has no types
     table: str | Sequence[str] | None
+    expect_ratio: Ratio | None
+    percentiles: Sequence[float | str] | None
+    most_levels: int | None
+    advance: Advance | None
 
 
 @dataclass(frozen=True)
@@ -59,6 +76,10 @@ class CompareOptions:
     margin: Margin | None = None
     alpha: float = ALPHA
     test: Options = DEFAULT_TEST
+    expect_ratio: tuple[float, float] | None = None
+    """The expected sizes of reference and current; None if they are not checked."""
+    levels: tuple[float, ...] = LEVELS
+    """The levels of the percentiles."""
     kind: str | None = None
     """The kind of the column; None to see it from the values."""
 
@@ -75,14 +96,17 @@ class CompareOptions:
         scale: float | str | None = None,
         method: Any = None,
         nan_policy: str = "omit",
+        expect_ratio: Ratio | None = None,
+        percentiles: Sequence[float | str] | None = None,
         kind: str | None = None,
         paired: bool = False,
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
-        test = check_options(
-            None, scale, "exact", "two-sided", method, nan_policy, "units" if paired else None
-        )
-        return cls(margin, alpha, test, None if kind is None else parse_kind(kind))
+        weigh = "units" if paired else None
+        test = check_options(None, scale, "exact", "two-sided", method, nan_policy, weigh)
+        ratio = None if expect_ratio is None else parse_ratio(expect_ratio)
+        known = None if kind is None else parse_kind(kind)
+        return cls(margin, alpha, test, ratio, parse_levels(percentiles), known)
 
     @property
     def confidence(self) -> float:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.answers.comparison import Comparison, Comparisons, Drift, plain_margin
+from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.facts import facts_of
@@ -23,7 +24,7 @@ from dkmd.answers.findings import SHIFT
 from dkmd.answers.gate import BETTER, NOT_WORSE, SAME, UNDECIDED, WORSE, Gate, GateRow
 from dkmd.answers.gate.limits import in_unit
 from dkmd.answers.gate.words import margin_words
-from dkmd.answers.page_details import Compared, reproduce, reproduce_row
+from dkmd.answers.page_details import Compared, more_numbers, not_compared, reproduce, reproduce_row
 from dkmd.base.calls import Call
 from dkmd.base.errors import ColumnError
 from dkmd.base.whole_files import write_whole
@@ -127,12 +128,17 @@ def _comparisons_page(answers: Comparisons, command: str | None, advance: Advanc
     )
     rows = tuple(_told(found, len(answers), advance))
     before, after = some.reference.label, some.current.label
-    drift = isinstance(answers, Drift)
-    skipped = answers.skipped if isinstance(answers, Drift) else {}
+    of_columns = answers.row_words == Drift.ROWS
+    title = f"{some.name} against {before}"
+    if of_columns:
+        title = f"{'Drift' if isinstance(answers, Drift) else 'Columns'}: {before} → {after}"
+    skipped = not_compared(answers)
     return Page(
-        title=f"Drift: {before} → {after}" if drift else f"{some.name} against {before}",
-        headline=" ".join([f"{answers.tally()}.", *answers.others()]),
-        row_is="column" if drift else "level",
+        title=title,
+        headline=" ".join(
+            [*unequal_arms(answers.values()), f"{answers.tally()}.", *answers.others()]
+        ),
+        row_is="column" if of_columns else "level",
         p_is="adjusted p",
         level=level_of(some.alpha),
         in_percent=in_percent,
@@ -164,6 +170,7 @@ def _comparison_row(
     if c.relative_shift is not None and c.relative_shift_interval is not None:
         low, high = (100.0 * end for end in c.relative_shift_interval)
         relative = Measured(100.0 * c.relative_shift, (low, high))
+    more, percentiles = more_numbers(c)
     compared = Compared(
         unit=c.unit,
         shift=Measured(c.shift, (c.shift_interval.low, c.shift_interval.high)),
@@ -176,6 +183,8 @@ def _comparison_row(
         current=c.current,
         outcome=outcome if isinstance(outcome, ExactOutcome) else None,
         values=c.values,
+        beside=more,
+        percentiles=percentiles,
         own=c.own,
         yes=c.yes,
         gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,

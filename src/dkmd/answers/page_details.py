@@ -9,8 +9,17 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dkmd.answers.comparison import QUANTILES, SampleFacts, plain_margin
+from dkmd.answers.comparison import (
+    QUANTILES,
+    Comparison,
+    Comparisons,
+    Drift,
+    SampleFacts,
+    plain_margin,
+)
 from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.comparison.one import percent_of
+from dkmd.answers.findings import SPREAD
 from dkmd.answers.reasons import reasons
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
@@ -50,6 +59,8 @@ class Compared:
     current: SampleFacts
     outcome: ExactOutcome | None  # None if the samples could not be compared
     values: tuple[Array, Array] | None
+    beside: tuple[NumberLine, ...] = ()  # the mean and the spread
+    percentiles: tuple[NumberLine, ...] = ()  # with intervals; if empty, plain quantiles are shown
     levels: Interval | None = None  # the confidence of each end, if they are one-sided bounds
     own: str = "shift"  # what the p-value is about
     yes: float | None = None  # the value of yes in yes/no data
@@ -93,7 +104,7 @@ class Compared:
         return before, after
 
     def numbers(self) -> Iterator[NumberLine]:
-        """Counts, centres and quantiles of both samples, and how far they moved."""
+        """Counts, centres, means and percentiles of both samples, and how far they moved."""
         before, after = self.reference, self.current
         yield _counts("values", before.size, after.size)
         for row in self.more:
@@ -101,7 +112,10 @@ class Compared:
         if self.yes is None and self.outcome is not None:
             moved = Shown(amount(self.shift.middle, self.unit), self.shift.middle)
             yield NumberLine("centre", *_pair(before.center, after.center), moved)
-        if before.size and after.size and self.yes is None:
+        if self.yes is None:
+            yield from self.beside
+            yield from self.percentiles
+        if before.size and after.size and self.yes is None and not self.percentiles:
             for q, (old, new) in self.quantiles().items():
                 moved = Shown(signed(new - old, old, new), new - old)
                 yield NumberLine(f"{q:.0%}", *_pair(old, new), moved)
@@ -129,7 +143,7 @@ class Compared:
         moved = self.shift.middle
         own = Opinion(f"dkmd ({self.own})", moved, self.two_sided, direction_of(moved))
         reference, current = (present(side) for side in self.values)
-        return opinions(own, reference, current, self.scale, self.yes)
+        return opinions(own, reference, current, self.scale, yes=self.yes)
 
     def peer_notes(self, peers: Opinions | None) -> tuple[str, ...]:
         """Why the other statistics differ, or why there are none."""
@@ -172,6 +186,37 @@ class Compared:
         if kind == "sd" and self.scale > 0.0:
             shown += f" = {plain(size * self.scale)}{self.unit and ' ' + self.unit}"
         return shown
+
+
+def not_compared(answers: Comparisons) -> dict[str, str]:
+    """Columns that were skipped and levels that were left out, with reasons."""
+    found = dict(answers.skipped) if isinstance(answers, Drift) else {}
+    left_out = answers.left_out
+    if left_out is not None:
+        found[f"{left_out.levels:,} rarer levels of {left_out.by}"] = (
+            f"only the {left_out.kept:,} most frequent levels are compared"
+        )
+    return found
+
+
+def more_numbers(c: Comparison) -> tuple[tuple[NumberLine, ...], tuple[NumberLine, ...]]:
+    """The mean and the spread of a comparison, and its percentiles, as lines of the page."""
+    known = {}
+    if c.mean is not None:
+        known["mean"] = c.mean.reference, c.mean.current, c.mean.difference
+    spread = c.finding(SPREAD)
+    if spread is not None:
+        known["spread"] = spread.reference, spread.current, spread.estimate
+    found = {percent_of(p.x.level): (p.y.value, p.x.value, p.difference) for p in c.percentiles}
+    lines = {
+        name: NumberLine(name, Shown(old, number[0]), Shown(new, number[1]), Shown(told, number[2]))
+        for name, old, new, told in c.rows()
+        if (number := (known | found).get(name)) is not None
+    }
+    return (
+        tuple(line for name, line in lines.items() if name in known),
+        tuple(line for name, line in lines.items() if name in found),
+    )
 
 
 def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting]:

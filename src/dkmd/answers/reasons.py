@@ -9,7 +9,7 @@ from dkmd.inference.opinions import NONE, Opinion, Opinions
 
 def reasons(said: Opinions, alpha: float, grouped: bool, infinite: bool) -> list[str]:
     """What to know before comparing the p-values of several statistics."""
-    own, *others = said.rows
+    own, *others = (row for row in said.rows if not row.of_spread)
     found = list(_differences(own, others, alpha, infinite))
     if grouped:
         found.append(

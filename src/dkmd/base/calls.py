@@ -17,13 +17,18 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from dkmd.base.secrets import without_password
 
-FLAGS = ("column", "by", "reference", "current", "margin", "kind", "groups", "pair_by",
-         "worse", "alpha")  # fmt: skip
-"""Options that the command line has under the same names."""
+FLAGS = (
+    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "worse",
+    "alpha",
+    "expect_ratio", "most_levels",
+)  # fmt: skip
+"""Options that the command line has under the same names, with dashes."""
 
 SEVERAL = {
     "columns": "--column",
+    "column": "--column",
     "table": "--table",
+    "percentiles": "--percentile",
     "also_reference": "--also-reference",
     "also_current": "--also-current",
     "history": "--history",
@@ -69,8 +74,12 @@ class Call:
             words += [path] if "table" not in self.options else ["--connect", path]
         for key, value in self.options.items():
             if key in SEVERAL:
-                several = [value] if isinstance(value, str) else value
-                words += [word for each in several for word in (SEVERAL[key], each)]
+                several = [value] if isinstance(value, str | int) else value
+                words += [word for each in several for word in (SEVERAL[key], str(each))]
+            elif key == "expect_ratio" and not isinstance(value, str):
+                words += ["--expect-ratio", ":".join(f"{part:g}" for part in value)]
+            elif key == "most_levels" and value is None:
+                words += ["--all-levels"]
             elif isinstance(value, Mapping) and key in FLAGS:
                 words += [word for name in value for word in (f"--{key}", f"{name}={value[name]}")]
             elif key in FLAGS and isinstance(value, str | int | float):
@@ -85,14 +94,20 @@ class Call:
         options = (key for key, value in self.options.items() if not _is_plain(value))
         return [*(name for path, name in sources if path is None), *options]
 
-    def of_row(self, name: str) -> Call:
-        """The call for one row of the answer: a level, or a column of a drift."""
+    def of_row(self, name: str, column: str = "", level: str = "") -> Call:
+        """The call for one row of the answer: a level, or a column of a drift.
+
+        ``column`` and ``level`` are those of the row, where the answer has several columns.
+        """
         if self.function == "drift":
             kept = {key: value for key, value in self.options.items() if key != "columns"}
             if isinstance(kept.get("kind"), Mapping):
                 kept |= {"kind": kept["kind"].get(name)}
                 kept = {key: value for key, value in kept.items() if value is not None}
             return Call("compare", self.sources, {"column": name} | kept)
+        if isinstance(self.options.get("column"), list | tuple):
+            at = {"current": level} if "by" in self.options else {}
+            return replace(self, options={**self.options, "column": column, **at})
         if "by" in self.options:
             return replace(self, options={**self.options, "current": name})
         return self

@@ -43,13 +43,13 @@ _CELL_SHIFT, _FIRST_CELL = np.uint64(52 - _CELL_BITS), np.uint64(1023 << _CELL_B
 _BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit of a cell's number
 
 
-def _first_rows() -> npt.NDArray[np.int32]:
+def _first_rows() -> npt.NDArray[np.uint16]:
     """The row of the lowest u in each cell of u ± 1 (sign, exponent and 8 bits).
 
     Any u in the cell is in that row or the next. The number of a cell is simply the leading bits
     of u ± 1. So there is a gap before the cells below 0, which is never read.
     """
-    rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.int32)
+    rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.uint16)
     rows[: _CELLS.size] = SIDE + np.searchsorted(EDGES, _CELLS - 1.0, side="right")
     ends = np.append(_CELLS[1:], 2.0 * _LARGEST) - 1.0  # every |u| of a cell is below
     rows[_BELOW_ZERO:] = SIDE - np.minimum(np.searchsorted(EDGES, ends) - 1, SIDE - 1)
@@ -72,7 +72,7 @@ _SPECIAL = 5  # counts of NaN, −inf and +inf, then minimum and maximum
 
 
 @compiled
-def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> int:
+def _any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> int:
     """The row of a table for any u, ±inf included. Beyond ±2^40 it is that of an overflow bin."""
     if u >= _LARGEST:
         return _ROWS - 1
@@ -83,7 +83,7 @@ def _any_row(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> i
 
 @compiled
 def occupied(
-    table: Array, low: float, high: float, first_row: npt.NDArray[np.int32], upper_edge: Array
+    table: Array, low: float, high: float, first_row: npt.NDArray[np.uint16], upper_edge: Array
 ) -> tuple[Index, Index, Array, Array]:
     """Bins, counts, Σu and Σu² of the occupied rows between low and high (in units)."""
     first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
@@ -111,16 +111,26 @@ def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, A
         values = piece(sample, *bounds)
         if through is not None:
             values = through(values)
-        left, low, high = _fill(values, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table)
-        if left:
-            values = _add_rare(values, grid.center, per_unit, table, special)
-            low, high = values.min(initial=low), values.max(initial=high)
+        low, high = _range(values)
+        # if its ends have a regular bin, so has every value of the piece; NaN would be an end
+        if not (
+            abs((low - grid.center) * per_unit) < _LARGEST
+            and abs((high - grid.center) * per_unit) < _LARGEST
+        ):
+            finite, values = _add_rare(values, grid.center, per_unit, table, special)
+            low, high = _range(finite)
+        _fill(values, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table)
         special[3], special[4] = min(special[3], low), max(special[4], high)
     return table, special
 
 
+def _range(values: Array) -> tuple[float, float]:
+    """The smallest and the largest value: NaN if there is NaN, inf and −inf without values."""
+    return float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))
+
+
 @compiled
-def _row_of(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> np.uint64:
+def _row_of(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> np.uint64:
     """The row of a table for |u| < 2^40: SIDE + 1 + its bin."""
     one = np.uint64((np.float64(u).view(np.uint64) & _SIGN) | _ONE).view(np.float64)
     # the cell of u ± 1 gives the row, or the row before it
@@ -129,39 +139,45 @@ def _row_of(u: float, first_row: npt.NDArray[np.int32], upper_edge: Array) -> np
     return row + np.uint64(u >= upper_edge[row])
 
 
+BLOCK = 1024
+"""Values whose rows are found before they are added."""
+
+
 @compiled
 def _fill(
     values: Array,
     center: float,
     per_unit: float,
-    first_row: npt.NDArray[np.int32],
+    first_row: npt.NDArray[np.uint16],
     upper_edge: Array,
     table: Array,
-) -> tuple[int, float, float]:
-    """Add values to the table: row SIDE + 1 + bin holds count, Σu, Σu².
+) -> None:
+    """Add values with regular bins to the table: row SIDE + 1 + bin holds count, Σu, Σu².
 
-    Returns how many values were skipped, and the range of the others. Values without a regular
-    bin are rare. ``_add_rare`` adds them, so that this loop stays tight.
+    First all rows of a block are found, then the values are added. In one loop the processor would
+    wait with each row for the sums before it, which might be those of the same row.
     """
-    left, low, high = 0, math.inf, -math.inf
     flat = table.reshape(-1)
-    for i in range(values.size):
-        value = values[i]
-        u = (value - center) * per_unit
-        if abs(u) < _LARGEST:
-            low = value if value < low else low
-            high = value if value > high else high
-            at = _row_of(u, first_row, upper_edge) * np.uint64(3)
+    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    for start in range(0, values.size, BLOCK):
+        block = values[start : start + BLOCK]
+        for i in range(block.size):
+            units[i] = (block[i] - center) * per_unit
+            rows[i] = _row_of(units[i], first_row, upper_edge)
+        for i in range(block.size):
+            u, at = units[i], np.uint64(rows[i]) * np.uint64(3)
             flat[at] += 1.0
             flat[at + np.uint64(1)] += u
             flat[at + np.uint64(2)] += u * u
-        else:
-            left += 1
-    return left, low, high
 
 
-def _add_rare(values: Array, center: float, per_unit: float, table: Array, special: Array) -> Array:
-    """Count NaN and ±inf, add values that overflow the grid, and return the finite values."""
+def _add_rare(
+    values: Array, center: float, per_unit: float, table: Array, special: Array
+) -> tuple[Array, Array]:
+    """Count NaN and ±inf and add values that overflow the grid.
+
+    Returns the finite values, and those of them that have a regular bin.
+    """
     special[0] += np.count_nonzero(np.isnan(values))
     special[1] += np.count_nonzero(values == -math.inf)
     special[2] += np.count_nonzero(values == math.inf)
@@ -171,7 +187,7 @@ def _add_rare(values: Array, center: float, per_unit: float, table: Array, speci
     for row, beyond in ((0, u <= -_LARGEST), (2 * SIDE + 1, u >= _LARGEST)):
         far = np.clip(u[beyond], -FARTHEST, FARTHEST)
         table[row] += far.size, far.sum(), far @ far
-    return finite
+    return finite, finite[np.abs(u) < _LARGEST]
 
 
 def filled_by_weight(values: Array, weights: Array, grid: Grid) -> tuple[Array, Array]:
@@ -189,7 +205,7 @@ def _fill_by_weight(
     weights: Array,
     center: float,
     per_unit: float,
-    first_row: npt.NDArray[np.int32],
+    first_row: npt.NDArray[np.uint16],
     upper_edge: Array,
     table: Array,
     infinite: Array,

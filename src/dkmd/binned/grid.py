@@ -39,7 +39,7 @@ UNITS_PER_SCALE = 8
 SMALLEST_SHARE, SMALLEST_UNIT = 2.0**-40, 1e-280
 """The smallest unit, as a share of the centre and absolutely, for values that are all equal."""
 
-FIT_SIZE = 1 << 12
+FIT_SIZE = 1 << 11
 """Values used to fit a grid."""
 
 
@@ -71,7 +71,7 @@ class Grid:
     def fit(cls, *samples: npt.ArrayLike) -> Grid:
         """One grid for all these samples, which may have any shape.
 
-        The centre is their median, and the unit an eighth of 1.4826 times their MAD. At most 4,096
+        The centre is their median, and the unit an eighth of 1.4826 times their MAD. At most 2,048
         values are used, chosen with a fixed seed. NaN and ±inf are skipped.
         """
         values = np.concatenate([_some(np.asarray(s).reshape(-1), len(samples)) for s in samples])

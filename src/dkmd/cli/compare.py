@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dkmd.base.wording import visible
 from dkmd.cli.options import (
     Alpha,
     By,
-    Column,
+    Columns,
     Connect,
+    ExpectRatio,
     Force,
     Groups,
     Json,
@@ -19,6 +22,7 @@ from dkmd.cli.options import (
     Margin,
     Memory,
     PairBy,
+    Percentiles,
     Quiet,
     Report,
     Tables,
@@ -32,6 +36,7 @@ from dkmd.cli.options import (
 from dkmd.cli.show import (
     after_writing,
     exit_code,
+    progress,
     report_of,
     show,
     telling_too_little,
@@ -41,6 +46,7 @@ from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison import Comparison, Comparisons
+    from dkmd.answers.options import Advance
     from dkmd.inference.opinions import Opinions
 
 
@@ -54,7 +60,7 @@ def compare(
             "standard input. One table alone needs --by.",
         ),
     ] = None,
-    column: Column = None,
+    column: Columns = None,
     by: By = None,
     reference: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Level of --by to compare with.")
@@ -63,10 +69,21 @@ def compare(
         str | None,
         typer.Option(metavar="LEVEL", help="Level of --by to compare; all others by default."),
     ] = None,
+    most_levels: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Most levels of --by to compare, the most frequent first."
+        ),
+    ] = 100,
+    all_levels: Annotated[
+        bool, typer.Option("--all-levels", help="Compare all levels of --by, however many.")
+    ] = False,
     margin: Margin = None,
     kind: Kind = None,
     groups: Groups = None,
     pair_by: PairBy = None,
+    expect_ratio: ExpectRatio = None,
+    percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
     peers: Annotated[
         bool, typer.Option("--peers", help="Also show what other statistics would say.")
@@ -96,6 +113,8 @@ def compare(
       dkmd compare examples/data/latency_before.csv examples/data/latency_after.csv
       dkmd compare examples/data/flights.parquet -c dep_delay --by origin \\
           --reference JFK --current EWR --report delays.html
+      dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
+          -c dep_delay -c arr_delay --percentile 50 --percentile 99.9
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
           --by build --reference 41 --current 42
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
@@ -107,31 +126,45 @@ def compare(
     from dkmd.answers.options import CompareOptions, Settings
 
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
-    with working("reading …", quiet):
+    several = len(column or []) > 1
+    named = column[0] if column and not several else None
+    with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
-            if files or connect or by or groups or pair_by:
-                raise ValueError(
-                    "--from-bins needs --reference, and no other source, --by, --groups or "
-                    "--pair-by"
-                )
-            options = CompareOptions.of(margin_of(margin), alpha, kind=_kind(kind, column))
-            answer = compare_bins(from_bins, column, reference, current, options)
+            if files or connect or by or groups or pair_by or several:
+                raise ValueError(BINS_ALONE)
+            options = CompareOptions.of(
+                margin_of(margin),
+                alpha,
+                expect_ratio=expect_ratio,
+                percentiles=percentile or None,
+                kind=_kind(kind, named),
+            )
+            answer = compare_bins(from_bins, named, reference, current, options)
         else:
             limit(memory)
             settings: Settings = {
-                "column": column, "margin": margin_of(margin), "alpha": alpha,
-                "kind": _kind(kind, column), "pair_by": pair_by,
-            }  # fmt: skip
+                "margin": margin_of(margin),
+                "kind": _kinds(kind) if several else _kind(kind, named),
+                "alpha": alpha,
+                "pair_by": pair_by,
+                "expect_ratio": expect_ratio,
+                "percentiles": percentile or None,
+                "most_levels": None if all_levels else most_levels,
+                "advance": advance,
+            }
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
-                if by is None:
-                    answer = run(given[0], given[1], groups=groups, **settings)
+                if by is None and column and several:
+                    answer = run(given[0], given[1], column=column, groups=groups, **settings)
+                elif by is None:
+                    answer = run(given[0], given[1], column=named, groups=groups, **settings)
                 else:
                     answer = run(
                         given[0],
                         by=by,
                         reference=reference,
                         current=current,
+                        column=column if several else named,
                         groups=groups,
                         **settings,
                     )
@@ -143,9 +176,39 @@ def compare(
         show(answer, notes, json, quiet, peers=[each._asdict() for each in others.rows])
         if not json:
             print(f"\n{others}")
-    several = [answer] if isinstance(answer, Comparison) else list(answer.values())
-    code = exit_code(each.pvalue for each in several)
+    answers = [answer] if isinstance(answer, Comparison) else answer.values()
+    code = exit_code(each.pvalue for each in answers)
     return after_writing(code, report_of(answer, report, quiet))
+
+
+BINS_ALONE = (
+    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by or second "
+    "--column"
+)
+
+
+@contextmanager
+def _waiting(several: bool, quiet: bool) -> Iterator[Advance | None]:
+    """A bar that each of several comparisons moves, or a spinner for a single one."""
+    if not several:
+        with working("reading …", quiet):
+            yield None
+        return
+    with progress(quiet) as bars:
+        bar = bars.add_task("reading …", total=None)
+
+        def advance(name: str, done: int, total: int) -> None:
+            bars.update(bar, description=visible(name)[:12], completed=done, total=total)
+
+        yield advance
+
+
+def _kinds(given: Sequence[str] | None) -> str | dict[str, str] | None:
+    """The kind of all columns, or the kinds of some columns by name."""
+    kinds = kinds_of(given)
+    if "" in kinds and len(kinds) > 1:
+        raise ValueError("--kind needs a column for each kind: --kind NAME=KIND")
+    return kinds.get("", kinds) or None
 
 
 def _kind(given: Sequence[str] | None, column: str | None) -> str | None:
@@ -162,7 +225,7 @@ def _opinions(answer: Comparison | Comparisons) -> Opinions:
     from dkmd.answers.comparison import Comparison
 
     if not isinstance(answer, Comparison):
-        raise ValueError("--peers needs one comparison: say which level with --current")
+        raise ValueError("--peers needs one comparison: one --column, and one level (--current)")
     return answer.peers()
 
 

@@ -10,6 +10,7 @@ from dkmd.base.wording import visible
 from dkmd.cli.options import (
     Alpha,
     Connect,
+    ExpectRatio,
     Force,
     Groups,
     Json,
@@ -17,6 +18,7 @@ from dkmd.cli.options import (
     Margin,
     Memory,
     PairBy,
+    Percentiles,
     Quiet,
     Report,
     Tables,
@@ -62,6 +64,8 @@ def drift(
     kind: Kind = None,
     groups: Groups = None,
     pair_by: PairBy = None,
+    expect_ratio: ExpectRatio = None,
+    percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
     fail_on: Annotated[
         str | None,
@@ -114,6 +118,8 @@ def drift(
             groups=groups,
             pair_by=pair_by,
             alpha=alpha,
+            expect_ratio=expect_ratio,
+            percentiles=percentile or None,
             advance=advance,
         )
     show(answer, answer.notes(), json, quiet)

@@ -24,6 +24,15 @@ Column = Annotated[
         help="Column to compare; not needed if only one is numeric.",
     ),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        "-c",
+        metavar="NAME",
+        help="Column to compare; repeat the option for more. Not needed if only one is numeric.",
+    ),
+]
 By = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Column that says which sample a row belongs to."),
@@ -50,10 +59,25 @@ Groups = Annotated[
         help="Column identifying repeated measurements of one unit (user, host).",
     ),
 ]
+ExpectRatio = Annotated[
+    str | None,
+    typer.Option(
+        metavar="R:C",
+        help="Planned sizes of an experiment's arms, REFERENCE:CURRENT, such as 1:1. Arms that are "
+        "unequal beyond chance (p < 0.001) are told first.",
+    ),
+]
+Percentiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--percentile",
+        metavar="PERCENT",
+        help="Percentile to show, such as 99.9; repeat the option for more. 5 to 99.9 by default.",
+    ),
+]
 PairBy = Annotated[
     str | None,
     typer.Option(
-        "--pair-by",
         metavar="NAME",
         help="Column identifying units that are on both sides (hosts before and after); each "
         "counts the same. Instead of --groups.",

@@ -20,7 +20,7 @@ from dkmd.inference.pair import Studentized, beyond_allowance, studentize
 from dkmd.inference.pooled_shape import Shape, shape_of
 from dkmd.inference.scale import SMALLEST, parse_scale, unit_form, width_for
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of
-from dkmd.inference.tails import guarded
+from dkmd.inference.tails import Tails, guarded
 
 MOST_VALUES = 2048
 """Up to this many values in both samples together, the values are compared without bins."""
@@ -46,6 +46,8 @@ class Numbers(NamedTuple):
     width: Array
     spread: Array
     shift: Array
+    least_upper: Array  # lower bounds of both tails
+    least_lower: Array
     state: Flags
 
     def pvalues(self, n: int, m: int, alternative: str) -> Array:
@@ -54,7 +56,9 @@ class Numbers(NamedTuple):
         fine = self.state == FINE
         if fine.any():
             t = self.statistic[fine] / self.standard_error[fine]
-            tails = guarded(t, self.df[fine], self.z[fine], self.skewness[fine], float(n + m))
+            least = Tails(self.least_upper[fine], self.least_lower[fine])
+            df, z, skewness = self.df[fine], self.z[fine], self.skewness[fine]
+            tails = guarded(t, df, z, skewness, float(n + m), least)
             found[fine] = tails.pvalue(alternative)
         return found
 
@@ -82,7 +86,7 @@ def compare_rows(
     """
     kind, given = parse_scale(scale)
     rows = x.shape[0]
-    out = np.full((rows, 9), math.nan)
+    out = np.full((rows, 11), math.nan)
     state = np.zeros(rows, dtype=np.int64)
     unit = unit_form()
     starts = range(0, rows, ROWS_AT_ONCE)
@@ -189,6 +193,7 @@ def _compare_rows(
         out[row, 0], out[row, 1], out[row, 2] = found[0], found[1], found[2]
         out[row, 3], out[row, 4], out[row, 5] = origin + center, found[3], found[4]
         out[row, 6], out[row, 7], out[row, 8] = width, shape.spread, shift
+        out[row, 9], out[row, 10] = found[5], found[6]
 
 
 def studentized(numbers: Numbers, row: int, origin: float, n: int, m: int) -> Studentized:
@@ -201,4 +206,5 @@ def studentized(numbers: Numbers, row: int, origin: float, n: int, m: int) -> St
         float(numbers.z[row]),
         float(numbers.skewness[row]),
         (float(n), float(m)),
+        (float(numbers.least_upper[row]), float(numbers.least_lower[row])),
     )

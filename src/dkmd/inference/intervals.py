@@ -47,7 +47,7 @@ def shift_interval(
     share = tail_share(confidence_level, alternative)
     if math.isnan(test.t):
         return math.nan, math.nan
-    pair = pair.coarsened()
+    pair = pair.coarse
     middle = _balanced_shift(pair, shift)
     if pair.constant:  # nothing varies: the interval is a point
         return opened(middle, middle, alternative)
@@ -69,9 +69,13 @@ def shift_interval(
     slope, length = 0.5 * (slope_x + slope_y), pair.witness.length
     # the expected half width: the slope of D in δ gives the standard error of the shift
     width = length
-    if slope > 0.0 and test.standard_error > 0.0:  # 0 if ψ is at its bounds on both sides
-        width = abs(critical(1.0 - share, test.df)) * test.standard_error / slope
-    width = min(max(width, 1e-6 * length), 1e3 * length)
+    error, df = test.standard_error, test.df
+    if error < FAR_APART * length:  # samples so far apart hardly vary at their common centre
+        aligned = test_at(middle, test.center - share_of_x * middle)
+        error, df = aligned.standard_error, aligned.df
+    if slope > 0.0 and error > 0.0:  # 0 if ψ is at its bounds on both sides
+        width = abs(critical(1.0 - share, df)) * error / slope
+    width = min(max(width, 1e-15 * length), 1e3 * length)
     tails = test.tails()
     rejected = tails.pvalue(alternative) < 1.0 - confidence_level
     ends = []
@@ -84,6 +88,10 @@ def shift_interval(
         known = ((middle, -side * limit), (0.0, at_zero))
         ends.append(end_of(partial(beyond, side=side), known, width))
     return opened(ends[0], ends[1], alternative)
+
+
+FAR_APART = 1e-5
+"""Below this standard error, in lengths of ψ, the half width is expected from aligned samples."""
 
 
 def _score(test: Studentized, side: float) -> float:

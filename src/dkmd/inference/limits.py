@@ -41,10 +41,11 @@ def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:
 
 
 def _two_valued(there: float, size: float, where: float) -> Side:
-    """A side with ``there`` values at ``where`` (±1) and the rest at 0."""
-    counts = np.array([size - there, there])
-    kept = counts > 0.0
-    return Side(np.array([0.0, where])[kept], np.zeros(2)[kept], counts[kept], 0.0, 0.0, size)
+    """A side with ``there`` values at ``where`` (±1) and the rest at 0, in order."""
+    points, counts = np.array([0.0, where]), np.array([size - there, there])
+    kept = np.argsort(points)
+    kept = kept[counts[kept] > 0.0]
+    return Side(points[kept], np.zeros(kept.size), counts[kept], 0.0, 0.0, size)
 
 
 def _finite_scale(x: Side, y: Side) -> float:

@@ -90,12 +90,14 @@ def compare_sides(
             options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,)
         )
     pair = pair_of(x, y, origin, shape, psi, options)
-    test = pair.coarsened().test(near=shape.median)
+    test = pair.coarse.test(near=shape.median)
     if math.isfinite(test.center) and grouped is not None:
         at_center = replace(psi, center=origin + test.center)
         effect = grouped(at_center, pair)
         pair = replace(pair, clusters=effect.clusters)
-        test = pair.coarsened().test(near=test.center)._replace(least=effect.least)
+        test = pair.coarse.test(near=test.center)
+        if effect.pairing is not None:
+            test = test._replace(least=effect.least)
         outcome = outcome_of(pair, test, shape.spread or math.nan, options, effect.notes)
         return replace(outcome, pairing=effect.pairing)
     return outcome_of(pair, test, shape.spread or math.nan, options)

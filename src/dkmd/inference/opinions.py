@@ -18,6 +18,9 @@ from dkmd.statistic import peers
 T = TypeVar("T")
 
 UP, DOWN, NONE = "current is larger", "current is smaller", "no direction"
+WIDER, NARROWER = "current is wider", "current is narrower"
+
+BROWN_FORSYTHE = "Brown-Forsythe, spread ratio"
 
 
 class Opinion(NamedTuple):
@@ -27,6 +30,11 @@ class Opinion(NamedTuple):
     value: float
     pvalue: float
     direction: str
+
+    @property
+    def of_spread(self) -> bool:
+        """Whether it is about the spread; the others are about the shift or the whole shape."""
+        return "spread" in self.name
 
 
 @dataclass(frozen=True)
@@ -50,18 +58,28 @@ def direction_of(signed: float) -> str:
 
 
 def opinions(
-    own: Opinion, reference: Array, current: Array, scale: float, yes: float | None = None
+    own: Opinion,
+    reference: Array,
+    current: Array,
+    scale: float,
+    spread: Opinion | None = None,
+    yes: float | None = None,
 ) -> Opinions:
     """dkmd's own answer, then the others. ``scale`` is the width of MMD's kernel.
 
-    ``yes`` is the value of yes in yes/no data: then tests of two shares come last.
+    ``spread`` is dkmd's answer about the spread, which stands beside Brown–Forsythe's. ``yes`` is
+    the value of yes in yes/no data, which have tests of two shares instead.
     """
     others = (
         _mean_difference(reference, current),
         _mann_whitney(reference, current),
         _kolmogorov_smirnov(reference, current),
         _mmd2(reference, current, scale),
-        () if yes is None else _shares(reference == yes, current == yes),
+        *(
+            (() if spread is None else (spread,), _brown_forsythe(reference, current))
+            if yes is None
+            else (_shares(reference == yes, current == yes),)
+        ),
     )
     return Opinions((own, *(o for several in others for o in several)))
 
@@ -101,6 +119,23 @@ def _mmd2(reference: Array, current: Array, scale: float) -> tuple[Opinion, ...]
     finite = np.isfinite(reference).all() and np.isfinite(current).all()
     value = peers.mmd2(current, reference, scale) if finite and scale > 0.0 else math.nan
     return (Opinion("MMD², Laplacian", value, math.nan, "has no sign"),)
+
+
+def _brown_forsythe(reference: Array, current: Array) -> tuple[Opinion, ...]:
+    """Levene's test about the medians; its value is the ratio of mean distances from them."""
+    if not (np.isfinite(reference).all() and np.isfinite(current).all()):
+        return (Opinion(BROWN_FORSYTHE, math.nan, math.nan, "infinite values"),)
+    from scipy.stats import levene
+
+    if min(reference.size, current.size) < 2:
+        return (Opinion(BROWN_FORSYTHE, math.nan, math.nan, NONE),)
+    test = _quietly(lambda: levene(current, reference, center="median"))
+    before, after = (float(np.abs(side - np.median(side)).mean()) for side in (reference, current))
+    ratio = after / before if before > 0.0 else math.nan
+    direction = NONE
+    if after != before:
+        direction = WIDER if after > before else NARROWER
+    return (Opinion(BROWN_FORSYTHE, ratio, float(test.pvalue), direction),)
 
 
 def _shares(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from dkmd.inference.sides import (
     Form,
     Side,
     Sums,
+    atom_means,
     center_of,
     coarsened,
     m_center,
@@ -38,6 +40,7 @@ from dkmd.inference.sides import (
 )
 from dkmd.inference.tails import (
     Tails,
+    all_among,
     guarded,
     one_of_all,
     relabelled_skewness,
@@ -57,7 +60,7 @@ class Studentized(NamedTuple):
     z: float = math.nan  # D by its spread under relabelling; NaN: Student's t alone
     skewness: float = 0.0  # of D under relabelling
     units: tuple[float, float] = (math.nan, math.nan)  # values, or groups, of x and of y
-    least: Tails = Tails(0.0, 0.0)  # both tails are at least these
+    least: tuple[float, float] = (0.0, 0.0)  # lower bounds of the upper and of the lower tail
 
     @property
     def t(self) -> float:
@@ -70,28 +73,24 @@ class Studentized(NamedTuple):
 
     def tails(self) -> Tails:
         """Both one-sided p-values; NaN if t is NaN."""
-        if math.isnan(self.t):
-            return Tails(math.nan, math.nan)
-        found = self._tails()
-        return Tails(max(found.upper, self.least.upper), max(found.lower, self.least.lower))
-
-    def _tails(self) -> Tails:
-        """``tails`` without the least ones."""
         t = self.t
+        if math.isnan(t):
+            return Tails(math.nan, math.nan)
         if math.isinf(t):  # two constants: only one relabelling gives this
-            least = one_of_all(*self.units)
-            return Tails(least, 1.0) if t > 0.0 else Tails(1.0, least)
+            one = one_of_all(*self.units)
+            return (Tails(one, 1.0) if t > 0.0 else Tails(1.0, one)).at_least(self.least)
         if math.isnan(self.z):
-            return student_tails(t, self.df)
-        return guarded(t, self.df, self.z, self.skewness, self.units[0] + self.units[1])
+            return student_tails(t, self.df).at_least(self.least)
+        units = self.units[0] + self.units[1]
+        return guarded(t, self.df, self.z, self.skewness, units, Tails(*self.least))
 
     def tail(self, side: float) -> float:
         """One of the ``tails``: the upper tail for side 1, the lower tail for side −1."""
         t = self.t
         if math.isfinite(t) and not math.isnan(self.z):
             units = self.units[0] + self.units[1]
-            tail = upper_tail(side * t, self.df, side * self.z, side * self.skewness, units)
-            return max(tail, float(self.least.upper if side > 0.0 else self.least.lower))
+            least = self.least[0] if side > 0.0 else self.least[1]
+            return upper_tail(side * t, self.df, side * self.z, side * self.skewness, units, least)
         tails = self.tails()
         return float(tails.upper if side > 0.0 else tails.lower)
 
@@ -119,7 +118,8 @@ class Pair:
     separation: float = 0.0
     allowance: float = math.inf
 
-    def coarsened(self) -> Pair:
+    @cached_property
+    def coarse(self) -> Pair:
         """The same pair with only as many bins as this ψ needs. Single values do not change."""
         if math.isinf(self.witness.bound):
             return self
@@ -142,7 +142,7 @@ class Pair:
 
         def test(delta: float, near: float) -> Studentized:
             found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
-            return Studentized(*found, units)
+            return Studentized(*found[:6], units, found[6:])
 
         return test
 
@@ -188,8 +188,7 @@ class Pair:
                 m_center(self.x, EMPTY_SIDE, self.witness, near=near),
                 m_center(self.y, EMPTY_SIDE, self.witness, near=near),
             )
-        coarse = self.coarsened()
-        sides = (self.x, coarse.x), (self.y, coarse.y)
+        sides = (self.x, self.coarse.x), (self.y, self.coarse.y)
         return _centers(*sides, near, Form.of(self.witness))
 
     @property
@@ -231,8 +230,8 @@ def _center_of_one(side: Side, coarse: Side, near: float, form: Form) -> float:
     return center_of(side, nothing, 0.0, near, form, ACCURATE)
 
 
-ATOMS_PER_LENGTH = 128.0
-"""Cells of merged bins per length of ψ. Merging changes sums by parts in 1e11."""
+ATOMS_PER_LENGTH = 64.0
+"""Cells of merged bins per length of ψ. Merging changes sums by up to 3e-10 of the bound."""
 
 
 @compiled
@@ -298,13 +297,15 @@ def studentize(
     form: Form,
     fixed: bool,
     clusters: tuple[float, float, float, float, float, float, float, float, float],
-) -> tuple[float, float, float, float, float]:
+) -> tuple[float, float, float, float, float, float, float]:
     """D, its standard error, degrees of freedom, and z and γ under relabelling, of (x − delta, y).
 
-    The common centre of samples that lie far apart is in the gap between them. The slopes there say
-    nothing. So the slopes are computed with the ``excess`` of the separation removed.
+    The last two numbers are lower bounds of the upper and of the lower tail. The common centre of
+    samples that lie far apart is in the gap between them. The slopes there say nothing. So the
+    slopes are computed with the ``excess`` of the separation removed.
     """
-    inflation_x, inflation_y, df_x, df_y, relabelling, skewness = clusters[:6]
+    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y, df = clusters
+    paired = not math.isnan(df)
     n, m = x.size, y.size
     total = n + m
     mean_x, variance_x, slope_x, squares_x, cubes_x = means_of(x, center + delta, form)
@@ -315,8 +316,7 @@ def studentize(
         slope_x = slope_y = 0.0
     part_x, part_y = variance_parts(n, m, variance_x, variance_y, slope_x, slope_y)
     part_x, part_y = part_x * inflation_x, part_y * inflation_y
-    df = clusters[8]
-    if math.isnan(df):
+    if not paired:
         df = satterthwaite(part_x, part_y, df_x, df_y)
 
     # the moments of the pooled ψ give the moments of D under relabelling
@@ -324,7 +324,7 @@ def studentize(
     square = (squares_x + squares_y) / total
     pooled = square - mean * mean
     z = math.nan if math.isnan(relabelling) else 0.0
-    if pooled > NO_SPREAD * form.limit * form.limit:
+    if pooled > NO_SPREAD * square:
         cube = (cubes_x + cubes_y) / total
         if math.isnan(skewness):
             third = cube - 3.0 * mean * square + 2.0 * mean * mean * mean
@@ -333,9 +333,57 @@ def studentize(
         z = (mean_x - mean_y) / math.sqrt(spread)
     if math.isnan(skewness):
         skewness = 0.0
+    upper = lower = 0.0
+    if (
+        units_x == n and units_y == m and not paired
+    ):  # groups are relabelled as a whole, not their values
+        upper, lower = _least_tails(x, y, delta, center, (mean_x, mean_y), form)
     length = form.length
     error = length * math.sqrt(part_x + part_y)
-    return length * (mean_x - mean_y), error, df, z, skewness
+    return length * (mean_x - mean_y), error, df, z, skewness, upper, lower
+
+
+@compiled
+def _least_tails(
+    x: Side, y: Side, delta: float, center: float, means: tuple[float, float], form: Form
+) -> tuple[float, float]:
+    """Lower bounds of both tails under relabelling: see ``all_among``. ``means`` are those of ψ.
+
+    D is large if x is high or y is low, and small if x is low or y is high.
+    """
+    n, m, total = x.size, y.size, x.size + y.size
+    upper = lower = 0.0
+    for size, mean, of_x in ((n, means[0], True), (m, means[1], False)):
+        above = _not_below(x, center + delta, mean - SAME_PSI * form.limit, form)
+        above += _not_below(y, center, mean - SAME_PSI * form.limit, form)
+        below = total - _not_below(x, center + delta, mean + SAME_PSI * form.limit, form)
+        below -= _not_below(y, center, mean + SAME_PSI * form.limit, form)
+        if not of_x:
+            above, below = below, above
+        upper = max(upper, all_among(size, above, total))
+        lower = max(lower, all_among(size, below, total))
+    return upper, lower
+
+
+@compiled
+def _not_below(side: Side, center: float, level: float, form: Form) -> float:
+    """How many values of a side have a ψ (in lengths) of at least ``level``. Atoms are sorted."""
+    first, beyond = 0, side.offset.size
+    while first < beyond:
+        middle = (first + beyond) // 2
+        psi = atom_means(side.offset[middle] - center, side.variance[middle], form)[0]
+        if psi >= level:
+            beyond = middle
+        else:
+            first = middle + 1
+    count = side.plus_inf
+    for i in range(first, side.offset.size):
+        count += side.counts[i]
+    return count
+
+
+SAME_PSI = 1e-9
+"""Values of ψ closer than this, in its limit, are equal: bins are no more accurate."""
 
 
 @compiled
@@ -348,8 +396,8 @@ def _tested(
     apart: tuple[float, float],
     form: Form,
     clusters: tuple[float, float, float, float, float, float, float, float, float],
-) -> tuple[float, float, float, float, float, float]:
-    """D, its error, degrees of freedom, the centre, z and γ of (x − delta, y).
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """D, its error, degrees of freedom, the centre, z, γ and least tails of (x − delta, y).
 
     The centre is solved for if ``fixed_center`` is NaN. ``apart`` is (separation, allowance).
     """
@@ -358,11 +406,11 @@ def _tested(
     if not fixed:
         center = center_of(x, y, delta, near, form, ACCURATE)
     if math.isinf(center) or math.isnan(center):
-        return math.nan, math.nan, math.nan, center, math.nan, 0.0
+        return math.nan, math.nan, math.nan, center, math.nan, 0.0, 0.0, 0.0
     excess = beyond_allowance(apart[0] - delta, apart[1])
     found = studentize(x, y, delta, center, excess, form, fixed, clusters)
-    return found[0], found[1], found[2], center, found[3], found[4]
+    return found[0], found[1], found[2], center, found[3], found[4], found[5], found[6]
 
 
 NO_SPREAD = 1e-14
-"""A variance of the pooled ψ below this, in squares of its limit, is only rounding error."""
+"""A variance of the pooled ψ below this share of the mean of ψ² is only rounding error."""

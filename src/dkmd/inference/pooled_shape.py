@@ -240,14 +240,18 @@ def _lattice_multiple(atoms: Atoms, total: float, median: float, spread: float) 
     A ψ narrower than the gaps of a lattice sees only one atom. Its slope there says nothing about
     its efficacy.
     """
-    ties = distinct = 0.0
-    last = -math.inf
+    ties = 0.0
     for i in range(atoms.weights.size):
         if atoms.tied[i] > 0.0 and atoms.weights[i] > 1.0:
             ties += atoms.weights[i]
+    mostly = min(1.0, 4.0 * ties / total - 1.0)  # 0 at a quarter of all values, 1 at half
+    if mostly <= 0.0:
+        return 0.0
+    distinct = 0.0
+    last = -math.inf
+    for i in range(atoms.weights.size):
         near = abs(atoms.offset[i] - median) <= spread
         if near and atoms.offset[i] - last > SAME_PLACE * spread:  # lattices may be slightly off
             distinct += 1.0
             last = atoms.offset[i]
-    mostly = 4.0 * ties / total - 1.0  # 0 at a quarter of all values, 1 at half
-    return float(max(0.0, min(1.0, mostly)) * min(2.0, 4.0 / max(1.0, distinct)))
+    return float(mostly * min(2.0, 4.0 / max(1.0, distinct)))

@@ -79,7 +79,7 @@ class ExactOutcome:
 
     def pvalue_beyond(self, delta: float, alternative: str) -> float:
         """The p-value of the test of (x − delta, y). "greater": the shift is above delta."""
-        return self.pair.coarsened().test(delta, self.test.center).pvalue(alternative)
+        return self.pair.coarse.test(delta, self.test.center).pvalue(alternative)
 
     def equivalence(self, low: float, high: float) -> float:
         """The p-value of the null that the shift lies outside (low, high): two one-sided tests."""
@@ -392,7 +392,7 @@ class DkmdResult:
         """
         outcome = self.outcome()
         if isinstance(outcome, ExactOutcome):
-            outcome = replace(outcome, pair=outcome.pair.coarsened())
+            outcome = replace(outcome, pair=outcome.pair.coarse)
         logs = self.__getstate__()["logs"]
         slim = DkmdResult(Rows.of([outcome]).shaped(()))
         slim._logs = None if logs is None else logs.slim()

@@ -17,7 +17,15 @@ from dkmd.base.compiled import compiled
 from dkmd.base.errors import ColumnError
 from dkmd.binned.summary import Summary, bin_atoms
 from dkmd.inference.pooled_shape import Shape, shape_of
-from dkmd.inference.sides import ROUGH, Form, Side, atom_means, center_of, coarsened
+from dkmd.inference.sides import (
+    ROUGH,
+    Form,
+    Side,
+    atom_means,
+    center_of,
+    coarsened,
+    pooled_side,
+)
 from dkmd.statistic.witness import Witness, positive_width
 
 ROBUST_MULTIPLE = 1.0
@@ -36,8 +44,8 @@ SHARPNESS = 16.0
 BEARABLE_SKEW = 0.8
 """At this skewness of ψ times imbalance, a width is worth half as much."""
 
-ROUGHLY = 1.0 / 64.0
-"""Atoms within this many spreads are merged while widths are compared."""
+CELLS_PER_WIDTH, FINEST_CELL = 32.0, 1.0 / 64.0
+"""Atoms are merged into cells while widths are compared: 32 per width, none below 1/64 spread."""
 
 
 DEFAULT_SCALE = "adaptive"
@@ -162,24 +170,26 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
     The mean is of logarithms, with weights efficacy^β. It is the best width if one is clearly best.
     It lies between two widths that are about as good, so that no single value makes it jump.
     """
-    size = x.size + y.size
-    smallest = max(smallest_multiple(size), shape.lattice)
-    x, y = coarsened(x, ROUGHLY * shape.spread), coarsened(y, ROUGHLY * shape.spread)
+    smallest = max(smallest_multiple(x.size + y.size), shape.lattice)
     imbalance = 0.0
     if x.size > 0.0 and y.size > 0.0:
         inverse_n, inverse_m = 1.0 / x.size, 1.0 / y.size
         imbalance = abs(inverse_n**2 - inverse_m**2) / (inverse_n + inverse_m) ** 1.5
+    pooled = pooled_side(x, y, shape.excess)
+    nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
     worth, step = np.empty(RUNGS), (WIDEST / smallest) ** (1.0 / (RUNGS - 1))
     near = shape.median
     for i in range(RUNGS):
         width = smallest * step**i * shape.spread
+        # widths grow, and cells with them
+        pooled = coarsened(pooled, max(FINEST_CELL * shape.spread, width / CELLS_PER_WIDTH))
         form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-        near = center_of(x, y, shape.excess, near, form, ROUGH)
-        worth[i] = _worth(x, y, shape, near, form, imbalance)
+        near = center_of(nothing, pooled, 0.0, near, form, ROUGH)
+        worth[i] = _worth(pooled, shape, near, form, imbalance)
     best = worth.max()
     if not best > 0.0:
         return max(1.0, smallest)
-    power = max(SHARPNESS, 4.0 * size ** (1.0 / 3.0))
+    power = max(SHARPNESS, 4.0 * pooled.size ** (1.0 / 3.0))
     weighted = total = 0.0
     for i in range(RUNGS):
         weight = (worth[i] / best) ** power
@@ -189,19 +199,14 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
 
 
 @compiled
-def _worth(x: Side, y: Side, shape: Shape, center: float, form: Form, imbalance: float) -> float:
+def _worth(pooled: Side, shape: Shape, center: float, form: Form, imbalance: float) -> float:
     """Efficacy (mean ψ'·h)²/var ψ for a change along h, less if ψ is skewed and sizes differ."""
-    psi = squares = cubes = slope = 0.0
-    limit = form.limit
-    for delta, side in ((shape.excess, x), (0.0, y)):
-        p, q, r, s = _weighed_sums(side, delta, shape, center, form)
-        lean = side.plus_inf - side.minus_inf
-        psi += p + lean * limit
-        squares += q + (side.plus_inf + side.minus_inf) * limit * limit
-        cubes += r + lean * limit * limit * limit
-        slope += s
-    size = x.size + y.size
-    mean, second, third = psi / size, squares / size, cubes / size
+    limit, size = form.limit, pooled.size
+    psi, squares, cubes, slope = _weighed_sums(pooled, shape, center, form)
+    lean = pooled.plus_inf - pooled.minus_inf
+    mean = (psi + lean * limit) / size
+    second = (squares + (pooled.plus_inf + pooled.minus_inf) * limit * limit) / size
+    third = (cubes + lean * limit * limit * limit) / size
     variance = second - mean * mean
     if not variance > 1e-14 * limit * limit:
         return 0.0
@@ -212,15 +217,15 @@ def _worth(x: Side, y: Side, shape: Shape, center: float, form: Form, imbalance:
 
 @compiled
 def _weighed_sums(
-    side: Side, delta: float, shape: Shape, center: float, form: Form
+    pooled: Side, shape: Shape, center: float, form: Form
 ) -> tuple[float, float, float, float]:
-    """Σψ, Σψ² and Σψ³ (ψ in lengths) and Σψ'·h over the finite values of side − delta."""
+    """Σψ, Σψ² and Σψ³ (ψ in lengths) and Σψ'·h over the finite values."""
     per_spread = shape.tilt / shape.spread
     psi = squares = cubes = slope = 0.0
-    for i in range(side.offset.size):
-        value = side.offset[i] - delta
-        one, two, three, rise = atom_means(value - center, side.variance[i], form)
-        count = side.counts[i]
+    for i in range(pooled.offset.size):
+        value = pooled.offset[i]
+        one, two, three, rise = atom_means(value - center, pooled.variance[i], form)
+        count = pooled.counts[i]
         psi += count * one
         squares += count * two
         cubes += count * three

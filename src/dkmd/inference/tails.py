@@ -3,7 +3,8 @@
 t = D/se is right when the spreads differ. It fails if one side has few values or ψ has atoms: five
 values that happen to be equal show no variance. Under relabelling of the pooled sample D has mean
 0, and its variance and skewness are known exactly (DESIGN 2.6). So a Pearson III law with those
-three moments is right where t fails. Each tail is the larger of the two.
+three moments is right where t fails. It ends too early for some data with atoms. There a count of
+relabellings is a lower bound (``all_among``). Each tail is the largest of the three.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class Tails(NamedTuple):
             return self.lower
         smaller = -_at_least(-self.upper, -self.lower)
         return -_at_least(-2.0 * smaller, -1.0)
+
+    def at_least(self, least: tuple[float, float]) -> Tails:
+        """The larger of these tails and of lower bounds for them."""
+        return Tails(_at_least(self.upper, least[0]), _at_least(self.lower, least[1]))
 
 
 @compiled
@@ -111,25 +116,51 @@ def _where(condition: Numbers, yes: Numbers, no: Numbers) -> Numbers:
     return np.where(condition, yes, no)
 
 
-def guarded(t: Numbers, df: Numbers, z: Numbers, skewness: Numbers, units: Numbers) -> Tails:
-    """The larger tail of Student's t and of relabelling, on either side."""
+NO_LEAST = Tails(0.0, 0.0)
+
+
+def guarded(
+    t: Numbers,
+    df: Numbers,
+    z: Numbers,
+    skewness: Numbers,
+    units: Numbers,
+    least: Tails = NO_LEAST,
+) -> Tails:
+    """The largest tail of Student's t, of relabelling, and of ``least``, on either side."""
     student, relabelled = student_tails(t, df), relabelling_tails(z, skewness, units)
     return Tails(
-        _at_least(student.upper, relabelled.upper), _at_least(student.lower, relabelled.lower)
+        _at_least(_at_least(student.upper, relabelled.upper), least.upper),
+        _at_least(_at_least(student.lower, relabelled.lower), least.lower),
     )
 
 
-def upper_tail(t: float, df: float, z: float, skewness: float, units: float) -> float:
+def upper_tail(
+    t: float, df: float, z: float, skewness: float, units: float, least: float = 0.0
+) -> float:
     """The upper tail of ``guarded``. With −t, −z and −skewness it is the lower tail."""
     special = _special()
     student = special.ndtr(-t) if math.isinf(df) else special.stdtr(df, -t)
     relabelled = special.stdtr(units - 2.0, -_pooled_t(z, skewness, units))
-    return max(float(student), float(relabelled))
+    return max(float(student), float(relabelled), least)
+
+
+@compiled
+def all_among(chosen: float, these: float, total: float) -> float:
+    """The probability that all ``chosen`` of ``total`` values are among ``these`` of them.
+
+    If x gets only values at or beyond its own mean ψ, D is at least as far out as observed. So a
+    tail under relabelling is at least this probability, with ``these`` the number of such values.
+    """
+    if not these >= chosen:
+        return 0.0
+    ways = math.lgamma(these + 1.0) - math.lgamma(these - chosen + 1.0)
+    return math.exp(ways - math.lgamma(total + 1.0) + math.lgamma(total - chosen + 1.0))
 
 
 def one_of_all(n: float, m: float) -> float:
     """1 over the number of ways to choose n of n + m values: the least p-value by relabelling."""
-    return math.exp(math.lgamma(n + 1.0) + math.lgamma(m + 1.0) - math.lgamma(n + m + 1.0))
+    return float(all_among(n, n, n + m))
 
 
 def critical(level: float, df: float) -> float:

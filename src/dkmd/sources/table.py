@@ -25,6 +25,9 @@ class Table(Protocol):
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
 
+    def level_sizes(self, by: str) -> Mapping[str, int]:
+        """How many rows each level of a column has."""
+
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column of numbers; ``groups`` names the column with the group labels."""
 

@@ -6,7 +6,7 @@ sentences and ``documents`` the JSON.
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, Parts, SampleFacts
-from dkmd.answers.comparison.several import Comparisons, Drift
+from dkmd.answers.comparison.several import Comparisons, Drift, LeftOut
 from dkmd.answers.comparison.words import plain_margin
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Comparisons",
     "Drift",
     "Infinite",
+    "LeftOut",
     "Parts",
     "SampleFacts",
     "plain_margin",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
+from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
@@ -29,9 +30,10 @@ from dkmd.base.wording import (
 )
 from dkmd.inference.column_kind import AMOUNT, YES_NO
 from dkmd.inference.groups import Pairing
-from dkmd.inference.opinions import UP, Opinion, Opinions, opinions
+from dkmd.inference.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.sample_ratio import SampleRatio
 from dkmd.inference.shapes import Crossing
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -137,8 +139,10 @@ class Comparison:
     mean : MeanChange or None
         Both means and their difference with Welch's interval; None where a value is infinite.
     percentiles : tuple of PercentileChange
-        5 to 99.9%, with intervals of both sides and of the difference (x is current). Empty for
-        repeated measurements, whose intervals would have to know the groups; so is ``mean``.
+        5 to 99.9%, or those asked for, with intervals of both sides and of the difference (x is
+        current). With groups, percentiles and ``mean`` need the values in memory.
+    sample_ratio : SampleRatio or None
+        Whether the sizes of both sides fit ``expect_ratio``; None if that was not given.
     reference, current : SampleFacts
         Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str
@@ -173,6 +177,7 @@ class Comparison:
     findings: tuple[Finding, ...] = ()
     mean: MeanChange | None = None
     percentiles: tuple[PercentileChange, ...] = ()
+    sample_ratio: SampleRatio | None = None
     extremes: Extremes | None = None
     """How many values explain a change of the mean that the centre does not show."""
     kind: str = AMOUNT
@@ -196,12 +201,17 @@ class Comparison:
         return self.shift_interval.low / scale, self.shift_interval.high / scale
 
     def peers(self) -> Opinions:
-        """What mean difference, Welch, Mann-Whitney, KS and MMD² would say, in one table."""
+        """What Welch, Mann-Whitney, KS, MMD² and Brown-Forsythe would say, in one table."""
         if self.values is None:
             raise ValueError("other statistics need the single values, and only summaries are held")
         own = Opinion(f"dkmd ({self.own})", self.shift, self.pvalue, self.direction)
         reference, current = (present(side) for side in self.values)
-        return opinions(own, reference, current, self.scale, self.yes)
+        spread = self.finding(SPREAD)
+        if spread is None:
+            return opinions(own, reference, current, self.scale, yes=self.yes)
+        wider = WIDER if spread.estimate > 1.0 else NARROWER
+        also = Opinion("dkmd (spread ratio)", spread.estimate, spread.pvalue, wider)
+        return opinions(own, reference, current, self.scale, also, self.yes)
 
     @property
     def pairing(self) -> Pairing | None:
@@ -248,6 +258,7 @@ class Comparison:
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
+            "sample_ratio": None if self.sample_ratio is None else self.sample_ratio.to_dict(),
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
@@ -333,7 +344,7 @@ class Comparison:
 
     def headline(self) -> str:
         """The answer in one sentence, and its evidence in another."""
-        return " ".join([answer_of(self), evidence_of(self), *more_of(self)])
+        return " ".join([*unequal_arms([self]), answer_of(self), evidence_of(self), *more_of(self)])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """A small table: a fact, its value for reference and current, and the difference."""
@@ -407,7 +418,12 @@ def _percentile_row(change: PercentileChange) -> tuple[str, str, str, str]:
     told = f"needs {count(change.needed)} values"
     if change.in_reach:
         told = "" if math.isnan(change.difference) else _with_interval(change, old, new)
-    return (f"{100.0 * change.x.level:g}%", *plain_pair(old, new), told)
+    return (percent_of(change.x.level), *plain_pair(old, new), told)
+
+
+def percent_of(level: float) -> str:
+    """The name of a percentile: 99.9% for 0.999."""
+    return f"{100.0 * level:g}%"
 
 
 def _percentile(change: PercentileChange) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
+from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
@@ -18,6 +19,7 @@ from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
+    count,
     names_by_note,
     short_p,
     text_page,
@@ -34,9 +36,27 @@ OTHERS = {
     REST: "The rest, without the most common value,",
     SHIFT: "The centre of all values",
     SPREAD: "The spread",
-    MORE_MISSING: "The share of missing values",
 }
 """What can change beside what a verdict rests on, in words."""
+
+
+class LeftOut(NamedTuple):
+    """Of a column with many levels only the most frequent ones are compared."""
+
+    by: str
+    levels: int  # left out
+    kept: int  # compared
+
+    @property
+    def words(self) -> str:
+        """How many levels were kept and left out."""
+        others = (
+            "1 rarer level was" if self.levels == 1 else f"{count(self.levels)} rarer levels were"
+        )
+        return (
+            f"only the {count(self.kept)} most frequent levels of {self.by} are compared; {others} "
+            "left out (--most-levels and --all-levels change that)"
+        )
 
 
 class Comparisons(Mapping[str, Comparison]):
@@ -49,12 +69,20 @@ class Comparisons(Mapping[str, Comparison]):
     ----------
     alpha : float
         The false-discovery rate: the share of false alarms allowed among ``changed``.
+    left_out : LeftOut or None
+        The column with too many levels, and how many rare levels were not compared.
     """
 
     FORMAT = "dkmd-comparisons"
     ROWS = ""
 
-    def __init__(self, comparisons: Mapping[str, Comparison], alpha: float) -> None:
+    def __init__(
+        self,
+        comparisons: Mapping[str, Comparison],
+        alpha: float,
+        left_out: LeftOut | None = None,
+        rows: str = "",
+    ) -> None:
         adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
         self._comparisons = {
@@ -62,6 +90,8 @@ class Comparisons(Mapping[str, Comparison]):
             for n, c in comparisons.items()
         }
         self.alpha = alpha
+        self.left_out = left_out
+        self.row_words = rows or self.ROWS
         self.call: Call | None = None
 
     def __getitem__(self, name: str) -> Comparison:
@@ -129,7 +159,9 @@ class Comparisons(Mapping[str, Comparison]):
         """The same answers with a record of how they were asked for."""
         known = copy(self)
         known.call = call
-        known._comparisons = {n: c.with_call(call.of_row(n)) for n, c in self.items()}
+        known._comparisons = {
+            n: c.with_call(call.of_row(n, c.name, c.current.label)) for n, c in self.items()
+        }
         return known
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -151,14 +183,15 @@ class Comparisons(Mapping[str, Comparison]):
     def headline(self) -> str:
         """How many changed, and their names."""
         named = ", ".join(self.beyond)
-        return " ".join([f"{self.tally()}{named and f': {named}'}.", *self.others()])
+        told = f"{self.tally()}{named and f': {named}'}."
+        return " ".join([*unequal_arms(self.values()), told, *self.others()])
 
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
         if not self.changed:
-            rows = f"{len(self)} {self.ROWS or 'comparisons'}"
+            rows = f"{len(self)} {self.row_words or 'comparisons'}"
             return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
-        what = f"{len(self.shifted)} of {len(self)} {self.ROWS}".strip()
+        what = f"{len(self.shifted)} of {len(self)} {self.row_words}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
         some = next(iter(self.values()))
         if not some.margin or not self.shifted:
@@ -171,6 +204,15 @@ class Comparisons(Mapping[str, Comparison]):
         for what, words in OTHERS.items():
             names = [n for n, c in self.items() if what in c.changed and what not in c.deciding]
             told += [f"{words} changed: {', '.join(names)}."] if names else []
+        missing = {
+            name: change
+            for name in self
+            if MORE_MISSING in self[name].changed
+            and (change := self[name].finding(MORE_MISSING)) is not None
+        }
+        for word, sign in (("More", 1.0), ("Fewer", -1.0)):
+            names = [name for name, change in missing.items() if sign * change.estimate > 0.0]
+            told += [f"{word} values are missing: {', '.join(names)}."] if names else []
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,6 +221,7 @@ class Comparisons(Mapping[str, Comparison]):
             "format": self.FORMAT,
             "version": FORMAT_VERSION,
             "alpha": self.alpha,
+            "left_out": None if self.left_out is None else self.left_out._asdict(),
             "comparisons": [self._entry(name) for name in self],
         }
 
@@ -189,7 +232,8 @@ class Comparisons(Mapping[str, Comparison]):
     def notes(self) -> list[str]:
         """Every warning once, with the names that it holds for."""
         names = names_by_note((name, note) for name, c in self.items() for note in c.warnings)
-        return [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
+        told = [f"{', '.join(whose)}: {warning}" for warning, whose in names.items()]
+        return told if self.left_out is None else [self.left_out.words, *told]
 
     def __str__(self) -> str:
         return text_page(self.headline(), self.table(), self.notes())

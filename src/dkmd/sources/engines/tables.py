@@ -133,6 +133,14 @@ class EngineTable:
         levels = {str(value) for value in found[SAMPLE] if not is_null(value)}
         return sorted(levels, key=level_order)
 
+    def level_sizes(self, by: str) -> Mapping[str, int]:
+        """How many rows each level of a column has."""
+        table = self._of(by)
+        levels = table.select(self._level(table, by).name(SAMPLE))
+        found = self._engine.run(levels.group_by(SAMPLE).aggregate(rows=lambda some: some.count()))
+        pairs = zip(found[SAMPLE], found["rows"], strict=True)
+        return {str(level): int(rows) for level, rows in pairs if not is_null(level)}
+
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column, which the engine sums up."""
         if where is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dkmd.base.arrays import Array
@@ -24,6 +25,11 @@ class ArrowFile(BatchFile):
         """The distinct values of a column, as text."""
         frames = (Frame(table, self.path) for table in self._tables([by]))
         return sorted({level for frame in frames for level in frame.levels(by)})
+
+    def level_sizes(self, by: str) -> Mapping[str, int]:
+        """How many rows each level of a column has."""
+        frames = (Frame(table, self.path) for table in self._tables([by]))
+        return sum((frame.level_sizes(by) for frame in frames), Counter())
 
     def batches(
         self, column: str, groups: str | None, where: AtLevel

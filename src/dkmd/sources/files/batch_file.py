@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -35,6 +35,10 @@ class BatchFile:
         return {TEXT_COLUMN: NUMBER}
 
     def levels(self, by: str) -> list[str]:
+        """An error, unless the format has columns."""
+        raise no_such_column(self.path, by, self.kinds())
+
+    def level_sizes(self, by: str) -> Mapping[str, int]:
         """An error, unless the format has columns."""
         raise no_such_column(self.path, by, self.kinds())
 

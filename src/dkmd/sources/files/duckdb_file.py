@@ -5,7 +5,7 @@ Encodings that DuckDB does not read are converted first (``characters``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -88,6 +88,15 @@ class DuckFile:
         sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM {self._source.sql}"
         rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v", fetch_rows)
         return [str(row[0]) for row in rows]
+
+    def level_sizes(self, by: str) -> Mapping[str, int]:
+        """How many rows each level of a column has."""
+        self._settle_encoding()
+        level = f"SELECT CAST({self._quoted(by)} AS VARCHAR) AS v FROM {self._source.sql}"
+        rows = self._run(
+            f"SELECT v, count(*) FROM ({level}) WHERE v IS NOT NULL GROUP BY v", fetch_rows
+        )
+        return {str(level): int(size) for level, size in rows}
 
     def expect(self, columns: Sequence[str]) -> None:
         """Announce columns that will be read in this order, so that one query reads several."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -41,6 +41,9 @@ class DataFile(Protocol):
 
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
+
+    def level_sizes(self, by: str) -> Mapping[str, int]:
+        """How many rows each level of a column has."""
 
     def expect(self, columns: Sequence[str]) -> None:
         """Announce columns that will be read in this order."""

@@ -6,6 +6,7 @@ can be read only once, so all its values are held.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -48,6 +49,10 @@ class FileTable:
         """The distinct values of a column in all files."""
         found = {level for file in self.files for level in file.levels(by)}
         return sorted(found, key=level_order)
+
+    def level_sizes(self, by: str) -> Mapping[str, int]:
+        """How many rows of all files each level of a column has."""
+        return sum((Counter(file.level_sizes(by)) for file in self.files), Counter())
 
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column: held if it has up to LARGE values or can be read only once, else summed up."""

@@ -6,6 +6,7 @@ chooses the scheduler.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -153,6 +154,15 @@ class DaskTable:
         self._require(by)
         found = self._frame[by].dropna().unique().compute()
         return sorted({str(level) for level in found}, key=level_order)
+
+    def level_sizes(self, by: str) -> Mapping[str, int]:
+        """How many rows each level of a column has."""
+        self._require(by)
+        found = self._frame[by].dropna().value_counts().compute()
+        sizes: Counter[str] = Counter()
+        for level, size in found.items():
+            sizes[str(level)] += int(size)
+        return sizes
 
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column, or its values at one level of another column."""

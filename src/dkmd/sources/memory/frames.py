@@ -5,6 +5,7 @@ A frame may be part of a larger table; errors then count rows within that table.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -91,6 +92,10 @@ class Frame:
         """The distinct values of a column, as text."""
         found = series_of(self._native(by)).drop_nulls().unique().to_list()
         return sorted({str(level) for level in found}, key=level_order)
+
+    def level_sizes(self, by: str) -> Counter[str]:
+        """How many rows each level of a column has."""
+        return Counter(map(str, series_of(self._native(by)).drop_nulls().to_list()))
 
     def _chosen(self, column: str, where: AtLevel) -> tuple[Any, RowNumbers]:
         """A column of the chosen rows, and their row numbers."""
