@@ -55,6 +55,7 @@ class Design(NamedTuple):
     in_y: int
     shared: int
     sizes: Callable[[np.random.Generator, int], npt.NDArray[np.int64]]
+    weigh: tuple[str, ...] = ("units",)
 
     def draw(self, rng: np.random.Generator, noise: Draw, spread: float) -> tuple[Sample, Sample]:
         """Two samples of units that did not change."""
@@ -75,10 +76,10 @@ def _unequal(rng: np.random.Generator, units: int) -> npt.NDArray[np.int64]:
 
 DESIGNS = (
     Design("8, all shared, 5 values each", 8, 8, 8, _five),
-    Design("8, all shared, 1 to 30 values", 8, 8, 8, _unequal),
+    Design("8, all shared, 1 to 30 values", 8, 8, 8, _unequal, ("units", "values")),
     Design("30, all shared, 1 to 30 values", 30, 30, 30, _unequal),
-    Design("12 and 12, 6 shared, 5 values each", 12, 12, 6, _five),
-    Design("5 and 40, 3 shared, 1 to 30 values", 5, 40, 3, _unequal),
+    Design("12 and 12, 6 shared, 5 values each", 12, 12, 6, _five, ("values",)),
+    Design("5 and 40, 3 shared, 1 to 30 values", 5, 40, 3, _unequal, ("values",)),
 )
 
 SPREADS = {"0": 0.0, "0.5": 1.0, "0.9": 3.0}
@@ -97,9 +98,7 @@ def sizes() -> Iterator[str]:
     yield "| units | weigh | noise | rejected at 5%, 1%: correlation 0 | 0.5 | 0.9 |"
     yield "|---|---|---|---|---|---|"
     for design in DESIGNS:
-        weighs = ("units", "values") if design.in_x == design.shared == 8 else ("values",)
-        weighs = ("units",) if design.in_x == 30 else weighs
-        for weigh in weighs:
+        for weigh in design.weigh:
             for name, noise in NOISE.items():
                 cells = []
                 for spread in SPREADS.values():
@@ -127,7 +126,8 @@ def moving_traffic() -> Iterator[str]:
         plain = compare_grouped(x.values, y.values, (x.units, y.units), DEFAULT)
         found["unpaired, by groups"].append(plain.pvalue)
     shares = (f"{name} {100 * np.mean(np.array(p) < 0.05):.1f}%" for name, p in found.items())
-    yield f"Traffic moves between 20 hosts of which none changed; rejected at 5%: {'; '.join(shares)}"
+    told = "Traffic moves between 20 hosts of which none changed. Rejected at 5%: "
+    yield told + "; ".join(shares)
 
 
 DEFAULT = check_options(None, None, "exact", "two-sided", None, "propagate")

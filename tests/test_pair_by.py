@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from shell import run
 
 from dkmd import Comparison, Summary, compare, dkmd_2samp, drift
@@ -94,6 +95,22 @@ def test_shares_of_yes_are_means_over_units() -> None:
     assert share.reference == pytest.approx(old[both].mean())
     assert share.current == pytest.approx(new[both].mean())
     assert share.interval.low < share.estimate < share.interval.high
+
+
+def test_the_mean_is_that_of_the_paired_t_test_of_unit_means() -> None:
+    """Of all units, those on both sides, and no interval of a percentile that ignores pairs."""
+    answer = compare(OLD, NEW, column="latency", pair_by="host")
+    old, new = (frame.groupby("host").latency.mean() for frame in (OLD, NEW))
+    both = sorted(set(old.index) & set(new.index))
+    theirs = stats.ttest_rel(new[both], old[both])
+    ends = theirs.confidence_interval(0.95)
+    assert answer.mean is not None
+    means = old[both].mean(), new[both].mean()
+    assert answer.mean[:3] == pytest.approx((*means, means[1] - means[0]))
+    assert answer.mean[3:] == pytest.approx((ends.low, ends.high), rel=1e-6)
+    assert answer.percentiles == ()
+    late = NEW.assign(latency=NEW.latency.where(NEW.index > 0, np.inf))
+    assert compare(OLD, late, column="latency", pair_by="host").mean is None
 
 
 def test_the_command_pairs(files: tuple[str, str]) -> None:

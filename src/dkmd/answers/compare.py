@@ -299,7 +299,7 @@ def _columns_of_two(
         raise TypeError("with several columns, groups is the name of a column of both tables")
     before = open_table(reference, "reference", asked.where)
     after = open_table(current, "current", asked.where)
-    tables = TwoTables.of(before, after, asked.groups)
+    tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None)
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     found = compare_columns(
         tables, asked.columns, options, from_files, asked.advance, tables.kinds_asked(asked.kinds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeGuard
@@ -77,7 +78,10 @@ def compare_samples(
     # spreads and missing values of repeated measurements would have to know the groups
     grouped = exact is not None and exact.pair.clusters is not None
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
+    means = partial(_compare_means, reference, current, options.test)
     mean, percentiles = _described(held, (reference.data, current.data), grouped, options)
+    if options.test.weigh is not None:  # the mean over units, and no percentiles
+        mean, percentiles = None if exact is None else _mean_of_units(means, options.confidence), ()
     answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -107,7 +111,6 @@ def compare_samples(
         result=result,
         values=values,
     )
-    means = partial(_compare_means, reference, current, options.test)
     return with_kind(answer, kinded, held, options.test, means)
 
 
@@ -118,6 +121,16 @@ def _compare_means(
     linear = Witness(1.0, 1.0, weight="linear")
     options = replace(options, witness=linear, scale=None, method=None)
     return _tested(reference, current, options).result
+
+
+def _mean_of_units(means: Callable[[], DkmdResult], confidence: float) -> MeanChange | None:
+    """The means over units on both sides, by the paired test; None where a value is infinite."""
+    try:
+        result = means()
+    except ValueError:  # a linear ψ has no bound, so infinite values have no mean
+        return None
+    low, high = result.shift_interval(confidence)
+    return MeanChange(*centers_of(result.outcome()), result.shift, low, high)
 
 
 def _agree(mean: MeanChange | None, result: DkmdResult, alpha: float) -> bool:

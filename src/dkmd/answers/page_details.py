@@ -231,7 +231,11 @@ def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting
     yield Setting("p, uncorrected", Shown(short_p(raw_pvalue), raw_pvalue))
     if outcome.pair.clusters is not None:
         after, before = outcome.pair.clusters.units
-        yield Setting("groups", Shown(f"{count(int(before))} and {count(int(after))}"))
+        what = "groups" if outcome.pairing is None else "units"
+        yield Setting(what, Shown(f"{count(int(before))} and {count(int(after))}"))
+    if outcome.pairing is not None:
+        yield Setting("shared units", Shown(count(outcome.pairing.shared)))
+        yield Setting("gain by pairing", Shown(f"{outcome.pairing.gain:.3g} ×"))
 
 
 def _setting(name: str, value: float) -> Setting:
