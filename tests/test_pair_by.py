@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,6 +135,14 @@ def test_what_cannot_be_paired_is_said() -> None:
         compare(OLD, NEW.assign(host="other-" + NEW.host), column="latency", pair_by="host")
     with pytest.raises(ValueError, match="rack"):
         compare(OLD, NEW, column="latency", pair_by="rack")
+    with duckdb.connect() as connection:
+        connection.register("old", OLD)
+        connection.register("new", NEW)
+        tables = connection.table("old"), connection.table("new")
+        with pytest.raises(ValueError, match="pairing needs all values in memory"):
+            compare(*tables, column="latency", pair_by="host")
+        with pytest.raises(ValueError, match="pairing needs all values in memory"):
+            drift(*tables, pair_by="host")
     summary = Summary.of(OLD.latency, Grid.fit(OLD.latency))
     with pytest.raises(ValueError, match="which a summary does not hold"):
         compare(summary, NEW.latency, pair_by=(OLD.host, NEW.host))

@@ -383,3 +383,27 @@ def test_a_pair_keeps_its_numbers_without_units() -> None:
     assert clusters.inflation_x == clusters.inflation_y
     assert math.isnan(clusters.relabelling)
     assert clusters.df == result.df
+
+
+def test_labels_of_any_type_give_the_same_answer() -> None:
+    """Integers that are close are counted, others sorted."""
+    x, gx = sample(81, range(12), 4)
+    y, gy = sample(82, range(12), 4)
+    plain = dkmd_2samp(x, y, groups=(gx, gy), paired=True)
+    numbers = [np.array([int(label[1:]) for label in labels]) for labels in (gx, gy)]
+    for change in (
+        lambda n: n - 5,
+        lambda n: n.astype(np.uint8),
+        lambda n: 10**12 * (n - 3),
+        lambda n: n / 7.0,
+        lambda n: np.array([f"{i:03}" for i in n], dtype=object),
+        lambda n: np.datetime64("2026-01-01") + n,
+    ):
+        labels = change(numbers[0]), change(numbers[1])
+        moved = dkmd_2samp(x, y, groups=labels, paired=True)
+        assert moved.pvalue == pytest.approx(plain.pvalue, rel=1e-12)
+        assert moved.pairing is not None
+        assert moved.pairing[:3] == (12, 0, 0)
+    mixed = np.array(["a", 1, ("b",)] * 4, dtype=object)
+    with pytest.raises(ValueError, match="of one type"):
+        dkmd_2samp(x[:12], x[:12], groups=(mixed, mixed), paired=True)

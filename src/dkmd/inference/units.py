@@ -323,12 +323,23 @@ def common_codes(
     kinds = [_kind(labels) for labels in given if labels.size]
     if len(set(kinds)) > 1:
         raise ValueError(f"groups: labels of x are {kinds[0]} and labels of y are {kinds[1]}")
+    labels, codes = _numbered(np.concatenate(given))
+    return labels, [codes[: sizes[0]], codes[sizes[0] :]]
+
+
+def _numbered(given: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Index]:
+    """The labels in order, and the number of each. Close integers need no sorting."""
+    if given.size and given.dtype.kind in "iu":
+        low, high = int(given.min()), int(given.max())
+        if high - low <= 4 * given.size:
+            away = (given - given.min()).astype(np.int64)
+            there = np.bincount(away) > 0
+            return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[away]
     try:
-        labels, codes = np.unique(np.concatenate(given), return_inverse=True)
+        labels, codes = np.unique(given, return_inverse=True)
     except TypeError:
         raise ValueError("groups: all labels must be of one type") from None
-    codes = np.asarray(codes, dtype=np.int64).reshape(-1)
-    return labels, [codes[: sizes[0]], codes[sizes[0] :]]
+    return labels, np.asarray(codes, dtype=np.int64).reshape(-1)
 
 
 def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
