@@ -235,7 +235,8 @@ def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting
         yield Setting(what, Shown(f"{count(int(before))} and {count(int(after))}"))
     if outcome.pairing is not None:
         yield Setting("shared units", Shown(count(outcome.pairing.shared)))
-        yield Setting("gain by pairing", Shown(f"{outcome.pairing.gain:.3g} ×"))
+        if outcome.pairing.gain > 0.0:
+            yield Setting("interval without pairing", Shown(f"{outcome.pairing.gain:.3g} × as wide"))
 
 
 def _setting(name: str, value: float) -> Setting:

@@ -189,7 +189,7 @@ class Pairing(NamedTuple):
     only_x: int
     only_y: int
     weigh: str  # "units": each shared unit counts the same; "values": each value does
-    gain: float  # width of the interval if equal labels were different units, by the actual width
+    gain: float  # the width of the interval of the shift by groups over that by pairs
 
     @property
     def left_out(self) -> int:

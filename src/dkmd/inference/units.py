@@ -1,9 +1,7 @@
 """The same units on both sides: hosts before and after, users in two months.
 
 Equal labels in x and y are one unit. What its values on both sides share cancels in the influence
-of the unit on D. One variance covers every design (DESIGN 2.7): leave out one unit at a time, from
-both sides. Without shared units this is the variance of ``groups``, and with one value of each unit
-on either side it is that of pairs.
+of the unit on D. One variance covers every design (``unit_design``).
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +23,6 @@ from dkmd.inference.groups import (
     FEW_GROUPS,
     Clusters,
     Effect,
-    GroupSums,
     Pairing,
     SampleGroups,
     checked_labels,
@@ -44,141 +41,12 @@ from dkmd.inference.pooled_shape import Shape, shape_of
 from dkmd.inference.result import ExactOutcome, NoOutcome, Outcome
 from dkmd.inference.scale import Scale, fitted_sides, scale_of, scale_of_bins
 from dkmd.inference.sides import Side
-from dkmd.inference.tails import Tails, critical
+from dkmd.inference.tails import Tails
+from dkmd.inference.unit_design import Design, Index, UnitSide, UnitSums, by_unit, reach
 from dkmd.statistic.witness import Witness
 
 UNLIKE = 1_000.0
 """A unit with this many times the values of a typical unit is named."""
-
-Index = npt.NDArray[np.int64]
-
-
-class UnitSide(NamedTuple):
-    """The values of one side with their weights and the numbers of their units."""
-
-    values: Array
-    weights: Array
-    codes: Index
-
-    def sums(self, witness: Witness, units: int) -> UnitSums:
-        """The sums over units at a witness, with ψ in units of its length."""
-        psi = np.asarray(witness(self.values)) / witness.length
-        weighted = self.weights * psi
-        return UnitSums(
-            _by_unit(self.codes, self.weights, units),
-            _by_unit(self.codes, weighted, units),
-            float(weighted @ psi),
-        )
-
-
-def _by_unit(codes: Index, weights: Array, units: int) -> Array:
-    """The sum of weights over the values of each number."""
-    return np.bincount(codes, weights, units).astype(np.float64)
-
-
-class UnitSums(NamedTuple):
-    """The weight and Σψ of every unit on one side, 0 for units that are not there, and Σψ²."""
-
-    weight: Array
-    psi: Array
-    squares: float
-
-    @property
-    def there(self) -> npt.NDArray[np.bool_]:
-        """Whether a unit is on this side."""
-        return self.weight > 0.0
-
-    @property
-    def size(self) -> float:
-        """The total weight."""
-        return float(self.weight.sum())
-
-    @property
-    def variance(self) -> float:
-        """The unbiased variance of ψ over single values."""
-        n = self.size
-        return max(0.0, self.squares - float(self.psi.sum()) ** 2 / n) / (n - 1.0)
-
-    def moves(self) -> Array:
-        """How far leaving out each unit moves mean ψ, times √((G − 1)/G)."""
-        n = self.size
-        around = self.psi - float(self.psi.sum()) / n * self.weight
-        groups = float(self.there.sum())
-        return math.sqrt((groups - 1.0) / groups) * around / (n - self.weight)
-
-    def grouped(self) -> GroupSums:
-        """The same sums for the test that takes equal labels for different units."""
-        there = self.there
-        return GroupSums.of(self.weight[there], self.psi[there], self.squares)
-
-
-class Design(NamedTuple):
-    """The variance of D by leaving out one unit at a time, from both sides."""
-
-    variance: float
-    df: float
-    independent: float  # the variance if all values were independent
-    unpaired: float  # the variance if equal labels were different units
-    unpaired_df: float
-
-    @classmethod
-    def of(cls, x: UnitSums, y: UnitSums, weight_x: float, weight_y: float) -> Design:
-        """The variance at weights of mean ψ(x) and mean ψ(y) (``influence_weights``).
-
-        Units are of three kinds: shared, in x only and in y only. Each kind has its part of the
-        variance and its degrees of freedom. A side loses one degree of freedom to its mean, and
-        each kind its share of that loss.
-        """
-        n, m = x.size, y.size
-        moves_x, moves_y = weight_x * x.moves(), weight_y * y.moves()
-        squares = (moves_x - moves_y) ** 2
-        independent_x = weight_x**2 * x.variance / n
-        independent_y = weight_y**2 * y.variance / m
-        expected = independent_x * x.weight / n + independent_y * y.weight / m
-        parts, freedoms = [], []
-        for kind in (x.there & y.there, x.there & ~y.there, ~x.there & y.there):
-            if not kind.any():
-                continue
-            in_x, in_y = float(x.weight[kind].sum()) / n, float(y.weight[kind].sum()) / m
-            lost = 0.5 * (in_x + in_y) if in_x > 0.0 and in_y > 0.0 else in_x + in_y
-            parts.append(float(squares[kind].sum()))
-            freedoms.append(_effective(expected[kind]) - lost)
-        part_x, part_y = float(moves_x @ moves_x), float(moves_y @ moves_y)
-        df_x, df_y = (_effective(side.weight[side.there]) - 1.0 for side in (x, y))
-        return cls(
-            math.fsum(parts),
-            _joint_df(parts, freedoms),
-            independent_x + independent_y,
-            part_x + part_y,
-            float(satterthwaite(part_x, part_y, df_x, df_y)),
-        )
-
-    @property
-    def inflation(self) -> float:
-        """The variance over that of independent values; 1 if nothing varies."""
-        return self.variance / self.independent if self.independent > 0.0 else 1.0
-
-    @property
-    def gain(self) -> float:
-        """How many times wider the 95% interval would be if equal labels were different units."""
-        if not (self.variance > 0.0 and self.unpaired > 0.0):
-            return math.nan
-        wide = critical(0.975, self.unpaired_df) * math.sqrt(self.unpaired)
-        return wide / (critical(0.975, self.df) * math.sqrt(self.variance))
-
-
-def _effective(shares: Array) -> float:
-    """(Σs)²/Σs²: the number of units if all are alike, fewer if a few have most of the weight."""
-    squares = float(shares @ shares)
-    return float(shares.sum()) ** 2 / squares if squares > 0.0 else float(shares.size)
-
-
-def _joint_df(parts: list[float], freedoms: list[float]) -> float:
-    """Satterthwaite's degrees of freedom of a sum of independent variance estimates."""
-    total = math.fsum(parts)
-    if not (total > 0.0 and min(freedoms) > 0.0):
-        return math.nan
-    return 1.0 / math.fsum((p / total) ** 2 / df for p, df in zip(parts, freedoms, strict=True))
 
 
 @dataclass(frozen=True)
@@ -190,6 +58,7 @@ class Units:
     labels: npt.NDArray[Any]  # the label of each number
     counts: tuple[int, int, int]  # units that are shared, in x only, in y only
     weigh: str
+    every: tuple[UnitSide, UnitSide]  # all values of both sides, each with a weight of 1
 
     def effect(self, witness: Witness, pair: Pair) -> Effect:
         """What the units do to the test of a pair at a witness, including its centre."""
@@ -200,9 +69,29 @@ class Units:
             inflation_x=inflation, inflation_y=inflation, df=design.df
         )
         clusters = clusters._replace(relabelling=clusters.relabelling * self._guard(design))
-        pairing = Pairing(*self.counts, self.weigh, design.gain)
+        pairing = Pairing(*self.counts, self.weigh, self._gain(design, witness))
         least = _least_tails(of_x, of_y) if self.weigh == "units" else Tails(0.0, 0.0)
         return Effect(clusters, self.notes(), pairing, least)
+
+    def _gain(self, design: Design, witness: Witness) -> float:
+        """How many times wider the interval of the shift is for all values by groups.
+
+        Both widths come from the same ψ: the error of D over the slope of D in the shift.
+        """
+        n, m = (float(side.weights.sum()) for side in (self.x, self.y))
+        a, b = (side.slope(witness) for side in (self.x, self.y))
+        parts, freedoms = [], []
+        for side in self.every:
+            sums = side.sums(witness, int(side.codes.max()) + 1).grouped()
+            slope = side.slope(witness)
+            if not slope > 0.0 or sums.groups < 2:
+                return math.nan
+            parts.append(sums.variance() / slope**2)
+            freedoms.append(sums.df)
+        if not a * b > 0.0:
+            return math.nan
+        wide = reach(sum(parts), float(satterthwaite(*parts, *freedoms)))
+        return wide / (reach(design.variance, design.df) * (n * a + m * b) / ((n + m) * a * b))
 
     def _guard(self, design: Design) -> float:
         """The factor by which sharing changes the variance of D under relabelling of units.
@@ -387,7 +276,8 @@ def _weighed(
         return (total / shared / np.bincount(of, minlength=shared))[of]
 
     x, y = (UnitSide(v, weights(of), of) for v, of in sides)
-    return Units(x, y, labels[kept], counts, weigh)
+    every_x, every_y = (UnitSide(v, np.ones(v.size), c) for v, c in zip(values, codes, strict=True))
+    return Units(x, y, labels[kept], counts, weigh, (every_x, every_y))
 
 
 def _require_units(counts: tuple[int, int, int], weigh: str) -> None:
@@ -431,7 +321,7 @@ def _sides(units: Units, options: Options) -> tuple[Side, Side, float, Scale]:
 def _atoms(side: UnitSide, origin: float) -> Atoms:
     """Weighted values as sorted atoms. Equal values share an atom."""
     values, at, counts = np.unique(side.values, return_inverse=True, return_counts=True)
-    weights = _by_unit(at.reshape(-1), side.weights, values.size)
+    weights = by_unit(at.reshape(-1), side.weights, values.size)
     with np.errstate(over="ignore"):
         offset = values - origin
     if not np.array_equal(np.isinf(offset), np.isinf(values)):
