@@ -24,7 +24,7 @@ paper: $(READY)  ## make every table and figure of the paper in build/paper (und
 	$(BIN)/dkmd reproduce --out build/paper
 
 test: $(READY)  ## run the tests and doctests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 test-engines: $(READY)  ## run the engine tests on PostgreSQL, Spark and a dask cluster (installs them: scripts/install-engines)
 	scripts/install-engines
@@ -51,7 +51,7 @@ test-browser: $(BROWSER_READY)  ## test the report in a real browser (installs C
 	$(BIN)/python -m pytest -q tests/browser
 
 test-nojit: $(READY)  ## run the tests as plain Python, without the slow ones
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile
 
 FAULTS ?= 15
 mutants: $(READY)  ## put small faults into the core (FAULTS=15 per module) and see which ones the tests notice

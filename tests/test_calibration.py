@@ -108,9 +108,10 @@ def test_two_values_keep_their_size_exactly(
         assert np.sum(weights[below < 0.025]) <= one_way
 
 
+@pytest.mark.parametrize("zeros", [0.5, 0.6])
 @pytest.mark.parametrize(("n", "m"), [(7, 140), (7, 700), (10, 1000)])
 def test_a_rare_large_value_among_zeros_and_ones_is_no_reason_for_small_p_values(
-    n: int, m: int
+    n: int, m: int, zeros: float
 ) -> None:
     """Pearson III ends before the smallest possible D here. 2.9% were below 0.001 without a count.
 
@@ -118,7 +119,8 @@ def test_a_rare_large_value_among_zeros_and_ones_is_no_reason_for_small_p_values
     700). Both are above the usual limit of 4%.
     """
     rng = np.random.default_rng([34, n, m])
-    x, y = (rng.choice([0.0, 1.0, 100.0], size=(TRIALS, k), p=[0.6, 0.39, 0.01]) for k in (n, m))
+    shares = [zeros, 0.99 - zeros, 0.01]
+    x, y = (rng.choice([0.0, 1.0, 100.0], size=(TRIALS, k), p=shares) for k in (n, m))
     above, below = _tails(x, y)
     p = np.minimum(1.0, 2.0 * np.minimum(above, below))
     assert np.mean(p < 0.05) <= _upper(0.065)
@@ -153,6 +155,12 @@ def test_ten_against_ten_values_with_a_spread_of_ten_stay_below_the_limit(name: 
     """The cells closest to the limit: 80,000 trials gave 6.3, 6.5 and 6.4% ± 0.1."""
     x, y = _draw(name, 10, 10, seed=35, trials=40_000)
     assert np.mean(_pvalues(10.0 * x, y) < 0.05) <= _upper(0.065, 40_000)
+
+
+def test_few_wide_values_against_many_reject_more_at_one_percent() -> None:
+    """No limit is promised at 1%. docs/inference.md gives the figure, 2.3%."""
+    x, y = _draw("contaminated normal", 10, 100, seed=36, trials=20_000)
+    assert 0.016 < np.mean(_pvalues(10.0 * x, y) < 0.01) <= _upper(0.023, 20_000)
 
 
 @pytest.mark.parametrize("name", ["normal", "Cauchy", "lognormal", "exponential", "t2"])

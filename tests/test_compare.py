@@ -133,7 +133,7 @@ def test_text_that_is_no_number_is_named_with_its_row(kind: Callable[[list[str]]
 
 
 def test_text_in_a_frame_is_named_with_its_column() -> None:
-    frame = pd.DataFrame({"a": ["1", "x"]})
+    frame = pd.DataFrame({"a": ["1", "x", "2"]})
     with pytest.raises(ValueError, match=r"reference, column 'a', row 2: 'x' is not a number"):
         compare(frame, frame, column="a")
 
@@ -141,8 +141,8 @@ def test_text_in_a_frame_is_named_with_its_column() -> None:
 @pytest.mark.parametrize(
     "column", [pd.Series(pd.to_datetime(["2026-01-01"])), np.array(["2026-01-01"], dtype="M8[s]")]
 )
-def test_points_in_time_are_refused(column: Any) -> None:
-    with pytest.raises(TypeError, match="points in time"):
+def test_dates_beside_plain_numbers_are_refused(column: Any) -> None:
+    with pytest.raises(TypeError, match="dates in reference and plain numbers in current"):
         compare(column, [1.0, 2.0])
 
 
@@ -549,19 +549,19 @@ def _tables() -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_drift_ranks_columns_by_their_shift_in_scales(kind: Callable[[Any], Any]) -> None:
     found = drift(*map(kind, _tables()), margin="0.1sd")
     assert list(found)[:2] == ["large", "small"]
-    assert found.changed == ["large", "small"]
+    assert found.changed == ["large", "small", "word"]
+    assert found.shifted == ["large", "small"]
     assert found.nan_change("small") == pytest.approx(0.1)
     assert found["large"].verdict == "higher"
     assert found.skipped == {
-        "word": "it holds text",
         "gone": "it is not in the current table",
         "empty": "all its values are missing in the reference (missing: 100.0% → 0.0%)",
         "new": "it is not in the reference",
     }
     document = _valid(found.to_json())
     assert document["comparisons"][1]["nan_change"] == pytest.approx(0.1)
-    assert "2 of 7 columns shifted" in str(found)
-    assert "word was skipped: it holds text" in str(found)
+    assert "2 of 7 numeric columns shifted" in str(found)
+    assert "The categories changed: word." in str(found)
 
 
 @pytest.mark.slow
@@ -580,7 +580,7 @@ def test_drift_takes_the_columns_that_are_asked_for() -> None:
     with pytest.raises(ValueError, match="no column 'xyz'"):
         drift(reference, current, ["xyz"])
     with pytest.raises(ValueError, match="no column could be compared"):
-        drift(reference[["word"]], current[["word"]])
+        drift(reference[["word"]].assign(word="b"), current[["word"]])
     with pytest.raises(TypeError, match="data frame"):
         drift([1.0], [2.0])
 
@@ -651,8 +651,8 @@ def test_a_fault_of_our_own_is_no_reason_to_skip_a_column(
             raise error
         return compare_samples(reference, *_words)
 
-    compare_samples = sys.modules["dkmd.answers.many_columns"].compare_samples
-    monkeypatch.setattr(sys.modules["dkmd.answers.many_columns"], "compare_samples", fails)
+    compare_samples = sys.modules["dkmd.answers.one_category"].compare_samples
+    monkeypatch.setattr(sys.modules["dkmd.answers.one_category"], "compare_samples", fails)
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1.0, 2.0, 5.0], "c": [1.0, 3.0, 5.0]})
     with pytest.raises(type(error), match="a"):
         drift(frame, frame)

@@ -53,8 +53,8 @@ def test_the_first_missing_value_raises_an_error_that_names_its_place(
     by_level = says.replace("2 of 240", "2 of 120")
     with pytest.raises(ValueError, match=by_level):
         compare(gaps, column="v", by="arm", reference="b", current="a", nan_policy="raise")
-    assert sorted(drift(whole, whole, nan_policy="raise")) == ["k", "v"]
-    assert sorted(drift(whole, gaps)) == ["k", "v"]
+    assert sorted(drift(whole, whole, nan_policy="raise")) == ["arm", "k", "v"]
+    assert sorted(drift(whole, gaps)) == ["arm", "k", "v"]
 
 
 @pytest.mark.parametrize("keeper", ["pandas", "csv", "engine"])

@@ -416,8 +416,8 @@ def _document(**changes: Any) -> bytes:
     [
         (b"", "not a dkmd summary|truncated"),
         (b"name,value\n1,2\n", "not a dkmd summary"),
-        (gzip.compress(b"hello"), "not a dkmd summary"),
-        (gzip.compress(b"[1, 2]"), "not a dkmd summary"),
+        (gzip.compress(b"hello", mtime=0), "not a dkmd summary"),
+        (gzip.compress(b"[1, 2]", mtime=0), "not a dkmd summary"),
         (gzip.compress(b"[" * 100_000), "not a dkmd summary"),
         (_document()[:-12], "truncated"),
         (_document(format="other"), "not a dkmd summary"),

@@ -1,4 +1,5 @@
 from .answers.compare import compare as compare
+from .answers.comparison import CategoryComparison as CategoryComparison
 from .answers.comparison import Comparison as Comparison
 from .answers.comparison import Comparisons as Comparisons
 from .answers.comparison import Drift as Drift

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from ibis.expr import operations
 
-from dkmd import drift
+from dkmd import compare, drift
+from dkmd.answers.comparison import CategoryComparison
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
 from dkmd.sources.column_data import LabelledColumn, StreamedColumn
@@ -92,12 +93,38 @@ def test_a_column_that_no_grid_fits_is_skipped(engine: Any) -> None:
     assert list(drift(table, table, columns=["v", "far"]).skipped) == ["far"]
 
 
-def test_tables_of_text_have_no_columns_to_compare(engine: Any) -> None:
-    table = engine.load(pd.DataFrame({"t": ["a", "b"], "u": ["c", "d"]}), "of_text")
-    with pytest.raises(ValueError, match="no column could be compared"):
-        drift(table, table)
-    with pytest.raises(ValueError, match="'t' holds text"):
-        drift(table, table, columns=["t"])
+def test_text_is_counted_by_the_engine(engine: Any) -> None:
+    rng = np.random.default_rng(4)
+    frames = [
+        pd.DataFrame(
+            {
+                "t": pd.Series(
+                    rng.choice(np.array(["a", "b'\"", "ü", None]), 300, p=[0.5, p, 0.4 - p, 0.1]),
+                    dtype=object,
+                ),
+                "u": rng.choice(["1", "2"], 300),
+                "v": rng.normal(size=300),
+            }
+        )
+        for p in (0.1, 0.3)
+    ]
+    before, after = (engine.load(f, n) for f, n in zip(frames, ("t_old", "t_new"), strict=True))
+    found, expected = drift(before, after), drift(*frames)
+    for found_one, name in ((found["t"], "t"), (compare(before, after, column="t"), "t")):
+        assert isinstance(found_one, CategoryComparison)
+        own = expected[name]
+        assert isinstance(own, CategoryComparison)
+        assert found_one.levels == own.levels
+        assert found_one.pvalue == own.pvalue
+        assert found_one.reference.nan == own.reference.nan
+        assert found_one.current.nan == own.current.nan
+    assert isinstance(found["u"], CategoryComparison)  # an engine does not read text as numbers
+    answer = compare(before, column="t", by="u", reference="1", current="2")
+    assert isinstance(answer, CategoryComparison)
+    arms = [frames[0][frames[0].u == u].t.reset_index(drop=True) for u in ("1", "2")]
+    own = compare(*arms)
+    assert isinstance(own, CategoryComparison)
+    assert answer.levels == own.levels
 
 
 CANNOT_BE_CAST = {

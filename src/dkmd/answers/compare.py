@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
-from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.answers.comparison import ColumnAnswer, Comparison, Comparisons
 from dkmd.answers.many_columns import TwoTables, compare_columns
 from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_levels
-from dkmd.answers.one_column import compare_samples
+from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import (
     MOST_LEVELS,
     Advance,
@@ -24,6 +24,7 @@ from dkmd.answers.options import (
 )
 from dkmd.base.calls import recorded
 from dkmd.base.errors import ColumnError
+from dkmd.inference.column_kind import CATEGORY
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 from dkmd.sources.engines.urls import is_url
@@ -116,7 +117,7 @@ def compare(
     percentiles: Sequence[float | str] | None = None,
     most_levels: int | None = MOST_LEVELS,
     advance: Advance | None = None,
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """Which way did it move, by how much, and how sure is that?
 
     ``compare(reference, current)`` compares two samples.
@@ -264,7 +265,7 @@ def _names(column: str | int | Columns | None) -> list[str]:
 
 def _answer(
     samples: Sequence[Any], asked: _Asked, options: CompareOptions
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """The answer about levels of one table, or about two samples."""
     if asked.by is not None:
         if len(samples) != 1:
@@ -287,8 +288,10 @@ def _answer(
         raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
     if asked.several:
         return _columns_of_two(given[0], given[1], asked, options)
-    before, after = load_pair(given[0], given[1], asked.column, asked.groups, asked.where)
-    return compare_samples(before, after, options)
+    pair = load_pair(
+        given[0], given[1], asked.column, asked.groups, asked.where, options.kind == CATEGORY
+    )
+    return compare_pair(pair, options)
 
 
 def _columns_of_two(

@@ -1,4 +1,4 @@
-"""``drift``: every numeric column of two tables. The question, checked at the door."""
+"""``drift``: every column of two tables. The question, checked at the door."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def drift(
     percentiles: Sequence[float | str] | None = None,
     advance: Advance | None = None,
 ) -> Drift:
-    """Compare every numeric column of two tables.
+    """Compare every column of two tables: numbers and dates by their shift, text by its levels.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def drift(
         pandas, polars, pyarrow or dask frames; Ibis tables, Spark DataFrames, DuckDB relations;
         data files.
     columns : sequence of str, optional
-        By default, all numeric columns that both tables have.
+        By default, all columns that both tables have.
     margin, groups, pair_by, alpha, scale, nan_policy
         As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
         column with a missing value raises an error: it is not skipped.
@@ -54,8 +54,9 @@ def drift(
     Returns
     -------
     Drift
-        A mapping from column to Comparison, the largest |shift| in robust scales first. It has
-        adjusted p-values (false-discovery control), ``changed``, ``nan_change()`` and ``skipped``.
+        A mapping from column to Comparison, the largest |shift| in robust scales first, then to
+        CategoryComparison for columns of text. It has adjusted p-values (false-discovery control),
+        ``changed``, ``nan_change()`` and ``skipped``.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def drift(
     >>> new = old.assign(b=old.b + 0.5)
     >>> found = drift(old, new)
     >>> found.changed, found.skipped
-    (['b'], {'c': 'it holds text'})
+    (['b'], {'c': 'it is constant, so it is not tested: every value is text'})
     """
     options = CompareOptions.of(
         margin,

@@ -29,11 +29,11 @@ from dkmd.inference.result import ConfidenceInterval, ExactOutcome, Outcome
 from dkmd.inference.spread import compare_spreads
 from dkmd.inference.tails import critical
 
-SHIFT, SPREAD, MISSING = "shift", "spread", "missing"
+SHIFT, SPREAD, MISSING, CATEGORY = "shift", "spread", "missing", "category"
 SHARE, REST = "share", "rest"
 """What can have changed. Share and rest are the parts of a column with a common value."""
 
-FINDINGS = (SHIFT, SHARE, REST, SPREAD, MISSING)
+FINDINGS = (SHIFT, SHARE, REST, SPREAD, CATEGORY, MISSING)
 """All of it."""
 
 
@@ -89,6 +89,10 @@ class MeanChange(NamedTuple):
     low: float
     high: float
 
+    def moved(self, origin: float) -> MeanChange:
+        """The same change of means that were taken from an origin."""
+        return self._replace(reference=origin + self.reference, current=origin + self.current)
+
     @property
     def direction(self) -> int:
         """1 or −1 if the interval lies on one side of 0, else 0."""
@@ -138,12 +142,15 @@ Held = tuple[Summary | None, Array | None]
 
 def mean_change(reference: Held, current: Held, confidence: float) -> MeanChange | None:
     """The change of the mean, with Welch's interval; None where a value is infinite."""
-    (size_y, mean_y, variance_y), (size_x, mean_x, variance_x) = map(_moments, (reference, current))
+    origin = _origin(reference)
+    (size_y, mean_y, variance_y), (size_x, mean_x, variance_x) = (
+        _moments(side, origin) for side in (reference, current)
+    )
     if min(size_x, size_y) < 2 or not math.isfinite(mean_x + mean_y + variance_x + variance_y):
         return None
     before = mean_y, variance_y / size_y, size_y - 1.0
     after = mean_x, variance_x / size_x, size_x - 1.0
-    return welch_change(before, after, confidence)
+    return welch_change(before, after, confidence).moved(origin)
 
 
 def welch_change(
@@ -169,7 +176,10 @@ class MeanError(NamedTuple):
 
 def mean_error(reference: Held, current: Held) -> MeanError:
     """How sure the difference of means is."""
-    (m, mean_y, variance_y), (n, mean_x, variance_x) = map(_moments, (reference, current))
+    origin = _origin(reference)
+    (m, mean_y, variance_y), (n, mean_x, variance_x) = (
+        _moments(side, origin) for side in (reference, current)
+    )
     part_x, part_y = variance_x / n, variance_y / m
     apart = (mean_x - mean_y) ** 2 * n * m / (n + m)
     total = (n - 1.0) * variance_x + (m - 1.0) * variance_y + apart
@@ -177,16 +187,27 @@ def mean_error(reference: Held, current: Held) -> MeanError:
     return MeanError(math.sqrt(part_x + part_y), df, math.sqrt(total / (n + m - 1.0)))
 
 
-def _moments(side: Held) -> tuple[int, float, float]:
-    """Size, mean and variance of one side."""
+def _origin(side: Held) -> float:
+    """A value near the data. Means are taken from here, so that data around 1e15 lose no digits."""
     summary, values = side
     if summary is not None:
-        return summary.size, summary.mean, summary.variance
+        return summary.grid.center
+    assert values is not None
+    finite = values[np.isfinite(values)]
+    return float(finite[0]) if finite.size else 0.0
+
+
+def _moments(side: Held, origin: float) -> tuple[int, float, float]:
+    """Size, mean minus the origin, and variance of one side."""
+    summary, values = side
+    if summary is not None:
+        return summary.size, summary.mean - origin, summary.variance
     assert values is not None
     known = present(values)
     if known.size < 2:
         return known.size, math.nan, math.nan
     with np.errstate(invalid="ignore", over="ignore"):
+        known = known - origin
         return known.size, float(known.mean()), float(known.var(ddof=1))
 
 

@@ -9,16 +9,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dkmd.answers.comparison import Comparison, Drift
+from dkmd.answers.comparison import CategoryComparison, ColumnAnswer, Comparison, Drift
 from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
 from dkmd.answers.kinds import untested
-from dkmd.answers.one_column import compare_samples
+from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import Advance, CompareOptions
-from dkmd.base.errors import ColumnError, EngineError, NanError, TooLittleError
-from dkmd.inference.column_kind import CONSTANT, IDENTIFIER, parse_kind
+from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
+from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
-from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, NUMERIC, OTHER, TEXT, no_such_column
-from dkmd.sources.loading import labelled
+from dkmd.sources.kinds import (
+    COMPARED,
+    NOTHING,
+    OTHER,
+    TEXT,
+    are_text,
+    no_such_column,
+)
+from dkmd.sources.level_counts import LabelledLevels, LevelCounts
+from dkmd.sources.loading import (
+    NO_GROUPED_CATEGORIES,
+    LevelPair,
+    NumberPair,
+    are_numbers,
+    labelled,
+    labelled_levels,
+)
 from dkmd.sources.pairs import plan_together
 from dkmd.sources.table import Table
 
@@ -72,18 +87,19 @@ class TwoTables:
 
     def why_not(self, name: str, asked: bool) -> str:
         """Why a column is not compared; empty if it is. Text is tried when it was asked for."""
-        if name not in self.kinds:
-            return "it is not in the reference"
-        if name not in self.later:
-            return "it is not in the current table"
+        for there, where in ((self.kinds, "the reference"), (self.later, "the current table")):
+            if name not in there:
+                return f"it is not in {where}"
         if name == self.groups:
             return "it holds the units" if self.paired else "it holds the groups"
         pair = self.kinds[name], self.later[name]
         old, new = ("values that are not numbers" if kind == OTHER else kind for kind in pair)
         apart = f"it holds {old} in the reference and {new} in the current table"
-        if any(kind not in NUMERIC and not (asked and kind == TEXT) for kind in pair):
+        if are_text(pair):
+            return ""
+        if any(kind not in COMPARED and not (asked and kind == TEXT) for kind in pair):
             return f"it holds {old}" if old == new else apart
-        if set(pair) == {NUMBER, DURATION}:
+        if len(set(pair) - {NOTHING, TEXT}) == 2:
             return apart
         return ALL_MISSING if set(pair) == {NOTHING} else ""
 
@@ -115,6 +131,55 @@ def _sample(table: Table, name: str, data: ColumnData, kind: str) -> LabelledCol
     return labelled_column(data, name, table.name, kind, partial(table.missing_at, name))
 
 
+class _Pairs:
+    """The two sides of every column. Columns of text are counted first: they may spell numbers."""
+
+    def __init__(self, tables: TwoTables, columns: Sequence[str], kinds: Mapping[str, str]) -> None:
+        self._tables = tables
+        self._asked = {name for name, kind in kinds.items() if kind == CATEGORY}
+        self._levels: dict[str, LevelPair] = {}
+        self._broken: dict[str, DkmdError] = {}
+        texts = [
+            name
+            for name in columns
+            if name in self._asked or are_text((tables.kinds[name], tables.later[name]))
+        ]
+        old, new = (table.count_levels(texts) for table in (tables.before, tables.after))
+        for name in texts:
+            self._count(name, old, new)
+        categories = {*self._levels, *self._broken}
+        self._read = tables.read([name for name in columns if name not in categories])
+
+    def _count(
+        self, name: str, old: Mapping[str, LevelCounts], new: Mapping[str, LevelCounts]
+    ) -> None:
+        """Count the levels of a column of text, unless it spells numbers."""
+        tables = self._tables
+        try:
+            counts = old[name], new[name]
+        except (ColumnError, EngineError) as error:
+            self._broken[name] = error
+            return
+        if name not in self._asked and are_numbers((tables.before, tables.after), counts):
+            return
+        if tables.groups is not None:
+            self._broken[name] = ColumnError(f"it {NO_GROUPED_CATEGORIES}")
+            return
+        before, after = (
+            LabelledLevels(each, name, table.name, partial(table.missing_at, name))
+            for each, table in zip(counts, (tables.before, tables.after), strict=True)
+        )
+        self._levels[name] = labelled_levels(before, after)
+
+    def __getitem__(self, name: str) -> NumberPair | LevelPair:
+        if name in self._broken:
+            raise self._broken[name]
+        if name in self._levels:
+            return self._levels[name]
+        old, new = self._read
+        return self._tables.pair(name, old[name], new[name])
+
+
 def compare_columns(
     tables: TwoTables,
     columns: Sequence[str] | None,
@@ -131,15 +196,14 @@ def compare_columns(
     skipped = {name: why for name, why in reasons.items() if why}
     empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
-    found: dict[str, Comparison] = {}
-    old, new = tables.read(compared)
+    found: dict[str, ColumnAnswer] = {}
+    pairs = _Pairs(tables, compared, kinds or {})
     for done, name in enumerate(compared):
         if advance is not None:
             advance(name, done, len(compared))
         try:
             asked = replace(options, kind=(kinds or {}).get(name))
-            answer = compare_samples(*tables.pair(name, old[name], new[name]), asked)
-            found[name] = _without_many_values(answer, len(compared)) if from_files else answer
+            answer = compare_pair(pairs[name], asked)
         except NanError:
             raise
         except ColumnError as error:
@@ -151,18 +215,26 @@ def compare_columns(
         else:
             if not min(answer.reference.size, answer.current.size):
                 skipped[name] = why_empty(answer.reference, answer.current)
-                del found[name]
                 empty.add(name)
-            elif answer.kind in UNTESTED and (columns is None or name in (kinds or {})):
-                if answer.reference.nan or answer.current.nan:
-                    found[name] = untested(found[name])
-                else:
-                    skipped[name] = UNTESTED[answer.kind]
-                    del found[name]
-                    empty.add(name)
+                continue
+            chosen = columns is not None and name not in (kinds or {})
+            why = "" if chosen else _why_untested(answer)
+            if why and not (answer.reference.nan or answer.current.nan):
+                skipped[name] = why
+                empty.add(name)
+            else:
+                kept = _without_many_values(answer, len(compared)) if from_files else answer
+                found[name] = untested(kept) if why and isinstance(kept, Comparison) else kept
     if not found:
         raise _nothing_compared(skipped, empty)
     return Drift(found, skipped, options.alpha)
+
+
+def _why_untested(answer: ColumnAnswer) -> str:
+    """Why a column is not tested: it is constant, or an identifier. Empty if it is tested."""
+    if isinstance(answer, CategoryComparison):
+        return f"it {answer.why_not}" if answer.why_not else ""
+    return UNTESTED.get(answer.kind, "")
 
 
 def _nothing_compared(skipped: Mapping[str, str], empty: set[str]) -> ValueError:
@@ -172,8 +244,10 @@ def _nothing_compared(skipped: Mapping[str, str], empty: set[str]) -> ValueError
     return kind(f"no column could be compared ({listed or 'there are none'})")
 
 
-def _without_many_values(answer: Comparison, columns: int) -> Comparison:
+def _without_many_values(answer: ColumnAnswer, columns: int) -> ColumnAnswer:
     """The answer without its values, if the values of all columns would fill the memory."""
+    if isinstance(answer, CategoryComparison):
+        return answer
     if answer.values is None or columns * sum(side.size for side in answer.values) <= KEPT:
         return answer
     return replace(answer, values=None, result=answer.result.slim())

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from dkmd.answers.comparison import Comparison, Comparisons, Drift, LeftOut
+from dkmd.answers.comparison import (
+    ColumnAnswer,
+    Comparisons,
+    Drift,
+    LeftOut,
+)
+from dkmd.answers.one_category import compare_categories
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions, Level
-from dkmd.inference.column_kind import parse_kind
+from dkmd.inference.column_kind import CATEGORY, parse_kind
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
-from dkmd.sources.kinds import NUMBER, no_such_column, the_numeric_column
+from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
+from dkmd.sources.level_counts import LabelledLevels
+from dkmd.sources.loading import are_numbers, no_grouped_categories
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
 from dkmd.sources.table import Table
@@ -24,7 +32,7 @@ def compare_bins(
     reference: str | None,
     current: str | None,
     options: CompareOptions,
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """Compare the samples in a result of ``dkmd sql`` with one of them."""
     from dkmd.sources.files.pasted_bins import read_bins
 
@@ -42,7 +50,7 @@ def compare_bins(
     def sample(level: str) -> LabelledColumn:
         return LabelledColumn(StoredColumn(found[level]), name, level, unit_of(name))
 
-    answers = {}
+    answers: dict[str, ColumnAnswer] = {}
     for level in wanted:
         better = better_grid(found[reference] + found[level])
         if better is not None:
@@ -73,12 +81,12 @@ def compare_columns_at_levels(
     kinds: Mapping[str, str],
 ) -> Comparisons:
     """Compare levels of one long table in several columns, as one family."""
-    found: dict[str, Comparison] = {}
+    found: dict[str, ColumnAnswer] = {}
     left_out: LeftOut | None = None
     for column in columns:
         kind = None if column not in kinds else parse_kind(kinds[column])
         answer = compare_levels(table, column, asked, replace(options, kind=kind))
-        if isinstance(answer, Comparison):
+        if not isinstance(answer, Comparisons):
             found[column] = answer
             continue
         left_out = answer.left_out
@@ -90,7 +98,7 @@ def compare_columns_at_levels(
 
 def compare_levels(
     table: Table, column: str | None, asked: Levels, options: CompareOptions
-) -> Comparison | Comparisons:
+) -> ColumnAnswer | Comparisons:
     """Compare levels of one long table with one of them."""
     by, groups = asked.by, asked.groups
     kinds = table.kinds()
@@ -98,19 +106,12 @@ def compare_levels(
         raise no_such_column(table.name, by, kinds)
     column = column or the_numeric_column(kinds, table.name, (by, groups))
     base, wanted, left_out = _chosen_levels(table, kinds[by], asked)
-    unit = unit_of(column, kinds.get(column, ""))
-    read = table.read_levels(column, by, [base, *wanted], groups)
-
-    def sample(level: str) -> LabelledColumn:
-        missing_at = partial(table.missing_at, column, (by, level))
-        return LabelledColumn(read[level], column, level, unit, missing_at=missing_at)
-
-    first = sample(base)
-    found = {}
-    for done, level in enumerate(wanted):
-        if asked.advance is not None and len(wanted) > 1:
-            asked.advance(level, done, len(wanted))
-        found[level] = compare_samples(first, sample(level), options)
+    kind = kinds.get(column, "")
+    found = None
+    if options.kind == CATEGORY or are_text([kind]):
+        found = _categories_at(table, column, [base, *wanted], asked, options)
+    if found is None:
+        found = _numbers_at(table, (column, kind), [base, *wanted], asked, options)
     if _names_no_level(found, table, by):
         there = table.levels(by)
         alike = [_level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
@@ -121,16 +122,74 @@ def compare_levels(
     return _one_or_several(found, options, left_out)
 
 
+def _numbers_at(
+    table: Table,
+    column: tuple[str, str],
+    levels: Sequence[str],
+    asked: Levels,
+    options: CompareOptions,
+) -> dict[str, ColumnAnswer]:
+    """Compare numbers at several levels with those at the first one; a column has a kind."""
+    (name, kind), by = column, asked.by
+    unit = unit_of(name, kind)
+    read = table.read_levels(name, by, levels, asked.groups)
+
+    def sample(level: str) -> LabelledColumn:
+        missing_at = partial(table.missing_at, name, (by, level))
+        return LabelledColumn(read[level], name, level, unit, kind, missing_at)
+
+    first = sample(levels[0])
+    return {
+        level: compare_samples(first, sample(level), options)
+        for level in _announced(levels[1:], asked.advance)
+    }
+
+
+def _announced(levels: Sequence[str], advance: Advance | None) -> Iterator[str]:
+    """The same levels; each of several is announced before it is compared."""
+    for done, level in enumerate(levels):
+        if advance is not None and len(levels) > 1:
+            advance(level, done, len(levels))
+        yield level
+
+
+def _categories_at(
+    table: Table,
+    column: str,
+    levels: Sequence[str],
+    asked: Levels,
+    options: CompareOptions,
+) -> dict[str, ColumnAnswer] | None:
+    """Compare categories at several levels with those at the first; None if they spell numbers."""
+    by = asked.by
+    counts = table.count_levels_at(column, by, levels)
+    every = {level: counts[level] for level in levels}
+    if options.kind != CATEGORY and are_numbers([table], every.values()):
+        return None
+    if asked.groups is not None:
+        raise no_grouped_categories(column)
+
+    def sample(level: str) -> LabelledLevels:
+        missing_at = partial(table.missing_at, column, (by, level))
+        return LabelledLevels(every[level], column, level, missing_at)
+
+    first = sample(levels[0])
+    return {
+        level: compare_categories(first, sample(level), options)
+        for level in _announced(levels[1:], asked.advance)
+    }
+
+
 def _one_or_several(
-    answers: dict[str, Comparison], options: CompareOptions, left_out: LeftOut | None = None
-) -> Comparison | Comparisons:
+    answers: dict[str, ColumnAnswer], options: CompareOptions, left_out: LeftOut | None = None
+) -> ColumnAnswer | Comparisons:
     """The only answer, or a mapping of all of them."""
     if len(answers) == 1 and left_out is None:
         return next(iter(answers.values()))
     return Comparisons(answers, options.alpha, left_out)
 
 
-def _names_no_level(found: dict[str, Comparison], table: Table, by: str) -> bool:
+def _names_no_level(found: dict[str, ColumnAnswer], table: Table, by: str) -> bool:
     """Whether a side is empty because the table does not have its level, or spells it otherwise."""
     sides = (side for answer in found.values() for side in (answer.reference, answer.current))
     empty = [side.label for side in sides if not side.size + side.nan]

@@ -25,13 +25,14 @@ from dkmd.answers.findings import (
     spread_finding,
 )
 from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
-from dkmd.answers.kinds import kind_of_column, with_kind
+from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import centers_of, compared, shares_of, turned
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnTypeError, EngineError, NanError
+from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
+from dkmd.inference.column_kind import DATE as DATE_KIND
 from dkmd.inference.margins import beyond_margin, opposed, verdict
 from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
@@ -47,8 +48,8 @@ from dkmd.inference.result import (
 from dkmd.inference.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.shapes import crossing
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
-from dkmd.sources.kinds import DURATION, NUMBER
-from dkmd.sources.pairs import groups_of_pair, summaries_of_pair
+from dkmd.sources.kinds import DATE, DURATION, NUMBER
+from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair
 from dkmd.statistic.witness import Witness
 
 
@@ -57,20 +58,29 @@ def compare_samples(
 ) -> Comparison:
     """Compare two samples of one column."""
     _require_one_kind(reference, current)
+    old, new, offset = on_one_offset(reference.data, current.data)
+    answer = _compared(replace(reference, data=old), replace(current, data=new), options, offset)
+    dates = DATE in (reference.kind, current.kind)
+    return replace(answer, offset=offset, dates=dates) if offset or dates else answer
+
+
+def _compared(
+    reference: LabelledColumn, current: LabelledColumn, options: CompareOptions, offset: int
+) -> Comparison:
+    """Compare two samples from which the same offset was subtracted."""
     test = _tested(reference, current, options.test)
     result, outcome = test.result, test.result.outcome()
+    if offset:
+        result = result.with_logs(_no_percentages)
     values = _values(reference.data, current.data)
     percentage = _percentage(result, options.confidence)
     psi = _psi(outcome, reference.data)
-    before, after = (
-        facts_of(side.data, summary, side.label, center, psi)
-        for side, summary, center in zip(
-            (reference, current), test.summaries, centers_of(outcome), strict=True
-        )
-    )
+    before, after = _facts((reference, current), test, psi)
     name = current.name if current.name != "value" else reference.name
     held = _held(reference.data, test.summaries[0]), _held(current.data, test.summaries[1])
-    kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
+    kinded = Kinded(DATE_KIND)
+    if DATE not in (reference.kind, current.kind):
+        kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
     notes = [*_told(outcome, kinded.decides), percentage.note]
     notes += [emptiness(side, name) for side in (before, after)]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
@@ -112,6 +122,18 @@ def compare_samples(
         values=values,
     )
     return with_kind(answer, kinded, held, options.test, means)
+
+
+def _facts(
+    sides: tuple[LabelledColumn, LabelledColumn], test: _Tested, psi: Witness | None
+) -> tuple[SampleFacts, SampleFacts]:
+    """The facts about reference and current."""
+    (old, new), (center_old, center_new) = test.summaries, centers_of(test.result.outcome())
+    before, after = sides
+    return (
+        facts_of(before.data, old, before.label, center_old, psi),
+        facts_of(after.data, new, after.label, center_new, psi),
+    )
 
 
 def _compare_means(
@@ -333,13 +355,20 @@ def _psi(outcome: Outcome, reference: ColumnData) -> Witness | None:
     return outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
 
 
+def _no_percentages() -> DkmdResult:
+    """The error for percentages of dates, and of numbers so large that they hardly change."""
+    raise ColumnError("percentages need numbers up to 2^53: give the margin in data units or sd")
+
+
 def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:
-    """Reject durations against plain numbers: durations are seconds, numbers have no known unit."""
+    """Reject durations and dates beside plain numbers, whose unit is open, or each other."""
     kinds = {side.kind: side.label for side in (reference, current)}
-    if kinds.keys() == {NUMBER, DURATION}:
+    known = [kind for kind in (DATE, DURATION, NUMBER) if kind in kinds]
+    if len(known) == 2:
+        first, second = (("plain " if k == NUMBER else "") + f"{k} in {kinds[k]}" for k in known)
         raise ColumnTypeError(
-            f"{reference.name} holds durations in {kinds[DURATION]} and plain numbers in "
-            f"{kinds[NUMBER]}: make both durations, or both numbers of one unit"
+            f"{reference.name} holds {first} and {second}: make both {known[0]}, or both numbers "
+            "of one unit"
         )
 
 

@@ -23,7 +23,8 @@ from dkmd.answers.findings import SPREAD
 from dkmd.answers.reasons import reasons
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
-from dkmd.base.wording import amount, count, level_of, plain, plain_pair, short_p, signed
+from dkmd.base.displays import PLAIN, Display
+from dkmd.base.wording import count, level_of, plain, short_p, signed
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.inference.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.inference.result import ExactOutcome
@@ -61,6 +62,7 @@ class Compared:
     values: tuple[Array, Array] | None
     beside: tuple[NumberLine, ...] = ()  # the mean and the spread
     percentiles: tuple[NumberLine, ...] = ()  # with intervals; if empty, plain quantiles are shown
+    display: Display = PLAIN
     levels: Interval | None = None  # the confidence of each end, if they are one-sided bounds
     own: str = "shift"  # what the p-value is about
     yes: float | None = None  # the value of yes in yes/no data
@@ -110,15 +112,17 @@ class Compared:
         for row in self.more:
             yield NumberLine(row[0], *(Shown(cell) for cell in row[1:]))
         if self.yes is None and self.outcome is not None:
-            moved = Shown(amount(self.shift.middle, self.unit), self.shift.middle)
-            yield NumberLine("centre", *_pair(before.center, after.center), moved)
+            moved = Shown(self.display.amount(self.shift.middle), self.shift.middle)
+            yield NumberLine("centre", *self._pair(before.center, after.center), moved)
         if self.yes is None:
             yield from self.beside
             yield from self.percentiles
         if before.size and after.size and self.yes is None and not self.percentiles:
             for q, (old, new) in self.quantiles().items():
-                moved = Shown(signed(new - old, old, new), new - old)
-                yield NumberLine(f"{q:.0%}", *_pair(old, new), moved)
+                told = signed(new - old, old, new)
+                if self.display.dates and told:
+                    told = self.display.amount(new - old)
+                yield NumberLine(f"{q:.0%}", *self._pair(old, new), Shown(told, new - old))
         for name, old_count, new_count in (
             (LEFT_OUT, before.nan, after.nan),
             ("−inf", before.minus_inf, after.minus_inf),
@@ -127,12 +131,19 @@ class Compared:
             if old_count or new_count:
                 yield _counts(name, old_count, new_count)
 
+    def _pair(self, old: float, new: float) -> tuple[Shown, Shown]:
+        """A value of each side."""
+        before, after = self.display.pair(old, new)
+        if self.display.offset:  # the text has all digits, and the doubles lack the offset
+            return Shown(before), Shown(after)
+        return Shown(before, old), Shown(after, new)
+
     def interval_ends(self) -> tuple[Shown, Shown] | None:
         """The ends of the shift's interval in data units; None if they are unknown."""
         low, high = self.shift.interval
         if math.isnan(low) or math.isnan(high):
             return None
-        return Shown(amount(low), low), Shown(amount(high, self.unit), high)
+        return Shown(self.display.end(low), low), Shown(self.display.amount(high), high)
 
     def peers(self) -> Opinions | None:
         """What other statistics say; None if the single values are missing or too many."""
@@ -160,6 +171,9 @@ class Compared:
         """What the answer depends on."""
         yield Setting("confidence", Shown(self._confidence_words()))
         yield Setting("margin", Shown(self._margin_words()))
+        if self.display.offset:
+            start = self.display.pair(0.0, 0.0)[0]
+            yield Setting("figures show values minus", Shown(start))
         if self.kind:
             yield Setting("kind of column", Shown(self.kind))
         if self.outcome is not None:
@@ -236,7 +250,9 @@ def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting
     if outcome.pairing is not None:
         yield Setting("shared units", Shown(count(outcome.pairing.shared)))
         if outcome.pairing.gain > 0.0:
-            yield Setting("interval without pairing", Shown(f"{outcome.pairing.gain:.3g} × as wide"))
+            yield Setting(
+                "interval without pairing", Shown(f"{outcome.pairing.gain:.3g} × as wide")
+            )
 
 
 def _setting(name: str, value: float) -> Setting:
@@ -245,11 +261,6 @@ def _setting(name: str, value: float) -> Setting:
 
 def _counts(name: str, old: int, new: int) -> NumberLine:
     return NumberLine(name, Shown(count(old)), Shown(count(new)), Shown(""))
-
-
-def _pair(old: float, new: float) -> tuple[Shown, Shown]:
-    before, after = plain_pair(old, new)
-    return Shown(before, old), Shown(after, new)
 
 
 def reproduce(call: Call | None, command: str | None) -> Reproduce:

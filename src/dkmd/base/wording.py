@@ -91,6 +91,36 @@ def percent(change: float) -> str:
     return f"{signed_number(100.0 * change)}%"
 
 
+def points(share: float) -> str:
+    """A difference of shares in percentage points, to two digits: −0.0703 is −7.0."""
+    if math.isnan(share):
+        return "–"
+    sign = "+" if share > 0.0 else (MINUS if share < 0.0 else "")
+    return sign + rounded(abs(100.0 * share), 2)
+
+
+def share_pair(old: float, new: float) -> tuple[str, str]:
+    """Two shares in percent, with enough digits to see that they differ.
+
+    Examples
+    --------
+    >>> share_pair(0.312, 0.243), share_pair(0.1234, 0.1241), share_pair(0.0, 0.0004)
+    (('31%', '24%'), ('12.34%', '12.41%'), ('0%', '0.04%'))
+    """
+    apart = 100.0 * abs(new - old)
+    digits = 0 if apart >= 2.0 or old == new else (1 if apart >= 0.2 else 2)
+    least = min((share for share in (old, new) if share > 0.0), default=1.0)
+    while digits < 6 and least < 0.5 * 10.0 ** -(digits + 2):
+        digits += 1
+    return _share(old, digits), _share(new, digits)
+
+
+def _share(value: float, digits: int) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{100.0 * value:.{digits}f}%" if value else "0%"
+
+
 def short_percent(change: float) -> str:
     """A relative change for a column of them: at most two decimals, unless it is smaller.
 

@@ -45,7 +45,7 @@ from dkmd.cli.show import (
 from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
-    from dkmd.answers.comparison import Comparison, Comparisons
+    from dkmd.answers.comparison import ColumnAnswer, Comparisons
     from dkmd.answers.options import Advance
     from dkmd.inference.opinions import Opinions
 
@@ -121,7 +121,7 @@ def compare(
           --reference JFK --current EWR
     """
     from dkmd.answers.compare import compare as run
-    from dkmd.answers.comparison import Comparison
+    from dkmd.answers.comparison import Comparisons
     from dkmd.answers.many_levels import compare_bins
     from dkmd.answers.options import CompareOptions, Settings
 
@@ -168,7 +168,7 @@ def compare(
                         groups=groups,
                         **settings,
                     )
-    notes = answer.warnings if isinstance(answer, Comparison) else answer.notes()
+    notes = answer.notes() if isinstance(answer, Comparisons) else answer.warnings
     others = _opinions(answer) if peers else None
     if others is None:
         show(answer, notes, json, quiet)
@@ -176,7 +176,7 @@ def compare(
         show(answer, notes, json, quiet, peers=[each._asdict() for each in others.rows])
         if not json:
             print(f"\n{others}")
-    answers = [answer] if isinstance(answer, Comparison) else answer.values()
+    answers = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
     code = exit_code(each.pvalue for each in answers)
     return after_writing(code, report_of(answer, report, quiet))
 
@@ -220,12 +220,16 @@ def _kind(given: Sequence[str] | None, column: str | None) -> str | None:
     return next(iter(kinds.values()), None)
 
 
-def _opinions(answer: Comparison | Comparisons) -> Opinions:
+def _opinions(answer: ColumnAnswer | Comparisons) -> Opinions:
     """The results of other statistics for a single comparison."""
-    from dkmd.answers.comparison import Comparison
+    from dkmd.answers.comparison import Comparison, Comparisons
 
     if not isinstance(answer, Comparison):
-        raise ValueError("--peers needs one comparison: one --column, and one level (--current)")
+        if isinstance(answer, Comparisons):
+            raise ValueError(
+                "--peers needs one comparison: one --column, and one level (--current)"
+            )
+        raise ValueError(f"--peers needs numbers, and {answer.name} holds categories")
     return answer.peers()
 
 

@@ -1,4 +1,4 @@
-"""``dkmd drift``: every numeric column of two tables."""
+"""``dkmd drift``: every column of two tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from dkmd.cli.show import (
 from dkmd.inference.defaults import ALPHA
 
 if TYPE_CHECKING:
-    from dkmd.answers.comparison import Comparison
+    from dkmd.answers.comparison import ColumnAnswer
 
 
 @telling_too_little
@@ -71,7 +71,7 @@ def drift(
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 if any of these changed: shift,share,rest,spread,missing.",
+            help="Exit with 1 if any of these changed: shift,share,rest,spread,category,missing.",
         ),
     ] = None,
     connect: Connect = None,
@@ -85,7 +85,8 @@ def drift(
 ) -> int:
     """Which columns moved, which way and by how much? The largest shift in scales comes first.
 
-    Changes of the spread and of the share of missing values are found too. p-values are adjusted
+    Changes of the spread, of categories (text) and of the share of missing values are found too.
+    p-values are adjusted
     for the number of all of them (false-discovery rate). With --margin, a shift counts for
     --fail-on only if it is beyond the margin. Columns that cannot be compared are listed with the
     reason. Exits with 3 when there is nothing to compare.
@@ -152,12 +153,14 @@ def _watched(fail_on: str | None) -> set[str]:
     return given
 
 
-def _changed(answer: Comparison) -> set[str]:
+def _changed(answer: ColumnAnswer) -> set[str]:
     """What changed. What the verdict rests on counts as a shift, with a margin only beyond it."""
     from dkmd.answers.comparison.several import MOVED
     from dkmd.answers.findings import SHIFT
 
-    changed = set(answer.changed) | ({SHIFT} if answer.is_clear else set())
+    changed = set(answer.changed)
+    if answer.deciding and answer.is_clear:  # categories have no shift
+        changed.add(SHIFT)
     if answer.margin is not None and answer.verdict not in MOVED:
         changed -= {SHIFT, *answer.deciding}
     return changed

@@ -1,7 +1,9 @@
 """Categories: did the shares of the levels change, and which levels changed?
 
 Pearson's X² gives one p-value for the whole column. With small counts the p-value comes from
-relabellings of the pooled rows. The intervals of all levels hold at once.
+relabellings of the pooled rows, which are drawn until the p-value is known well enough. A p-value
+below what relabellings can show comes from Fisher's exact test of the level that changed most,
+corrected for the number of levels. The intervals of all levels hold at once.
 """
 
 from __future__ import annotations
@@ -13,14 +15,21 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.proportions import Counts, share_interval
+from dkmd.inference.proportions import Counts, fisher_tail, share_interval
 from dkmd.inference.resampling import LARGEST_POOL
 
 LEAST_EXPECTED = 5.0
 """If an expected count is below this, relabellings replace the χ² law."""
 
 RELABELLINGS = 9_999
-"""Relabellings drawn for a p-value."""
+"""Relabellings drawn for a p-value; fewer if ENOUGH of them are as extreme as the data."""
+
+ENOUGH = 400
+
+MORE_RELABELLINGS = 99_999
+"""Relabellings for a small p-value, of which fewer than A_FEW have been as extreme so far."""
+
+A_FEW = 20
 
 
 class LevelChange(NamedTuple):
@@ -30,6 +39,11 @@ class LevelChange(NamedTuple):
     counts: Counts
     low: float
     high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves 0 out."""
+        return self.low > 0.0 or self.high < 0.0
 
     @property
     def is_new(self) -> bool:
@@ -59,18 +73,58 @@ def category_pvalue(x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0) -> float:
     n, total = int(counts_x.sum()), int(pooled.sum())
     if pooled.size < 2 or n in (0, total):
         return 1.0
+    if total >= LARGEST_POOL:
+        counts_x, pooled = _without_rare(counts_x, pooled, n)
     observed = float(_chi_square(counts_x[None, :], pooled, n)[0])
     least = min(n, total - n) * float(pooled.min()) / total
     if least >= LEAST_EXPECTED or total >= LARGEST_POOL:
         return float(chdtrc(pooled.size - 1, observed))
+    as_extreme, drawn = _relabelled(observed, pooled, n, seed)
+    pvalue = (as_extreme + 1.0) / (drawn + 1.0)
+    # no relabelling was as extreme, so the exact test can only make the p-value smaller
+    return pvalue if as_extreme else min(pvalue, _smallest_fisher(counts_x, pooled, n))
+
+
+def _relabelled(
+    observed: float, pooled: npt.NDArray[np.int64], n: int, seed: int
+) -> tuple[int, int]:
+    """How many relabellings were as extreme as the data, and how many were drawn."""
     rng = np.random.default_rng(seed)
-    as_extreme = 0
-    for start in range(0, RELABELLINGS, 500):
-        draws = rng.multivariate_hypergeometric(
-            pooled, n, size=min(500, RELABELLINGS - start), method="marginals"
-        )
+    as_extreme = drawn = 0
+    while as_extreme < ENOUGH:
+        most = RELABELLINGS if as_extreme >= A_FEW else MORE_RELABELLINGS
+        size = min(max(500, drawn), 10_000, most - drawn)
+        if size <= 0:
+            break
+        draws = rng.multivariate_hypergeometric(pooled, n, size=size, method="marginals")
         as_extreme += int((_chi_square(draws, pooled, n) >= observed * (1.0 - 1e-12)).sum())
-    return (as_extreme + 1.0) / (RELABELLINGS + 1.0)
+        drawn += size
+    return as_extreme, drawn
+
+
+def _without_rare(
+    counts_x: npt.NDArray[np.int64], pooled: npt.NDArray[np.int64], n: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The same counts with all levels too rare for the χ² law put together."""
+    total = int(pooled.sum())
+    rare = pooled * (min(n, total - n) / total) < LEAST_EXPECTED
+    if not rare.any():
+        return counts_x, pooled
+    few = (np.append(part[~rare], part[rare].sum()) for part in (counts_x, pooled))
+    return next(few), next(few)
+
+
+def _smallest_fisher(
+    counts_x: npt.NDArray[np.int64], pooled: npt.NDArray[np.int64], n: int
+) -> float:
+    """The smallest p-value of Fisher's test of one level, times the number of levels."""
+    total = int(pooled.sum())
+    smallest = 1.0
+    for yes, both in zip(counts_x.tolist(), pooled.tolist(), strict=True):
+        upper = sum(fisher_tail(yes, n, both, total - n))
+        lower = sum(fisher_tail(n - yes, n, total - both, total - n))
+        smallest = min(smallest, 2.0 * min(upper, lower))
+    return min(1.0, smallest * pooled.size)
 
 
 def _chi_square(draws: npt.NDArray[np.int64], pooled: npt.NDArray[np.int64], n: int) -> Array:

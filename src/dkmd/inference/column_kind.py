@@ -24,6 +24,9 @@ COUNT, RATING, IDENTIFIER, CONSTANT = "count", "rating", "identifier", "constant
 KINDS = (AMOUNT, YES_NO, MOSTLY_ONE, COUNT, RATING, IDENTIFIER, CONSTANT)
 """All kinds of numeric columns."""
 
+CATEGORY, DATE = "category", "date"
+"""Kinds of columns without numbers. Any column can be asked for as categories."""
+
 SPELLINGS = {
     "yesno": YES_NO, "yes-no": YES_NO, "boolean": YES_NO, "bool": YES_NO,
     "zeros": MOSTLY_ONE, "mostly-one": MOSTLY_ONE, "id": IDENTIFIER,
@@ -65,9 +68,10 @@ def parse_kind(given: str) -> str:
     """
     word = given.strip().lower()
     kind = SPELLINGS.get(word, word)
-    if kind not in KINDS:
+    known = (*KINDS, CATEGORY)
+    if kind not in known:
         raise ValueError(
-            f"kind must be one of {', '.join(KINDS)} (zeros is short for {MOSTLY_ONE}); "
+            f"kind must be one of {', '.join(known)} (zeros is short for {MOSTLY_ONE}); "
             f"got {given!r}"
         )
     return kind

@@ -7,11 +7,12 @@ Of stored data only the summary is left.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
@@ -19,11 +20,14 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.kinds import DURATION
+from dkmd.sources.kinds import DATE, DURATION
 from dkmd.statistic.witness import Witness
 
 LARGE = 2_000_000
 """A side with more values is compared by its sums per bin. Files load at most this many (16 MB)."""
+
+EXACT_UP_TO = 2**53
+"""Doubles hold all whole numbers up to here."""
 
 UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
 """Endings of column names that name the unit: latency_ms."""
@@ -51,6 +55,8 @@ class HeldColumn:
 
     values: Array
     groups: Labels | None = None
+    offset: int = 0
+    """A whole number that was subtracted from the values, so that doubles hold them exactly."""
 
     @property
     def preview(self) -> Array:
@@ -85,6 +91,8 @@ class StreamedColumn:
     """The function that sums over groups; None without groups."""
     scan: SharedPass | None = field(default=None, repr=False)
     """The pass that this column shares with others; None if it has a pass of its own."""
+    offset: int = 0
+    """A whole number that was subtracted from the values, so that doubles hold them exactly."""
 
     @property
     def summed(self) -> bool:
@@ -105,6 +113,7 @@ class StoredColumn:
     """A summary that was made earlier: its grid is fixed, and its values cannot be read again."""
 
     stored: Summary
+    offset = 0
 
     @property
     def summed(self) -> bool:
@@ -131,6 +140,25 @@ class StoredColumn:
 ColumnData = HeldColumn | StreamedColumn | StoredColumn
 
 
+def preview_of(side: ColumnData) -> Array:
+    """Some values of a side, or all of them; none of a stored summary."""
+    return np.empty(0) if isinstance(side, StoredColumn) else side.preview
+
+
+def with_offset(side: ColumnData, offset: int) -> ColumnData:
+    """A side whose source has subtracted a whole number."""
+    return side if isinstance(side, StoredColumn) else replace(side, offset=offset)
+
+
+def offset_near(previews: Sequence[Array], always: bool = False) -> int:
+    """A whole number near the values, if doubles cannot hold them or ``always``; else 0."""
+    values = np.concatenate([np.empty(0), *previews])
+    values = values[np.isfinite(values)]
+    if not values.size or not (always or float(np.abs(values).max()) >= EXACT_UP_TO):
+        return 0
+    return int(np.partition(values, values.size // 2)[values.size // 2])
+
+
 @dataclass(frozen=True)
 class LabelledColumn:
     """A column's data with its name, the label of its side and its unit."""
@@ -142,7 +170,7 @@ class LabelledColumn:
     """The name of the side: a file's name or a level."""
     unit: str = ""
     kind: str = ""
-    """NUMBER or DURATION; empty if unknown."""
+    """NUMBER, DURATION or DATE; empty if unknown."""
     missing_at: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     """Finds the first missing value (``Table.missing_at``); called only for an error."""
 
@@ -156,7 +184,7 @@ def labelled_column(
 
 def unit_of(column: str, kind: str = "") -> str:
     """The unit of a column: seconds for durations, else the ending of its name (latency_ms)."""
-    if kind == DURATION:
+    if kind in (DURATION, DATE):
         return "s"
     ending = column.rpartition("_")[2]
     return ending if ending in UNITS and ending != column else ""

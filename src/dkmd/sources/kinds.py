@@ -13,10 +13,16 @@ from dkmd.base.errors import ColumnError, ColumnTypeError, TooLittleError
 NUMBER, DURATION, NOTHING = "numbers", "durations", "no values"
 """Kinds of columns that are compared as they are."""
 
-TEXT, TIME, OTHER = "text", "points in time", "other"
-"""Kinds of columns that are not; text is compared where it spells numbers."""
+DATE = "dates"
+"""Dates and timestamps: compared as seconds since 1970, minus a date near them."""
+
+TEXT, TIME, OTHER = "text", "times of day", "other"
+"""Kinds of columns that are not numbers. Text holds categories unless it spells numbers."""
 
 NUMERIC = (NUMBER, DURATION, NOTHING)
+
+COMPARED = (*NUMERIC, DATE)
+"""Kinds of columns that have a shift."""
 
 
 def no_such_column(name: str, column: str, there: Iterable[str]) -> ColumnError:
@@ -48,8 +54,14 @@ def the_numeric_column(
     raise ValueError(f"{name} has several numeric columns, say which: {shown}")
 
 
+def are_text(kinds: Iterable[str]) -> bool:
+    """Whether a column holds text on one side, and text or nothing on the other."""
+    there = set(kinds)
+    return TEXT in there and there <= {TEXT, NOTHING}
+
+
 def points_in_time(where: str) -> ColumnTypeError:
-    """The error for dates and times of day."""
+    """The error for times of day, and for dates where only numbers will do."""
     return ColumnTypeError(f"{where} holds points in time: subtract a start to compare durations")
 
 

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from dkmd.base.errors import TooLittleError
+from dkmd.base.errors import ColumnTypeError, TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.sources.column_data import HeldColumn, LabelledColumn, StoredColumn, labelled_column
-from dkmd.sources.kinds import the_numeric_column
-from dkmd.sources.memory.columns import as_labels, as_numbers, kind_of
+from dkmd.sources.kinds import are_text, the_numeric_column
+from dkmd.sources.level_counts import LabelledLevels, LevelCounts
+from dkmd.sources.memory.columns import as_labels, count_levels, kind_of
 from dkmd.sources.memory.dask_blocks import (
     DaskTable,
+    dask_levels,
     dask_side,
     is_dask,
     is_dask_frame,
     missing_in_dask,
 )
+from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import FrameTable, is_frame
 from dkmd.sources.table import Table
 
@@ -52,10 +56,20 @@ def open_table(source: Any, name: str, where: Any = None) -> Table:
     return FrameTable(source, name)
 
 
+NumberPair = tuple[LabelledColumn, LabelledColumn]
+LevelPair = tuple[LabelledLevels, LabelledLevels]
+"""Two columns of numbers, or two columns of categories."""
+
+
 def load_pair(
-    reference: Any, current: Any, column: str | None, groups: Any, where: Any = None
-) -> tuple[LabelledColumn, LabelledColumn]:
-    """Both sides, loaded and labelled differently."""
+    reference: Any,
+    current: Any,
+    column: str | None,
+    groups: Any,
+    where: Any = None,
+    as_categories: bool = False,
+) -> NumberPair | LevelPair:
+    """Both sides, loaded and labelled differently. Text is categories unless it spells numbers."""
     tables = [_is_table(source) for source in (reference, current)]
     if isinstance(groups, str):
         if not all(tables):
@@ -65,6 +79,14 @@ def load_pair(
         labels = _group_pair(groups)
     sides = Opened(reference, "reference", where), Opened(current, "current", where)
     names = _columns_of_pair(sides, column, labels)
+    kinds = [side.kind(name) for side, name in zip(sides, names, strict=True)]
+    if as_categories or are_text(kinds):
+        levels = [side.levels(name) for side, name in zip(sides, names, strict=True)]
+        counts = [each.data for each in levels]
+        if as_categories or not are_numbers([side.table for side in sides], counts):
+            if groups is not None:
+                raise no_grouped_categories(levels[0].name)
+            return labelled_levels(levels[0], levels[1])
     before, after = (
         _loaded(side, name, groups) for side, name, groups in zip(sides, names, labels, strict=True)
     )
@@ -87,6 +109,28 @@ class Opened:
     def kinds(self) -> dict[str, str]:
         """What the columns of a table hold; empty for summaries and values."""
         return {} if self.table is None else self.table.kinds()
+
+    def kind(self, column: str | None) -> str:
+        """What a column of a table holds, or the plain values; empty for summaries."""
+        if self.table is not None:
+            return self.kinds.get(column or "", "")
+        if self.summary is not None:
+            return ""
+        return kind_of(self.source._meta if is_dask(self.source) else self.source)
+
+    def levels(self, column: str | None) -> LabelledLevels:
+        """A column as categories, counted."""
+        if self.summary is not None:
+            raise ColumnTypeError(f"{self.label} is a summary of numbers, not of categories")
+        if self.table is not None and column is not None:
+            counts = self.table.count_levels([column])[column]
+            return LabelledLevels(
+                counts, column, self.label, partial(self.table.missing_at, column)
+            )
+        name = str(getattr(self.source, "name", None) or "value")
+        if is_dask(self.source):
+            return LabelledLevels(dask_levels(self.source, self.label), name, self.label)
+        return LabelledLevels(count_levels(self.source, self.label), name, self.label)
 
     def numeric_column(self, groups: Any) -> str:
         """The only numeric column of a table, or the column of a summary."""
@@ -158,16 +202,20 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> LabelledColumn:
             name if hasattr(source, "index") else "value"
         )  # the name of a dask array is that of its graph
         return labelled_column(data, name, label, kind, partial(missing_in_dask, source, label))
-    values = as_numbers(source, label)
+    values, offset = as_exact(source, label)
     labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    return labelled_column(
-        HeldColumn(values, labels), name, label, kind_of(source) if values.size else ""
-    )
+    kind = kind_of(source) if values.size else ""
+    return labelled_column(HeldColumn(values, labels, offset), name, label, kind)
 
 
 def summarized(sample: LabelledColumn, grid: Grid | None = None) -> Summary:
     """A column as a summary, on this grid or on one that fits it."""
     data = sample.data
+    if data.offset:
+        raise ColumnTypeError(
+            f"{sample.label}, column {sample.name!r} holds dates or numbers beyond 2^53, and a "
+            "summary holds doubles: subtract a start first"
+        )
     if isinstance(data, StoredColumn):
         return data.summary(grid or data.stored.grid)
     return data.summary(grid or Grid.fit(data.preview))
@@ -180,6 +228,30 @@ def labelled(
     if reference.label != current.label:
         return reference, current
     return replace(reference, label="reference"), replace(current, label="current")
+
+
+def labelled_levels(reference: LabelledLevels, current: LabelledLevels) -> LevelPair:
+    """The two sides, renamed reference and current if they have the same label."""
+    if reference.label != current.label:
+        return reference, current
+    return replace(reference, label="reference"), replace(current, label="current")
+
+
+def are_numbers(tables: Iterable[Table | None], levels: Iterable[LevelCounts]) -> bool:
+    """Whether text is read as numbers: most values spell numbers, and no engine holds them."""
+    if not all(table is None or table.parses_text for table in tables):
+        return False
+    sides = list(levels)
+    values = sum(sum(side.counts.values()) for side in sides)
+    return 2 * sum(side.spelling_numbers for side in sides) > values
+
+
+def no_grouped_categories(column: str) -> ColumnTypeError:
+    """The error for categories with groups."""
+    return ColumnTypeError(f"column {column!r} {NO_GROUPED_CATEGORIES}")
+
+
+NO_GROUPED_CATEGORIES = "holds categories, which are not tested with groups"
 
 
 def _is_summary_file(source: Any) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +30,42 @@ from dkmd.statistic.witness import Witness
 
 Grouped = Callable[[Witness], GroupSums]
 """The sums over one side's groups at a witness and its centre."""
+
+
+def on_one_offset(reference: ColumnData, current: ColumnData) -> tuple[ColumnData, ColumnData, int]:
+    """Both sides minus the same whole number, and that number."""
+    offset = reference.offset or current.offset
+    if reference.offset == current.offset:
+        return reference, current, offset
+    return _minus(reference, offset), _minus(current, offset), offset
+
+
+def _minus(side: ColumnData, offset: int) -> ColumnData:
+    """A side minus another whole number than before."""
+    more = float(side.offset - offset)
+    if more == 0.0:
+        return side
+    if isinstance(side, HeldColumn):
+        return replace(side, values=side.values + more, offset=offset)
+    if isinstance(side, StoredColumn):
+        raise ValueError("a summary holds doubles, and the other side dates or numbers beyond 2^53")
+    asked = side.summarize
+
+    def summarize(grid: Grid, logs: float | None) -> Summary:
+        found = copy(asked(Grid(grid.center - more, grid.unit), logs))
+        found.grid = grid
+        found.minimum, found.maximum = found.minimum + more, found.maximum + more
+        return found
+
+    sums = side.grouped
+
+    def grouped(witness: Witness, logs: bool) -> GroupSums:
+        assert sums is not None
+        return sums(replace(witness, center=witness.center - more), logs)
+
+    return StreamedColumn(
+        side.preview + more, summarize, None, None if sums is None else grouped, None, offset
+    )
 
 
 def common_grid(reference: ColumnData, current: ColumnData) -> Grid:
@@ -144,6 +182,8 @@ def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, Col
         return
     grids = {}
     for name in reference:
+        if reference[name].offset or current[name].offset:
+            continue  # a column minus a number of its own side has a query of its own
         with suppress(ValueError):  # the error is raised when the column is compared
             grids[name] = common_grid(reference[name], current[name])
     scans: dict[int, SharedPass] = {}

@@ -6,9 +6,10 @@ Files, data frames, dask collections and tables of an engine all implement it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from dkmd.sources.column_data import ColumnData
+from dkmd.sources.level_counts import LevelCounts
 
 AtLevel = tuple[str, object] | None
 """The rows to read: those at one level of a column (column, level), or all rows."""
@@ -18,6 +19,8 @@ class Table(Protocol):
     """Named columns, wherever they are kept."""
 
     name: str
+    parses_text: bool
+    """Whether text that spells numbers can be read as numbers; an engine cannot do that."""
 
     def kinds(self) -> dict[str, str]:
         """What each column holds: one of ``kinds``."""
@@ -41,6 +44,14 @@ class Table(Protocol):
     ) -> Mapping[str, ColumnData]:
         """Several columns: all at once, or each when it is asked for."""
 
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories: how often each of their levels occurs."""
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column."""
+
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Where the first missing value of a column is: table, column and row.
 
@@ -51,14 +62,17 @@ class Table(Protocol):
         """Raise an error if nothing can be read: the connection is lost, or a file is gone."""
 
 
-class OneByOne(Mapping[str, ColumnData]):
+Read = TypeVar("Read")
+
+
+class OneByOne(Mapping[str, Read]):
     """Columns or levels by name, each read when it is asked for."""
 
-    def __init__(self, names: Sequence[str], read: Callable[[str], ColumnData]) -> None:
+    def __init__(self, names: Sequence[str], read: Callable[[str], Read]) -> None:
         self._names = names
         self._read = read
 
-    def __getitem__(self, name: str) -> ColumnData:
+    def __getitem__(self, name: str) -> Read:
         return self._read(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -4,14 +4,18 @@
 sentences and ``documents`` the JSON.
 """
 
+from dkmd.answers.comparison.categories import CategoryComparison, CategoryFacts
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, Parts, SampleFacts
-from dkmd.answers.comparison.several import Comparisons, Drift, LeftOut
+from dkmd.answers.comparison.several import ColumnAnswer, Comparisons, Drift, LeftOut
 from dkmd.answers.comparison.words import plain_margin
 
 __all__ = [
     "FORMAT_VERSION",
     "QUANTILES",
+    "CategoryComparison",
+    "CategoryFacts",
+    "ColumnAnswer",
     "Comparison",
     "Comparisons",
     "Drift",

@@ -9,14 +9,14 @@ from dkmd.base.wording import count, probability
 from dkmd.inference.sample_ratio import SampleRatio
 
 if TYPE_CHECKING:
-    from dkmd.answers.comparison.one import Comparison
+    from dkmd.answers.comparison.several import ColumnAnswer
 
 
 SHOWN = 3
 """Pairs of unequal arms that the sentence lists."""
 
 
-def unequal_arms(comparisons: Iterable[Comparison]) -> list[str]:
+def unequal_arms(comparisons: Iterable[ColumnAnswer]) -> list[str]:
     """A first sentence if the arms are unequal beyond chance; the same arms are told once."""
     found: dict[tuple[str, str], SampleRatio] = {}
     for c in comparisons:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dkmd.answers.comparison.categories import CategoryFacts
     from dkmd.answers.comparison.one import SampleFacts
 
 MISSING = "missing"
@@ -16,12 +17,14 @@ LEFT_OUT = "missing, left out"
 ALL_MISSING = "all its values are missing"
 
 
-def missing_shares(reference: SampleFacts, current: SampleFacts) -> str:
+def missing_shares(
+    reference: SampleFacts | CategoryFacts, current: SampleFacts | CategoryFacts
+) -> str:
     """The shares of missing values: 0.0% → 2.5%."""
     return f"{reference.nan_share:.1%} → {current.nan_share:.1%}"
 
 
-def emptiness(side: SampleFacts, column: str) -> str:
+def emptiness(side: SampleFacts | CategoryFacts, column: str) -> str:
     """What to say of a side that has no values; empty if it has some."""
     if side.size:
         return ""
@@ -36,7 +39,7 @@ def no_values(told: str, missing: int) -> str:
     return f"{told}: all {missing:,} are missing" if missing else told
 
 
-def why_empty(reference: SampleFacts, current: SampleFacts) -> str:
+def why_empty(reference: SampleFacts | CategoryFacts, current: SampleFacts | CategoryFacts) -> str:
     """Why a column without values on one side was skipped, and its shares of missing values."""
     if not (reference.size + reference.nan and current.size + current.nan):
         return "there are no rows to compare"

@@ -15,15 +15,15 @@ from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.comparison.unit_words import unit_numbers, unit_rows
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
 from dkmd.answers.extremes import Extremes
 from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD, Finding, MeanChange
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
+from dkmd.base.displays import Display
 from dkmd.base.wording import (
-    amount,
     count,
-    plain_pair,
     signed,
     signed_number,
     text_page,
@@ -143,6 +143,9 @@ class Comparison:
         current). With groups, percentiles and ``mean`` need the values in memory.
     sample_ratio : SampleRatio or None
         Whether the sizes of both sides fit ``expect_ratio``; None if that was not given.
+    offset, dates : int, bool
+        Whole numbers beyond 2^53, decimals and dates are kept minus ``offset``, so that doubles
+        hold them: centres, quantiles and means are minus this number. Dates are seconds since 1970.
     reference, current : SampleFacts
         Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str
@@ -178,6 +181,8 @@ class Comparison:
     mean: MeanChange | None = None
     percentiles: tuple[PercentileChange, ...] = ()
     sample_ratio: SampleRatio | None = None
+    offset: int = 0
+    dates: bool = False
     extremes: Extremes | None = None
     """How many values explain a change of the mean that the centre does not show."""
     kind: str = AMOUNT
@@ -188,6 +193,11 @@ class Comparison:
     """The values of reference and current, if they are in memory."""
     call: Call | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if that is known."""
+
+    @property
+    def display(self) -> Display:
+        """How values and differences of this column are shown."""
+        return Display(self.unit, self.offset, self.dates)
 
     @property
     def shift_in_scales(self) -> float:
@@ -254,11 +264,13 @@ class Comparison:
             "infinite": None if self.infinite is None else self.infinite._asdict(),
             "changed": self.changed,
             "parts": None if self.parts is None else self.parts._asdict(),
-            "pairing": None if self.pairing is None else _units(self.pairing),
+            "pairing": unit_numbers(self.pairing),
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
             "sample_ratio": None if self.sample_ratio is None else self.sample_ratio.to_dict(),
+            "offset": self.offset,
+            "dates": self.dates,
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
@@ -350,28 +362,29 @@ class Comparison:
         """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
         rows = [("values", count(before.size), count(after.size), "")]
-        if self.pairing is not None:
-            shared, before_only = self.pairing.shared, self.pairing.only_y
-            totals = count(shared + before_only), count(shared + self.pairing.only_x)
-            rows.append(("units", *totals, f"{count(shared)} shared"))
+        rows += unit_rows(self.pairing)
         if self.kind != AMOUNT:
             rows.append(("kind", self.kind, "", ""))
         rows += part_rows(self)
         if self.kind != YES_NO:
-            centers = plain_pair(before.center, after.center)
-            rows.append(("centre", *centers, amount(self.shift, self.unit)))
+            centers = self.display.pair(before.center, after.center)
+            rows.append(("centre", *centers, self.display.amount(self.shift)))
         if self.mean is not None and self.parts != Parts(0.0, 1.0):  # of 0 and 1 it is the share
             old, new = self.mean.reference, self.mean.current
-            rows.append(("mean", *plain_pair(old, new), _with_interval(self.mean, old, new)))
+            told = _with_interval(self.mean, old, new, self.display)
+            rows.append(("mean", *self.display.pair(old, new), told))
         spread = self.finding(SPREAD)
         if spread is not None:
-            pair = plain_pair(spread.reference, spread.current)
+            pair = self.display.lengths(spread.reference, spread.current)
             low, high = (f"{end:.3g}" for end in spread.interval)
             rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
-        rows += [_percentile_row(change) for change in self.percentiles]
+        rows += [_percentile_row(change, self.display) for change in self.percentiles]
         for q in () if self.percentiles or self.kind == YES_NO else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
-            rows.append((f"{q:.0%}", *plain_pair(old, new), signed(new - old, old, new)))
+            moved = signed(new - old, old, new)
+            if self.dates and moved:
+                moved = self.display.amount(new - old)
+            rows.append((f"{q:.0%}", *self.display.pair(old, new), moved))
         for what, name in ((LEFT_OUT, "nan"), ("−inf", "minus_inf"), ("+inf", "plus_inf")):
             old, new = getattr(before, name), getattr(after, name)
             if old or new:
@@ -394,31 +407,24 @@ class Comparison:
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
 
 
-def _units(pairing: Pairing) -> dict[str, Any]:
-    """Units for JSON: x is current and y is reference."""
-    return {
-        "shared": pairing.shared,
-        "only_reference": pairing.only_y,
-        "only_current": pairing.only_x,
-        "gain": pairing.gain,
-    }
-
-
-def _with_interval(change: MeanChange | PercentileChange, old: float, new: float) -> str:
+def _with_interval(
+    change: MeanChange | PercentileChange, old: float, new: float, display: Display
+) -> str:
     """A difference and its interval. Differences that are rounding errors of old and new are 0."""
     noise = 4e-15 * max(abs(old), abs(new)) if math.isfinite(old) and math.isfinite(new) else 0.0
     numbers = change.difference, change.low, change.high
-    shown, low, high = (signed_number(0.0 if abs(v) <= noise else v) for v in numbers)
+    show = display.amount if display.dates else signed_number
+    shown, low, high = (show(0.0 if abs(v) <= noise else v) for v in numbers)
     return f"{shown} ({low} to {high})"
 
 
-def _percentile_row(change: PercentileChange) -> tuple[str, str, str, str]:
+def _percentile_row(change: PercentileChange, display: Display) -> tuple[str, str, str, str]:
     """A percentile of both sides, with its difference or with how many values it needs."""
     old, new = change.y.value, change.x.value
     told = f"needs {count(change.needed)} values"
     if change.in_reach:
-        told = "" if math.isnan(change.difference) else _with_interval(change, old, new)
-    return (percent_of(change.x.level), *plain_pair(old, new), told)
+        told = "" if math.isnan(change.difference) else _with_interval(change, old, new, display)
+    return (percent_of(change.x.level), *display.pair(old, new), told)
 
 
 def percent_of(level: float) -> str:

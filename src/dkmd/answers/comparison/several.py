@@ -10,12 +10,13 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
 from dkmd.answers.comparison.arms import unequal_arms
+from dkmd.answers.comparison.categories import CategoryComparison
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
 from dkmd.answers.comparison.words import DIRECTED, plain_margin, tags_of
+from dkmd.answers.findings import CATEGORY, REST, SHARE, SHIFT, SPREAD
 from dkmd.answers.findings import MISSING as MORE_MISSING
-from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
@@ -36,6 +37,7 @@ OTHERS = {
     REST: "The rest, without the most common value,",
     SHIFT: "The centre of all values",
     SPREAD: "The spread",
+    CATEGORY: "The categories",
 }
 """What can change beside what a verdict rests on, in words."""
 
@@ -59,7 +61,11 @@ class LeftOut(NamedTuple):
         )
 
 
-class Comparisons(Mapping[str, Comparison]):
+ColumnAnswer = Comparison | CategoryComparison
+"""The answer about one column or level: of numbers, or of categories."""
+
+
+class Comparisons(Mapping[str, Any]):
     """Several comparisons by name: one per level of a column, or one per column.
 
     Shifts, spreads and missing values of all comparisons share one false-discovery rate. A change
@@ -78,14 +84,14 @@ class Comparisons(Mapping[str, Comparison]):
 
     def __init__(
         self,
-        comparisons: Mapping[str, Comparison],
+        comparisons: Mapping[str, ColumnAnswer],
         alpha: float,
         left_out: LeftOut | None = None,
         rows: str = "",
     ) -> None:
         adjusted = _adjusted(_family(comparisons))
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
-        self._comparisons = {
+        self._comparisons: dict[str, ColumnAnswer] = {
             n: c.among_several({what: adjusted[n, what] for what in c.tests}, beyond[n])
             for n, c in comparisons.items()
         }
@@ -94,7 +100,7 @@ class Comparisons(Mapping[str, Comparison]):
         self.row_words = rows or self.ROWS
         self.call: Call | None = None
 
-    def __getitem__(self, name: str) -> Comparison:
+    def __getitem__(self, name: str) -> Any:  # a ColumnAnswer; its kind says which
         return self._comparisons[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -111,13 +117,13 @@ class Comparisons(Mapping[str, Comparison]):
 
     @property
     def changed(self) -> list[str]:
-        """Names with any clear change: of the shift, a part, the spread or the missing values."""
+        """Names with any clear change: of shift, parts, spread, categories or missing values."""
         return [name for name in self if self[name].changed]
 
     @property
     def shifted(self) -> list[str]:
         """Names whose shift is clear: its adjusted p-value is below alpha."""
-        return [name for name in self if self[name].is_clear]
+        return [n for n, c in self.items() if isinstance(c, Comparison) and c.is_clear]
 
     @property
     def beyond(self) -> list[str]:
@@ -141,12 +147,16 @@ class Comparisons(Mapping[str, Comparison]):
         write_page(self, path, command, advance)
 
     def plot(self, ax: Any = None) -> Any:
-        """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot])."""
+        """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot]).
+
+        Columns of categories have no shift and no row.
+        """
         from dkmd.render.plot import ForestLine, entitle, plot_forest
 
         lines = [
             ForestLine(name, c.verdict, c.shift_in_scales, c.interval_in_scales)
             for name, c in self.items()
+            if isinstance(c, Comparison)
         ]
         margins = {c.margin for c in self.values() if c.margin is not None}
         kinds = {parse_margin(margin) for margin in margins}
@@ -191,15 +201,26 @@ class Comparisons(Mapping[str, Comparison]):
         if not self.changed:
             rows = f"{len(self)} {self.row_words or 'comparisons'}"
             return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
-        what = f"{len(self.shifted)} of {len(self)} {self.row_words}".strip()
+        numeric = [each for each in self.values() if isinstance(each, Comparison)]
+        if not numeric:
+            return self._categories_tally()
+        what = f"{len(self.shifted)} of {len(numeric)} {self.row_words}".strip()
+        if len(numeric) < len(self):
+            what = f"{len(self.shifted)} of {len(numeric)} numeric {self.row_words}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
-        some = next(iter(self.values()))
+        some = numeric[0]
         if not some.margin or not self.shifted:
             return told
         return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
 
+    def _categories_tally(self) -> str:
+        """How many changed their categories, if there is no other kind of column."""
+        changed = sum(CATEGORY in each.changed for each in self.values())
+        what = f"{changed} of {len(self)} {self.ROWS}".strip()
+        return f"{what} changed their categories (false-discovery rate {self.alpha:g})"
+
     def others(self) -> list[str]:
-        """The names whose parts, spread or missing values changed, in one sentence each."""
+        """The names whose parts, spread, categories or missing values changed."""
         told = []
         for what, words in OTHERS.items():
             names = [n for n, c in self.items() if what in c.changed and what not in c.deciding]
@@ -242,10 +263,12 @@ class Comparisons(Mapping[str, Comparison]):
         return f"<{type(self).__name__}: {visible(self.headline())}>"
 
     def _repr_html_(self) -> str:
-        from dkmd.render.figures.notebook import Line, answer_html, overview
+        from dkmd.render.figures.notebook import NO_LINE, Line, answer_html, overview
 
         lines = [
             Line(c.result.outcome(), c.verdict, c.shift_in_scales, c.interval_in_scales, c.values)
+            if isinstance(c, Comparison)
+            else NO_LINE
             for c in self.values()
         ]
         return answer_html(self.headline(), self.table(), self.notes(), beside=overview(lines))
@@ -256,14 +279,16 @@ class Comparisons(Mapping[str, Comparison]):
             "adjusted_pvalue": one.adjusted_pvalue,
             "adjusted_pvalue_beyond": one.adjusted_pvalue_beyond,
         }
-        return one.to_dict() | {"key": name} | adjusted
+        return {**one.to_dict(), "key": name, **adjusted}
 
-    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
-        low, high = (amount(end) for end in c.shift_interval)
+    def _row(self, name: str, c: ColumnAnswer) -> tuple[str, ...]:
+        if isinstance(c, CategoryComparison):
+            return self._row_of_categories(name, c)
+        low, high = (c.display.end(end) for end in c.shift_interval)
         return (
             name,
             c.kind,
-            amount(c.shift, c.unit),
+            c.display.amount(c.shift),
             f"{low} to {high}",
             amount(c.shift_in_scales),
             short_p(c.pvalue),
@@ -272,9 +297,15 @@ class Comparisons(Mapping[str, Comparison]):
             ", ".join(tags_of(c)),
         )
 
+    def _row_of_categories(self, name: str, c: CategoryComparison) -> tuple[str, ...]:
+        p, adjusted = short_p(c.pvalue), short_p(self.adjusted_pvalues[name])
+        return (name, c.kind, "", "", "", p, adjusted, c.verdict, ", ".join(tags_of(c)))
+
 
 class Drift(Comparisons):
-    """A comparison for each numeric column of two tables, the largest shift in scales first.
+    """A comparison for each column of two tables, the largest shift in scales first.
+
+    Dates follow numbers, and then categories, the largest change of shares first.
 
     Attributes
     ----------
@@ -287,7 +318,7 @@ class Drift(Comparisons):
     HEAD = ("column", *Comparisons.HEAD[1:], MISSING)
 
     def __init__(
-        self, comparisons: Mapping[str, Comparison], skipped: Mapping[str, str], alpha: float
+        self, comparisons: Mapping[str, ColumnAnswer], skipped: Mapping[str, str], alpha: float
     ) -> None:
         ranked = sorted(comparisons.items(), key=lambda item: _rank(item[1]))
         super().__init__(dict(ranked), alpha)
@@ -295,7 +326,7 @@ class Drift(Comparisons):
 
     def nan_change(self, column: str) -> float:
         """The share of missing values in current minus that in reference."""
-        return self[column].current.nan_share - self[column].reference.nan_share
+        return float(self[column].current.nan_share - self[column].reference.nan_share)
 
     def notes(self) -> list[str]:
         """Every warning, and every column that was not compared."""
@@ -309,7 +340,7 @@ class Drift(Comparisons):
     def _entry(self, name: str) -> dict[str, Any]:
         return super()._entry(name) | {"nan_change": self.nan_change(name)}
 
-    def _row(self, name: str, c: Comparison) -> tuple[str, ...]:
+    def _row(self, name: str, c: ColumnAnswer) -> tuple[str, ...]:
         some = c.reference.nan or c.current.nan
         return *super()._row(name, c), missing_shares(c.reference, c.current) if some else ""
 
@@ -317,7 +348,7 @@ class Drift(Comparisons):
 Key = TypeVar("Key", bound=Hashable)
 
 
-def _family(comparisons: Mapping[str, Comparison]) -> dict[tuple[str, str], float]:
+def _family(comparisons: Mapping[str, ColumnAnswer]) -> dict[tuple[str, str], float]:
     """The p-values of all findings of all comparisons: one false-discovery rate holds for them."""
     return {(name, what): p for name, c in comparisons.items() for what, p in c.tests.items()}
 
@@ -332,7 +363,12 @@ def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:
     return {name: found.get(name, math.nan) for name in pvalues}
 
 
-def _rank(comparison: Comparison) -> tuple[bool, float]:
-    """A key that sorts large shifts first and unknown ones last."""
-    shift = abs(comparison.shift_in_scales)
-    return math.isnan(shift), -shift
+def _rank(c: ColumnAnswer) -> tuple[int, bool, float]:
+    """A key that sorts large shifts first and unknown ones last: numbers, dates, categories.
+
+    Dates move with time anyway, so they do not come before numbers.
+    """
+    if isinstance(c, CategoryComparison):
+        return 2, math.isnan(c.pvalue), -c.distance
+    shift = abs(c.shift_in_scales)
+    return int(c.dates), math.isnan(shift), -shift

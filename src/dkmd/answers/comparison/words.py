@@ -20,7 +20,6 @@ from dkmd.base.wording import (
     level_of,
     percent,
     plain,
-    plain_pair,
     probability,
     short_p,
 )
@@ -30,6 +29,7 @@ from dkmd.inference.opinions import UP
 from dkmd.inference.shapes import Crossing
 
 if TYPE_CHECKING:
+    from dkmd.answers.comparison.categories import CategoryComparison
     from dkmd.answers.comparison.one import Comparison, Infinite
 
 DIRECTED = ("higher", "lower")
@@ -73,11 +73,11 @@ LEAST_GAIN = 1.05
 def more_of(c: Comparison) -> list[str]:
     """What else changed, a sentence each: the spread, missing values, a mean that disagrees."""
     told = also_of_parts(c)
-    shift, spread, missing = c.finding(SHIFT), c.finding(SPREAD), c.finding(MISSING)
+    shift, spread = c.finding(SHIFT), c.finding(SPREAD)
     if shift is not None and shift.is_clear(c.alpha):
-        low, high = (amount(end) for end in shift.interval)
+        low, high = (c.display.end(end) for end in shift.interval)
         told.append(
-            f"The centre of all values moved: {amount(shift.estimate, c.unit)} "
+            f"The centre of all values moved: {c.display.amount(shift.estimate)} "
             f"({level_of(c.alpha)} interval {low} to {high})."
         )
     if spread is not None and spread.is_clear(c.alpha):
@@ -86,20 +86,27 @@ def more_of(c: Comparison) -> list[str]:
             f"The spread changed: × {spread.estimate:.3g} ({level_of(c.alpha)} interval {low} to "
             f"{high})."
         )
-    if missing is not None and missing.is_clear(c.alpha):
-        word = "More" if missing.estimate > 0.0 else "Fewer"
-        told.append(
-            f"{word} values are missing: {missing.current:.1%}, before {missing.reference:.1%}."
-        )
+    told += missing_words(c)
     shifted = c.is_clear and SHIFT in c.deciding
     if c.mean is not None and shifted and not c.mean.direction and not c.crossing:
         told.append(f"The mean does not show this: {_mean_numbers(c)}.")
     return told
 
 
-def tags_of(c: Comparison) -> tuple[str, ...]:
+def missing_words(c: Comparison | CategoryComparison) -> list[str]:
+    """A sentence on missing values, if their share clearly changed."""
+    missing = c.finding(MISSING)
+    if missing is None or not missing.is_clear(c.alpha):
+        return []
+    word = "More" if missing.estimate > 0.0 else "Fewer"
+    return [f"{word} values are missing: {missing.current:.1%}, before {missing.reference:.1%}."]
+
+
+def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
     """What changed besides the shift, in a few words each: spread × 2, missing 19% → 59%."""
-    told = part_tags(c)
+    from dkmd.answers.comparison.categories import CategoryComparison
+
+    told = list(c.tags()) if isinstance(c, CategoryComparison) else part_tags(c)
     spread, missing = c.finding(SPREAD), c.finding(MISSING)
     if spread is not None and spread.is_clear(c.alpha):
         told.append(f"spread × {spread.estimate:.2g}")
@@ -141,8 +148,8 @@ def _extremes(c: Comparison) -> str:
 def _mean_numbers(c: Comparison) -> str:
     """The change of the mean with its interval."""
     assert c.mean is not None
-    low, high = (amount(end) for end in (c.mean.low, c.mean.high))
-    return f"{amount(c.mean.difference, c.unit)} ({level_of(c.alpha)} interval {low} to {high})"
+    low, high = (c.display.end(end) for end in (c.mean.low, c.mean.high))
+    return f"{c.display.amount(c.mean.difference)} ({level_of(c.alpha)} interval {low} to {high})"
 
 
 def plain_margin(margin: Margin | None, unit: str) -> str:
@@ -179,8 +186,8 @@ def _numbers(c: Comparison) -> str:
     """The shift, its interval and the percentage; or the shares, or the parts."""
     if SHARE in c.deciding:
         return yes_no_numbers(c) if c.yes is not None else part_numbers(c)
-    low, high = (amount(end) for end in c.shift_interval)
-    shown = f"{amount(c.shift, c.unit)} ({level_of(c.alpha)} interval {low} to {high})"
+    low, high = (c.display.end(end) for end in c.shift_interval)
+    shown = f"{c.display.amount(c.shift)} ({level_of(c.alpha)} interval {low} to {high})"
     if c.relative_shift is not None:
         shown += f", {percent(c.relative_shift)}"
     return shown
@@ -188,7 +195,7 @@ def _numbers(c: Comparison) -> str:
 
 def _across(c: Comparison, crossing: Crossing) -> str:
     """The first sentence where one number would mislead."""
-    low, high = (amount(end, c.unit) for end in crossing)
+    low, high = (c.display.amount(end) for end in crossing)
     return (
         f"{c.name}: the distributions CROSS: the 25% quantile moved by {low}, the 75% quantile by "
         f"{high}."
@@ -209,7 +216,7 @@ def _answer_at_infinity(c: Comparison, infinite: Infinite) -> str:
     levels = sorted(before, reverse=infinite.where < 0.0)
     for q in levels:
         if math.isfinite(before[q]) and math.isfinite(after[q]):
-            old, new = plain_pair(before[q], after[q])
-            unit = c.unit and f" {c.unit}"
+            old, new = c.display.pair(before[q], after[q])
+            unit = f" {c.unit}" if c.unit and not c.dates else ""
             return f"{told}; the {q:.0%} quantile is {new}{unit}, before {old}{unit}."
     return f"{told}."

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from dkmd.inference.opinions import Opinions
 from dkmd.render.figures.curves import Curves
 from dkmd.render.figures.forest import ForestAxis
+from dkmd.render.figures.share_bars import ShareBar
 
 Interval = tuple[float, float]
 NO_INTERVAL: Interval = (math.nan, math.nan)
@@ -113,6 +114,7 @@ class PageRow:
     peer_notes: tuple[str, ...]
     settings: tuple[Setting, ...]
     again: Reproduce
+    shares: tuple[ShareBar, ...] = ()  # of the levels of categories, in place of curves
 
 
 class Absent(NamedTuple):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dkmd.base.wording import count
 from dkmd.render.figures import drawings, forest
+from dkmd.render.figures import share_bars as share_bars_drawing
 from dkmd.render.figures.colours import on_page, palette_css, roles_css
 from dkmd.render.figures.curves import Curves
 from dkmd.render.report import words
@@ -74,6 +75,7 @@ def _templates() -> Environment:
         *(words.plain_shown, words.peer_p_shown, words.direction, words.sortable),
         *(words.outside, words.reading, words.tally, words.sort_keys, words.interval_shown),
         *(heads, forest_scale, forest_bar, sparkline, density, cdf, quantile_shifts, differences),
+        *(share_bars, share_spark),
     ):
         templates.filters[function.__name__] = function
     templates.filters["thousands"] = count
@@ -117,6 +119,16 @@ def forest_bar(row: PageRow, page: Page, label: str) -> Markup:
 def sparkline(curves: Curves) -> Markup:
     """Both distributions as a small picture."""
     return ours(drawings.sparkline(curves, on_page))
+
+
+def share_spark(row: PageRow) -> Markup:
+    """The shares of the levels of categories as a small picture."""
+    return ours(share_bars_drawing.share_spark(row.shares, on_page))
+
+
+def share_bars(row: PageRow) -> Markup:
+    """The shares of the levels of categories as bars."""
+    return ours(share_bars_drawing.share_bars(row.shares, on_page))
 
 
 def density(curves: Curves, unit: str) -> Markup:

@@ -88,9 +88,13 @@ def chips(page: Page) -> list[Chip]:
     return found
 
 
+CHANGED = "≠"
+"""The mark of a clear change without a direction."""
+
+
 def tally(page: Page) -> list[Chip]:
     """The answer in figures: how many rows have each clear verdict, and how many have another."""
-    clear = [chip for chip in chips(page)[1:] if chip.kind != "flat"]
+    clear = [chip for chip in chips(page)[1:] if chip.kind != "flat" or chip.mark == CHANGED]
     clear.sort(key=lambda chip: -max(row.rank for row in page.rows if row.word == chip.word))
     others = [row for row in page.rows if row.word not in {chip.word for chip in clear}]
     if not others:

@@ -5,6 +5,7 @@ Types and columns are those of Ibis.
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import math
 import re
@@ -13,7 +14,7 @@ from typing import Any
 from dkmd.base.errors import (
     ColumnTypeError,
 )
-from dkmd.sources.kinds import DURATION, NUMBER, OTHER, TEXT, TIME
+from dkmd.sources.kinds import DATE, DURATION, NUMBER, OTHER, TEXT, TIME
 from dkmd.sources.number_words import parse_number
 
 
@@ -23,6 +24,8 @@ def kind_of_type(dtype: Any) -> str:
         return NUMBER
     if dtype.is_interval():
         return DURATION
+    if dtype.is_date() or dtype.is_timestamp():
+        return DATE
     if dtype.is_temporal():
         return TIME
     return TEXT if dtype.is_string() else OTHER
@@ -83,7 +86,51 @@ def in_seconds(column: Any, dialect: str, where: str) -> Any:
     raise ColumnTypeError(f"{where} holds durations: turn them into seconds in the engine")
 
 
-def _builtin(name: str, *kinds: Any) -> Any:
+def may_be_inexact(dtype: Any) -> bool:
+    """Whether a column of this type can hold more digits than doubles: dates always do."""
+    if dtype.is_integer():
+        return bool(dtype.nbytes >= 8)
+    return bool(dtype.is_decimal() or kind_of_type(dtype) == DATE)
+
+
+def minus_whole(column: Any, offset: int) -> Any:
+    """A whole number or decimal minus an offset, as a double."""
+    import ibis
+
+    start = ibis.literal(str(offset)).cast("decimal(38, 9)")
+    return (column.cast("decimal(38, 9)") - start).cast("float64")
+
+
+def date_in_seconds(column: Any, dialect: str, offset: int, where: str) -> Any:
+    """A date or timestamp in seconds since 1970 minus whole seconds, by functions of the engine."""
+    import ibis
+
+    if column.type().is_date():
+        column = column.cast("timestamp")
+    kind = column.type()
+    if dialect == "duckdb":
+        if not offset:
+            return _builtin("epoch", kind)(column)
+        nano = _builtin("epoch_ns", kind, gives="int64")(column)
+        return (nano - ibis.literal(offset * 10**9, "int64")).cast("float64") / 1e9
+    if dialect == "postgres":
+        zone = f"timestamp('{kind.timezone}')" if kind.timezone else "timestamp"
+        start = ibis.literal(_written(offset, bool(kind.timezone))).cast(zone)
+        return _builtin("date_part", "string", "interval('s')")("epoch", column - start)
+    if dialect == "pyspark":
+        moment = column.cast("timestamp('UTC')")
+        micro = _builtin("unix_micros", moment.type(), gives="int64")(moment)
+        return (micro - ibis.literal(offset * 10**6, "int64")).cast("float64") / 1e6
+    raise ColumnTypeError(f"{where} holds dates: turn them into seconds in the engine")
+
+
+def _written(offset: int, with_zone: bool) -> str:
+    """A point in time as text."""
+    start = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=offset)
+    return f"{start:%Y-%m-%d %H:%M:%S}{'+00:00' if with_zone else ''}"
+
+
+def _builtin(name: str, *kinds: Any, gives: str = "float64") -> Any:
     """A function of the engine, as Ibis calls it."""
     import ibis
 
@@ -93,4 +140,4 @@ def _builtin(name: str, *kinds: Any) -> Any:
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
     )
-    return ibis.udf.scalar.builtin(name=name, signature=(tuple(kinds), "float64"))(function)
+    return ibis.udf.scalar.builtin(name=name, signature=(tuple(kinds), gives))(function)

@@ -11,18 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from dkmd.base.arrays import Array
 from dkmd.base.errors import (
-    TOO_FAR_APART,
-    ColumnError,
     ColumnTypeError,
     EngineError,
 )
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import ColumnData, StreamedColumn
+from dkmd.sources.column_data import ColumnData, offset_near, with_offset
 from dkmd.sources.engines.aggregate import (
     GROUP,
     SAMPLE,
@@ -30,15 +24,26 @@ from dkmd.sources.engines.aggregate import (
 )
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
+    date_in_seconds,
     in_seconds,
     is_plain,
     kind_of_type,
     level_literal,
     level_text,
+    may_be_inexact,
+    minus_whole,
 )
-from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
-from dkmd.sources.engines.scan import Scan
+from dkmd.sources.engines.fetched import by_sample, doubles, is_null
+from dkmd.sources.engines.level_queries import (
+    LEVEL,
+    chosen_levels,
+    most_frequent,
+    one_below_the_other,
+)
+from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
+from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
 from dkmd.sources.kinds import (
+    DATE,
     DURATION,
     NUMBER,
     TEXT,
@@ -47,8 +52,9 @@ from dkmd.sources.kinds import (
     not_numbers,
     points_in_time,
 )
+from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows
 from dkmd.sources.number_words import SHOWN, level_order, no_such_level, parse_number
-from dkmd.sources.table import AtLevel
+from dkmd.sources.table import AtLevel, OneByOne
 
 FIT_ROWS = 1 << 15
 """Rows of the sample that grids are fitted to."""
@@ -79,6 +85,8 @@ class EngineTable:
         Whether a level without rows is empty. By default it is an error.
     """
 
+    parses_text = False
+
     def __init__(
         self,
         table: Any,
@@ -92,6 +100,8 @@ class EngineTable:
         self._engine = engine or IbisEngine(table.get_backend())
         self._rows = rows
         self._absent_levels = absent_levels
+        self._offsets: dict[str, int] = {}
+        """Whole numbers that are subtracted from columns before they become doubles."""
 
     def filtered(self, where: Any) -> EngineTable:
         """The rows for which an expression is true."""
@@ -153,13 +163,7 @@ class EngineTable:
         """A column at several levels: one random sample and one aggregate serve all of them."""
         source = self._of(column, by, groups)
         kind = self._level(source, by).type()
-        texts: dict[str, str] = {}
-        for level in levels:
-            text = self._decimal_text(source, by, level) or level_text(kind, level)
-            # "1" and "01" are the same level and must not be compared with each other
-            if text is None or (text in texts.values() and level not in texts):
-                raise self._no_such_level(by, level)
-            texts[level] = text
+        texts = self._level_texts(source, by, levels)
 
         def everything(table: Any) -> Any:
             return self._long(table, column, groups, self._level(table, by))
@@ -178,11 +182,27 @@ class EngineTable:
         if seen >= ENOUGH and (few or len(found) > 2 * len(texts) + MANY):
             view = at_levels
             found = by_sample(self._engine.sample(source, view, FIT_ROWS))
-        previews = {level: _preview(found.get(text)) for level, text in texts.items()}
+        previews = {level: preview_of(found.get(text)) for level, text in texts.items()}
+        if self._subtracts(column, list(previews.values())):
+            return self.read_levels(column, by, levels, groups)
         names = {text: level for level, text in texts.items()}
         absent = None if self._absent_levels else partial(self._no_such_level, by)
         tables = [(view(source), names)]
-        return Scan(self._engine, tables, previews, groups, absent=absent).samples()
+        read = Scan(self._engine, tables, previews, groups, absent=absent).samples()
+        offset = self._offsets.get(column, 0)
+        return {level: with_offset(each, offset) for level, each in read.items()}
+
+    def _level_texts(self, source: Any, by: str, levels: Sequence[str]) -> dict[str, str]:
+        """Each level as Python shows the engine's value."""
+        kind = self._level(source, by).type()
+        texts: dict[str, str] = {}
+        for level in levels:
+            text = self._decimal_text(source, by, level) or level_text(kind, level)
+            # "1" and "01" are the same level and must not be compared with each other
+            if text is None or (text in texts.values() and level not in texts):
+                raise self._no_such_level(by, level)
+            texts[level] = text
+        return texts
 
     def _decimal_text(self, table: Any, by: str, level: str) -> str | None:
         """The text of the only decimal that equals a level: decimals are levels as text."""
@@ -220,6 +240,9 @@ class EngineTable:
         If one column cannot be read, the others still are. Its error is raised when it is used.
         """
         found = self._some_of_columns(columns)
+        far = [name for name, some in found.items() if self._subtracts(name, [some])]
+        if far:
+            found |= self._some_of_columns(far)
         previews = {name: some for name, some in found.items() if not isinstance(some, Exception)}
         source = self._of(*columns, groups)
         tables = [
@@ -231,11 +254,89 @@ class EngineTable:
             wide = self._wide(source, [*previews])
             read = Scan(self._engine, tables, previews, groups, wide).samples()
         broken = {
-            name: _unreadable(error)
-            for name, error in found.items()
-            if isinstance(error, Exception)
+            name: unreadable(error) for name, error in found.items() if isinstance(error, Exception)
         }
-        return {name: read[name] if name in read else broken[name] for name in columns}
+        every = {name: read[name] if name in read else broken[name] for name in columns}
+        return {name: with_offset(each, self._offsets.get(name, 0)) for name, each in every.items()}
+
+    def _subtracts(self, column: str, previews: Sequence[Array | Exception]) -> bool:
+        """Whether a column is read minus a number from now on, because doubles cannot hold it."""
+        kind = self._column(self._table, column).type()
+        some = [each for each in previews if not isinstance(each, Exception)]
+        if column in self._offsets or not some or not may_be_inexact(kind):
+            return False
+        offset = offset_near(some, kind_of_type(kind) == DATE)
+        if offset:
+            self._offsets[column] = offset
+        return bool(offset)
+
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories, by one query for some of them."""
+        known: dict[str, LevelCounts] = {}
+
+        def read(column: str) -> LevelCounts:
+            if column not in known:
+                start = columns.index(column)
+                known.update(self._counted(columns[start : start + COLUMNS_PER_QUERY]))
+            return known[column]
+
+        return OneByOne(columns, read)
+
+    def _counted(self, columns: Sequence[str]) -> dict[str, LevelCounts]:
+        """Several columns by one query; the first alone if that fails."""
+        source = self._of(*columns)
+        cells = {f"l{i}": self._as_text(source, name) for i, name in enumerate(columns)}
+        names = dict(zip(cells, columns, strict=True))
+
+        def recount(name: str) -> Recount:
+            long = one_below_the_other(source, {name: cells[name]}, self._engine.dialect)
+            return partial(chosen_levels, self._engine, long)
+
+        try:
+            long = one_below_the_other(source, cells, self._engine.dialect)
+            rows = most_frequent(self._engine, long)
+        except EngineError:
+            if len(columns) == 1:
+                raise
+            return self._counted(columns[:1])
+        numbers = [key for key, name in names.items() if self._is_number(name)]
+        found = from_rows(rows, recount, numbers)
+        return {column: found.get(key, NO_LEVELS) for key, column in names.items()}
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column, by one query."""
+        source = self._of(column, by)
+        kind = self._level(source, by).type()
+        texts = self._level_texts(source, by, levels)
+        long = source.select(
+            **{SAMPLE: self._level(source, by), LEVEL: self._as_text(source, column)}
+        )
+        at = {text: long[SAMPLE] == level_literal(kind, text) for text in texts.values()}
+        wanted = long.filter(long[SAMPLE].isin([level_literal(kind, t) for t in texts.values()]))
+
+        def recount(text: str) -> Recount:
+            return partial(chosen_levels, self._engine, long.filter(at[text]))
+
+        numbers = list(texts.values()) if self._is_number(column) else []
+        found = from_rows(most_frequent(self._engine, wanted), recount, numbers)
+        if not self._absent_levels:
+            for level, text in texts.items():
+                if text not in found:
+                    raise self._no_such_level(by, level)
+        return {level: found.get(text, NO_LEVELS) for level, text in texts.items()}
+
+    def _is_number(self, column: str) -> bool:
+        return kind_of_type(self._column(self._table, column).type()) == NUMBER
+
+    def _as_text(self, table: Any, name: str) -> Any:
+        """A column as text, NULL where it is missing."""
+        column = self._column(table, name)
+        kind = column.type()
+        if kind.is_floating():
+            column = column.nullif(math.nan)
+        return column if kind.is_string() else column.cast("string")
 
     def _some_of_columns(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
         """Some values of each column, or the error of a column that cannot be read."""
@@ -269,7 +370,7 @@ class EngineTable:
         found: dict[str, Array | Exception] = {}
         for i, name in enumerate(columns):
             values = doubles(some[f"c{i}"])
-            unfit = _no_grid(values)
+            unfit = no_grid(values)
             found[name] = values if unfit is None else unfit
         return found
 
@@ -299,6 +400,9 @@ class EngineTable:
         column = self._column(table, name)
         where = f"{self.name}, column {name!r}"
         kind = kind_of_type(column.type())
+        offset = self._offsets.get(name, 0)
+        if kind == DATE:
+            return date_in_seconds(column, self._engine.dialect, offset, where)
         if kind == TIME:
             raise points_in_time(where)
         if kind == DURATION:
@@ -307,6 +411,8 @@ class EngineTable:
             raise ColumnTypeError(f"{where} holds text: cast it to a number in the engine")
         if kind != NUMBER:
             raise not_numbers(where)
+        if offset:
+            return minus_whole(column, offset)
         whole = column.cast("int32") if column.type().is_boolean() else column
         return whole.cast("float64")
 
@@ -314,26 +420,3 @@ class EngineTable:
         """A column of levels, as text unless its type is plain."""
         column = self._column(table, by)
         return column if is_plain(column.type()) else column.cast("string")
-
-
-def _unreadable(error: Exception) -> StreamedColumn:
-    """Column data that raise an error when they are used."""
-
-    def refuse(grid: Grid, logs: float | None) -> Summary:
-        raise error
-
-    return StreamedColumn(np.empty(0), refuse)
-
-
-def _no_grid(values: Array) -> ColumnError | None:
-    """The error for values that no grid fits because they lie too far apart; None if one fits."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            Grid.fit(values).rounded()
-    except (ValueError, OverflowError):
-        return ColumnError(TOO_FAR_APART)
-    return None
-
-
-def _preview(rows: Columns | None) -> Array:
-    return np.empty(0) if rows is None else doubles(rows[VALUE])

@@ -10,12 +10,32 @@ from typing import Any
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.table import AtLevel
 
 
 class ArrowFile(BatchFile):
     """An Arrow or Feather file, in the file or the stream format."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._offsets: dict[str, int] = {}
+
+    def may_be_inexact(self, column: str) -> bool:
+        """Whether a column holds whole numbers, decimals or dates: floats are doubles."""
+        import pyarrow as pa
+
+        empty = next(self._tables([column], 1))
+        return not pa.types.is_floating(empty.schema.field(0).type)
+
+    def subtract(self, column: str, offset: int) -> None:
+        """Read this column minus a whole number from now on."""
+        self._offsets[column] = offset
+
+    def offset(self, column: str) -> int:
+        """The number that is subtracted from a column."""
+        return self._offsets.get(column, 0)
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -36,7 +56,13 @@ class ArrowFile(BatchFile):
     ) -> Iterator[tuple[Array, Labels | None]]:
         """The columns that are asked for, one record batch after another."""
         for frame in self._frames(column, groups, where[0] if where else None):
-            yield frame.values(column, where), frame.labels(groups, where) if groups else None
+            values = frame.exact(column, where).minus(self.offset(column))
+            yield values, frame.labels(groups, where) if groups else None
+
+    def counted(self, column: str, where: AtLevel) -> LevelCounts:
+        """A column as levels of a category, counted by record batch."""
+        parts = [frame.counted(column, where) for frame in self._frames(column, where and where[0])]
+        return merged(parts)
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""

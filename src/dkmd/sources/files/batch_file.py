@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.sources.column_data import Labels, StreamedColumn
 from dkmd.sources.kinds import NUMBER, no_such_column
+from dkmd.sources.level_counts import LevelCounts, tallied
 from dkmd.sources.table import AtLevel
 
 TEXT_COLUMN = "value"
@@ -41,6 +43,17 @@ class BatchFile:
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """An error, unless the format has columns."""
         raise no_such_column(self.path, by, self.kinds())
+
+    def may_be_inexact(self, column: str) -> bool:
+        """False: the values are doubles, unless the format has types."""
+        return False
+
+    def subtract(self, column: str, offset: int) -> None:
+        """Nothing to subtract from doubles."""
+
+    def offset(self, column: str) -> int:
+        """0: nothing is subtracted."""
+        return 0
 
     def expect(self, columns: Sequence[str]) -> None:
         """Nothing to prepare: each column is read on its own."""
@@ -77,6 +90,13 @@ class BatchFile:
             return total
 
         return StreamedColumn(preview, summarize)
+
+    def counted(self, column: str, where: AtLevel) -> LevelCounts:
+        """A column as levels of a category, counted batch by batch."""
+        total: Counter[str | None] = Counter()
+        for batch, _ in self._checked(column, None, where):
+            total.update(tallied(batch.tolist()))
+        return LevelCounts.of(total)
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is, by counting."""

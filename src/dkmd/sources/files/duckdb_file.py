@@ -30,8 +30,9 @@ from dkmd.sources.files.duckdb_connection import (
 from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
 from dkmd.sources.files.source import Known, Source
-from dkmd.sources.files.spelling import as_double, is_missing_text
+from dkmd.sources.files.spelling import as_double, as_level, date_as_double, is_missing_text
 from dkmd.sources.kinds import (
+    DATE,
     DURATION,
     NUMBER,
     TEXT,
@@ -76,6 +77,7 @@ class DuckFile:
         self._copy: Utf8Copy | None = None
         self._coming: list[str] = []
         self._ahead: dict[str, Array] = {}
+        self._offsets: dict[str, int] = {}
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -180,6 +182,23 @@ class DuckFile:
         )
         return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
 
+    def cells(self, columns: Sequence[str], by: str | None) -> str:
+        """SQL of columns as levels l0, l1 and so on, NULL if missing, with the levels of ``by``."""
+        self._settle_encoding()
+        chosen = [f"{self._level(name)} AS l{i}" for i, name in enumerate(columns)]
+        if by is not None:
+            chosen.append(f"CAST({self._quoted(by)} AS VARCHAR) AS sample")
+        return f"SELECT {', '.join(chosen)} FROM {self._source.sql}"
+
+    def _level(self, column: str) -> str:
+        """SQL of a column as text. Only CSV writes missing values as words."""
+        name = self._quoted(column)
+        if self._source.kinds[column] == NUMBER:
+            return as_level(name, self._number(column))
+        if self.form == "csv":
+            return f"CASE WHEN NOT {is_missing_text(name)} THEN {name} END"
+        return f"CAST({name} AS VARCHAR)"
+
     def runs(self, count: int, rows: int) -> list[str]:
         """Sources of ``count`` runs of rows all over a large Parquet file; none for other files.
 
@@ -201,21 +220,44 @@ class DuckFile:
     def _is_text(self, column: str) -> bool:
         return self._source.is_text or self._source.kinds[column] == TEXT
 
+    def may_be_inexact(self, column: str) -> bool:
+        """Whether a column can hold more digits than doubles: dates always do."""
+        kind = self._source.kinds.get(column)
+        if kind == DATE:
+            return True
+        ticks = column in self._source.per_second
+        return kind in (NUMBER, TEXT) and not ticks and column not in self._source.inexact
+
+    def subtract(self, column: str, offset: int) -> None:
+        """Read this column minus a whole number from now on."""
+        self._offsets[column] = offset
+        self._ahead.pop(column, None)
+
+    def offset(self, column: str) -> int:
+        """The number that is subtracted from a column."""
+        return self._offsets.get(column, 0)
+
     def _number(self, column: str) -> str:
-        """SQL of a column as a double."""
+        """SQL of a column as a double, minus its offset."""
         name = self._quoted(column)
         kind = self._source.kinds[column]
         where = f"{self.path}, column {column!r}"
+        offset = self.offset(column)
         if kind == TIME:
             raise points_in_time(where)
+        if kind == DATE:
+            moment = f"TRY_CAST({name} AS TIMESTAMP_NS)" if self._is_text(column) else name
+            return date_as_double(moment, offset)
         if self._is_text(column):
-            return as_double(name, self._source.decimal_comma)
+            return as_double(name, self._source.decimal_comma, offset)
         if column in self._source.per_second:
             return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
         if kind == DURATION:
             return f"CAST(epoch({name}) AS DOUBLE)"
         if kind != NUMBER:
             raise not_numbers(where)
+        if offset:
+            return f"CAST(CAST({name} AS DECIMAL(38, 9)) - {offset:d} AS DOUBLE)"
         return f"CAST({name} AS DOUBLE)"
 
     def _refuse_words(self, column: str, where: AtLevel) -> None:
@@ -227,8 +269,12 @@ class DuckFile:
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""
-        number = self._number(column)
-        found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
+        found = None
+        if self._source.kinds[column] == TEXT:
+            found = self._first_row(column, where, f"({self._level(column)}) IS NULL")
+        if found is None:
+            number = self._number(column)
+            found = self._first_row(column, where, f"(({number}) IS NULL OR isnan({number}))")
         return "" if found is None else f"{self.path}, column {column!r}, row {int(found[0]):,}"
 
     def refuse_missing_labels(self, groups: str, where: AtLevel) -> None:

@@ -53,6 +53,15 @@ class DataFile(Protocol):
     ) -> tuple[Array, Labels | None]:
         """Up to ``limit`` values of a column in order, with the group labels of another column."""
 
+    def may_be_inexact(self, column: str) -> bool:
+        """Whether a column can hold more digits than doubles."""
+
+    def subtract(self, column: str, offset: int) -> None:
+        """Read this column minus a whole number from now on."""
+
+    def offset(self, column: str) -> int:
+        """The number that is subtracted from a column."""
+
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is; empty if there is none or it cannot be found again."""
 

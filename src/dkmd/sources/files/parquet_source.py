@@ -18,6 +18,9 @@ from dkmd.sources.kinds import (
 )
 from dkmd.sources.sql_text import quoted_name, text_literal
 
+FLOATS = ("DOUBLE", "FLOAT", "BOOLEAN")
+"""Types of numbers that doubles hold as they are."""
+
 
 def parquet_source(path: str, known: Known | None = None) -> Source:
     """A Parquet file, whose columns have types."""
@@ -33,7 +36,10 @@ def parquet_source(path: str, known: Known | None = None) -> Source:
     kinds.update({name: DURATION for name in ticks if name in kinds})
     in_sql = dict(zip(written, names, strict=True))
     numbered = table(f"{options}, file_row_number = true")
-    return Source(table(options), kinds, in_sql, False, ticks, numbered=numbered)
+    floats = [to for to, row in zip(written, described, strict=True) if row[1] in FLOATS]
+    return Source(
+        table(options), kinds, in_sql, False, ticks, inexact=frozenset(floats), numbered=numbered
+    )
 
 
 def _parquet_table(path: str, lacking: Known, options: str) -> str:

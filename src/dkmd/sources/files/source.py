@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from dkmd.sources.files.spelling import Spelling, spelling_of
 from dkmd.sources.kinds import (
+    DATE,
     DURATION,
     NOTHING,
     NUMBER,
@@ -43,6 +44,8 @@ class Source(NamedTuple):
     """Ticks per second of durations that are whole numbers."""
     decimal_comma: bool = False
     """Whether numbers have a decimal comma."""
+    inexact: frozenset[str] = frozenset()
+    """Columns of floats, which have no more digits than doubles."""
     numbered: str = ""
     """The same SQL with the column ``file_row_number``; Parquet only."""
 
@@ -68,7 +71,7 @@ def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[
 
 def spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
     """What the cells of text and date columns spell. DuckDB's sniffer reads inf as a date."""
-    names = [name for name, kind in kinds.items() if kind in (TEXT, TIME)]
+    names = [name for name, kind in kinds.items() if kind in (TEXT, DATE, TIME)]
     return spelling_of(source, {name: quoted_name(name) for name in names})
 
 
@@ -90,6 +93,8 @@ def kind_of_sql_type(sql_type: str) -> str:
         return NUMBER
     if name == "INTERVAL":
         return DURATION
-    if name.startswith(("TIMESTAMP", "DATE", "TIME")):
+    if name.startswith(("TIMESTAMP", "DATE")):
+        return DATE
+    if name.startswith("TIME"):
         return TIME
     return TEXT if name in ("VARCHAR", "JSON") or name.startswith("ENUM") else OTHER

@@ -32,14 +32,47 @@ class Spelling(NamedTuple):
         return 2 * (self.numbers + commas) > self.cells
 
 
-def as_double(name: str, decimal_comma: bool = False) -> str:
-    """SQL of a column of text as a double; NULL for missing values and for words."""
+def as_double(name: str, decimal_comma: bool = False, offset: int = 0) -> str:
+    """SQL of a column of text as a double; NULL for missing values and for words.
+
+    A whole number ``offset`` is subtracted before digits are lost.
+    """
     number = name
     if decimal_comma:
         number = f"CASE WHEN NOT contains({name}, '.') THEN replace({name}, ',', '.') END"
+    if offset:
+        return (
+            f"COALESCE(CAST(TRY_CAST({number} AS DECIMAL(38, 9)) - {offset:d} AS DOUBLE), "
+            f"TRY_CAST({number} AS DOUBLE) - {offset:d})"
+        )
     return (
         f"COALESCE(TRY_CAST({number} AS DOUBLE), "
         f"CASE lower(trim({name})) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END)"
+    )
+
+
+def date_as_double(moment: str, offset: int) -> str:
+    """SQL of dates and timestamps as seconds since 1970, minus whole seconds.
+
+    Without an offset they are rounded: then only their place is of interest.
+    """
+    infinite = f"isfinite(CAST({moment} AS TIMESTAMP))"
+    if not offset:
+        return f"CASE WHEN {infinite} THEN CAST(epoch({moment}) AS DOUBLE) END"
+    nano = f"CAST(epoch_ns({moment}) AS HUGEINT) - {offset:d} * CAST(1000000000 AS HUGEINT)"
+    return f"CASE WHEN {infinite} THEN CAST({nano} AS DOUBLE) / 1e9 END"
+
+
+def as_level(name: str, number: str) -> str:
+    """SQL of a column of numbers as text; ``number`` is the column as a double.
+
+    Whole numbers keep all their digits. NaN and words are NULL.
+    """
+    text = f"lower(trim(CAST({name} AS VARCHAR)))"
+    double = f"regexp_replace(CAST({number} AS VARCHAR), '\\.0$', '')"
+    return (
+        f"CASE WHEN regexp_full_match({text}, '-?[0-9]+|true|false') THEN {text} "
+        f"WHEN NOT isnan({number}) THEN {double} END"
     )
 
 

@@ -7,25 +7,36 @@ can be read only once, so all its values are held.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn
+from dkmd.sources.column_data import (
+    LARGE,
+    ColumnData,
+    HeldColumn,
+    offset_near,
+    preview_of,
+    with_offset,
+)
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
+from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import STDIN, TextFile
-from dkmd.sources.kinds import NOTHING
+from dkmd.sources.kinds import DATE, NOTHING
+from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel, OneByOne
 
 
 class FileTable:
     """Several files as one Table."""
+
+    parses_text = True
 
     def __init__(self, files: list[DataFile], name: str) -> None:
         self.files = files
@@ -58,22 +69,48 @@ class FileTable:
         """A column: held if it has up to LARGE values or can be read only once, else summed up."""
         if where is not None:
             return self.read_levels(column, where[0], [str(where[1])], groups)[str(where[1])]
-        return (
-            self._held(column, groups, None)
-            or self._streamed(ColumnRoles(column, None, groups), [ALL])[ALL]
-        )
+
+        def read() -> dict[str, ColumnData]:
+            held = self._held(column, groups, None)
+            if held is not None:
+                return {ALL: held}
+            return dict(self._streamed(ColumnRoles(column, None, groups), [ALL]))
+
+        return self._exactly(column, read)[ALL]
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """A column at several levels; if one level is too large to hold, all are summed up."""
-        held: dict[str, ColumnData] = {}
-        for level in levels:
-            data = self._held(column, groups, (by, level))
-            if data is None:
-                return self._streamed(ColumnRoles(column, by, groups), levels)
-            held[level] = data
-        return held
+
+        def read() -> dict[str, ColumnData]:
+            held: dict[str, ColumnData] = {}
+            for level in levels:
+                data = self._held(column, groups, (by, level))
+                if data is None:
+                    return dict(self._streamed(ColumnRoles(column, by, groups), levels))
+                held[level] = data
+            return held
+
+        return self._exactly(column, read)
+
+    def _exactly(
+        self, column: str, read: Callable[[], dict[str, ColumnData]]
+    ) -> dict[str, ColumnData]:
+        """A column as it is read; again minus a number near it if doubles cannot hold it."""
+        first = self.files[0]
+        found = read()
+        if not all(file.rereadable and file.may_be_inexact(column) for file in self.files):
+            return found
+        if not first.offset(column):
+            dates = first.kinds()[column] == DATE
+            offset = offset_near([preview_of(each) for each in found.values()], dates)
+            if not offset:
+                return found
+            for file in self.files:
+                file.subtract(column, offset)
+            found = read()
+        return {key: with_offset(each, first.offset(column)) for key, each in found.items()}
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None
@@ -82,6 +119,56 @@ class FileTable:
         for file in self.files:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories; DuckDB counts some of them in one pass."""
+        known: dict[str, LevelCounts] = {}
+
+        def read(column: str) -> LevelCounts:
+            if column not in known:
+                start = columns.index(column)
+                known.update(self._counted(columns[start : start + SEVERAL]))
+            return known[column]
+
+        return OneByOne(columns, read)
+
+    def _counted(self, columns: Sequence[str]) -> dict[str, LevelCounts]:
+        """Several columns; the first alone if that fails."""
+        duck, rest = self._by_reader
+        try:
+            in_duck = count_columns(duck, columns) if duck else {}
+        except ValueError:
+            if len(columns) == 1:
+                raise
+            return self._counted(columns[:1])
+        return {
+            name: merged(
+                [*(f.counted(name, None) for f in rest), *([in_duck[name]] if duck else ())]
+            )
+            for name in (columns if duck else columns[:1])
+        }
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column."""
+        duck, rest = self._by_reader
+        in_duck = count_at_levels(duck, column, by, levels) if duck else {}
+        return {
+            level: merged(
+                [
+                    *(file.counted(column, (by, level)) for file in rest),
+                    *([in_duck[level]] if duck else ()),
+                ]
+            )
+            for level in levels
+        }
+
+    @property
+    def _by_reader(self) -> tuple[list[DuckFile], list[BatchFile]]:
+        """The files that DuckDB reads, and those that are read in batches."""
+        duck = [file for file in self.files if isinstance(file, DuckFile)]
+        return duck, [file for file in self.files if isinstance(file, BatchFile)]
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The file and the row of the first missing value."""
@@ -119,8 +206,7 @@ class FileTable:
 
     def _streamed(self, roles: ColumnRoles, levels: Sequence[str]) -> Mapping[str, ColumnData]:
         """Each level as a sample that is summed up; DuckDB reads all its files in one pass."""
-        duck = [file for file in self.files if isinstance(file, DuckFile)]
-        rest = [file for file in self.files if isinstance(file, BatchFile)]
+        duck, rest = self._by_reader
         in_duck = sums_in_duckdb(duck, roles, levels) if duck else {}
         if not rest:
             return in_duck

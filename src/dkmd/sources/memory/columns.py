@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.kinds import (
+    DATE,
     DURATION,
     NOTHING,
     NUMBER,
@@ -27,6 +28,7 @@ from dkmd.sources.kinds import (
     missing_label,
     points_in_time,
 )
+from dkmd.sources.level_counts import LevelCounts, level_word, tallied, tallied_pairs
 from dkmd.sources.number_words import not_a_number, parse_number
 
 RowNumbers = Sequence[int]
@@ -66,7 +68,7 @@ def kind_of(values: Any) -> str:
         array = np.asarray(series.drop_nulls().head(1000).to_list(), dtype=object)
     assert array is not None
     if array.dtype.kind in "fiubmM":
-        return {"m": DURATION, "M": TIME}.get(array.dtype.kind, NUMBER)
+        return {"m": DURATION, "M": DATE}.get(array.dtype.kind, NUMBER)
     return _kind_of_objects(array.tolist())
 
 
@@ -78,6 +80,30 @@ def as_labels(values: Any, name: str, rows: RowNumbers | None = None) -> Labels:
         if _is_missing(item) or (isinstance(item, float) and math.isnan(item)):
             raise missing_label(name, row)
     return np.asarray([str(item) for item in items])
+
+
+def count_levels(values: Any, name: str) -> LevelCounts:
+    """How often each value occurs, as a level of a category."""
+    series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
+    if series is not None:
+        pairs = series.value_counts(name=f"{series.name or ''} counted").rows()
+        return LevelCounts.of(tallied_pairs(pairs))
+    if np.ndim(values) != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {np.shape(values)}")
+    return LevelCounts.of(tallied(_items(values)))
+
+
+def is_missing(values: Any, name: str, rows: RowNumbers | None = None) -> npt.NDArray[np.bool_]:
+    """Which values are missing: of text those that are null, else those that are NaN as numbers."""
+    if kind_of(values) == TEXT:
+        items = series_of(values).to_list()
+        found = np.array([level_word(item) is None for item in items], dtype=bool)
+        if found.any():
+            return found
+    if kind_of(values) == DATE:
+        found = series_of(values)
+        return np.asarray(np.isnat(values) if found is None else found.is_null().to_numpy())
+    return np.asarray(np.isnan(as_numbers(values, name, rows)))
 
 
 def _items(values: Any) -> list[Any]:
@@ -104,7 +130,7 @@ def _series_values(series: Any) -> npt.NDArray[Any]:
     if kind == DURATION:
         seconds = series.dt.total_nanoseconds().cast(nw.Float64).to_numpy()
         return np.asarray(seconds, dtype=np.float64) * 1e-9
-    if kind == TIME:
+    if kind in (DATE, TIME):
         return np.empty(0, dtype="M8[s]")
     return np.asarray([*series.to_list(), None], dtype=object)[:-1]
 
@@ -117,7 +143,9 @@ def kind_of_dtype(dtype: Any) -> str:
         return NUMBER
     if dtype == nw.Duration:
         return DURATION
-    if dtype in (nw.Datetime, nw.Date, nw.Time):
+    if dtype in (nw.Datetime, nw.Date):
+        return DATE
+    if dtype == nw.Time:
         return TIME
     return TEXT if dtype in (nw.String, nw.Categorical, nw.Enum) else OTHER
 
@@ -134,7 +162,9 @@ def _kind_of_object(item: Any) -> str | None:
         return TEXT
     if isinstance(item, datetime.timedelta | np.timedelta64):
         return DURATION
-    if isinstance(item, datetime.date | datetime.time | np.datetime64):
+    if isinstance(item, datetime.date | np.datetime64):
+        return DATE
+    if isinstance(item, datetime.time):
         return TIME
     return NUMBER if _is_number(item) else OTHER
 

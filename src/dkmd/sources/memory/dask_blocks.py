@@ -8,22 +8,45 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dkmd.base.arrays import Array
 from dkmd.base.quiet import without_warnings
 from dkmd.binned.grid import FIT_SIZE, Grid
-from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.column_data import ColumnData, Labels, StreamedColumn
+from dkmd.sources.column_data import (
+    ColumnData,
+    StreamedColumn,
+    with_offset,
+)
 from dkmd.sources.kinds import no_such_column
-from dkmd.sources.memory.columns import as_numbers, kind_of
+from dkmd.sources.level_counts import LevelCounts
+from dkmd.sources.memory.columns import kind_of
+from dkmd.sources.memory.dask_exact import read_exactly
+from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
+from dkmd.sources.memory.dask_tasks import (
+    Find,
+    Place,
+    Reader,
+    T,
+    Task,
+    both,
+    group_sums,
+    merged,
+    missing_in_frame,
+    missing_in_one,
+    or_error,
+    read_columns,
+    read_levels,
+    read_one,
+    some,
+    summaries,
+)
 from dkmd.sources.memory.frames import Frame
+from dkmd.sources.memory.labelled_sums import LabelledSums
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel
 from dkmd.statistic.witness import Witness
@@ -33,55 +56,6 @@ SPLIT_EVERY = 8
 
 SAMPLED = 1 << 22
 """Values of all columns that come back to fit grids: 32 MB."""
-
-
-T = TypeVar("T")
-
-
-class Part(NamedTuple):
-    """The values of one sample in a block, with their group labels."""
-
-    values: Array
-    groups: Labels | None = None
-
-
-class Place(NamedTuple):
-    """The place of a block: its partition, and the row number of its first row.
-
-    The number of rows before a partition of a dataframe is not known without reading them, so rows
-    are counted within the partition. Blocks of an array know their place.
-    """
-
-    partition: str = ""
-    first_row: int = 1
-
-
-class Reader(Protocol):
-    """Turns a block at a place into its part of each sample."""
-
-    def __call__(self, block: Any, *, place: Place) -> list[Part]:
-        """Read the block."""
-
-
-class PlacedReader(Protocol):
-    """A reader that knows the place of its block."""
-
-    def __call__(self, block: Any) -> list[Part]:
-        """Read the block."""
-
-
-class Task(Protocol[T]):
-    """What a worker does with a block: it returns one result per sample."""
-
-    def __call__(self, block: Any, *, read: PlacedReader) -> list[T]:
-        """Work on the block."""
-
-
-class Find(Protocol):
-    """Looks for the first missing value of a block at a place; empty if there is none."""
-
-    def __call__(self, block: Any, *, place: Place) -> str:
-        """Search the block."""
 
 
 def is_dask(source: Any) -> bool:
@@ -98,13 +72,23 @@ def dask_side(collection: Any, name: str) -> tuple[ColumnData, str]:
     """A dask array or series as column data, and its kind."""
     if getattr(collection, "ndim", 1) != 1:
         raise ValueError(f"{name} must be one-dimensional, got {collection.ndim} dimensions")
-    scan = BlockScan(collection, partial(_read_one, name=name), [name])
-    return scan.samples()[name], kind_of(collection._meta)
+
+    def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+        read = partial(read_one, name=name, offset=offsets.get(name, 0))
+        return BlockScan(collection, read, [name]).samples()
+
+    found = read_exactly(scanned, {name: collection._meta})
+    return found[name], kind_of(collection._meta)
+
+
+def dask_levels(collection: Any, name: str) -> LevelCounts:
+    """A dask array or series as levels of a category, counted."""
+    return count_series(_blocks(collection), name)
 
 
 def missing_in_dask(collection: Any, name: str) -> str:
     """Where the first missing value of a dask array or series is."""
-    return _first_found(collection, partial(_missing_in_one, name=name))
+    return _first_found(collection, partial(missing_in_one, name=name))
 
 
 def _first_found(collection: Any, find: Find) -> str:
@@ -137,6 +121,8 @@ def _places(collection: Any) -> list[Place]:
 
 class DaskTable:
     """A dask dataframe as a Table."""
+
+    parses_text = True
 
     def __init__(self, frame: Any, name: str) -> None:
         self._frame = frame
@@ -176,22 +162,48 @@ class DaskTable:
     ) -> Mapping[str, ColumnData]:
         """A column at several levels of another column, in one pass."""
         read = partial(
-            _read_levels,
+            read_levels,
             name=self.name, column=column, by=by, levels=tuple(levels), groups=groups,
         )  # fmt: skip
-        return self._scan([column, by], read, levels, groups)
+
+        def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+            near = max(offsets.values(), default=0)  # all levels have one offset
+            return self._scan([column, by], partial(read, offset=near), levels, groups)
+
+        self._require(column, by)
+        found = read_exactly(scanned, dict.fromkeys(levels, self._frame._meta[column]))
+        near = max((each.offset for each in found.values()), default=0)
+        return {level: with_offset(each, near) for level, each in found.items()}
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """Several columns, in one pass if their grids are planned together."""
-        read = partial(_read_columns, name=self.name, columns=tuple(columns), groups=groups)
-        return self._scan(list(columns), read, columns, groups)
+        read = partial(read_columns, name=self.name, columns=tuple(columns), groups=groups)
+
+        def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
+            return self._scan(list(columns), partial(read, offsets=offsets), columns, groups)
+
+        self._require(*columns)
+        return read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
+
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories, in one pass."""
+        self._require(*columns)
+        return count_in_columns(_blocks(self._frame[list(columns)]), columns, self.name)
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column, in one pass."""
+        self._require(column, by)
+        blocks = _blocks(self._frame[list(dict.fromkeys([column, by]))])
+        return count_in_levels(blocks, column, by, levels, self.name)
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
         columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
-        find = partial(_missing_in_frame, name=self.name, column=column, where=where)
+        find = partial(missing_in_frame, name=self.name, column=column, where=where)
         return _first_found(self._frame[columns], find)
 
     def require_readable(self) -> None:
@@ -242,7 +254,7 @@ class BlockScan:
         share = min(FIT_SIZE, SAMPLED // max(1, len(self._names)))
         share = max(16, share // max(1, len(self._blocks)))
         parts = self._compute(
-            [partial(_some, share=share, seed=i) for i in range(len(self._blocks))]
+            [partial(some, share=share, seed=i) for i in range(len(self._blocks))]
         )
         previews = [np.concatenate(several) for several in zip(*parts, strict=True)]
         return {
@@ -269,8 +281,8 @@ class BlockScan:
             elif not self._planned:  # levels share one grid
                 grids = [grid] * len(self._names)
             grids[self._names.index(name)] = grid
-            task = partial(_summaries, grids=tuple(grids), logs=logs)
-            found = self._reduced(task, _both)
+            task = partial(summaries, grids=tuple(grids), logs=logs)
+            found = self._reduced(task, both)
             for each, on, summary in zip(self._names, grids, found, strict=True):
                 if on is not None and summary is not None:
                     self._found[each, on, logs] = summary
@@ -279,7 +291,7 @@ class BlockScan:
     def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
         """The sums over a sample's groups."""
         if (witness, logs) not in self._by_group:
-            task = partial(_group_sums, witness=witness, logs=logs)
+            task = partial(group_sums, witness=witness, logs=logs)
             self._by_group[witness, logs] = self._reduced(task, LabelledSums.add)
         return self._by_group[witness, logs][self._names.index(name)].over_groups()
 
@@ -287,7 +299,7 @@ class BlockScan:
         """The results of one task per block."""
         from dask.base import compute
 
-        found = compute(*self._delayed([partial(_or_error, task=task) for task in tasks]))
+        found = compute(*self._delayed([partial(or_error, task=task) for task in tasks]))
         for each in found:  # in the order of the blocks, whichever ran first
             if isinstance(each, ValueError):
                 raise each
@@ -308,137 +320,6 @@ class BlockScan:
         level = self._delayed([task] * len(self._blocks))
         while len(level) > 1:
             several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
-            level = [delayed(_merged)(few, add) for few in several]
+            level = [delayed(merged)(few, add) for few in several]
         (found,) = compute(level[0])
         return list(found)
-
-
-@dataclass(frozen=True)
-class LabelledSums:
-    """Per group of repeated measurements: how many values, Σψ and Σψ²."""
-
-    labels: Labels
-    count: Array
-    sums: Array
-    squares: Array
-
-    @classmethod
-    def of(cls, part: Part, witness: Witness, logs: bool) -> LabelledSums:
-        """The sums of one block."""
-        assert part.groups is not None
-        known = ~np.isnan(part.values)
-        values = part.values[known]
-        psi = witness(np.log(values) if logs else values) / witness.length
-        labels, cell = np.unique(part.groups[known].astype(str), return_inverse=True)
-        sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
-        return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
-
-    def add(self, other: LabelledSums) -> LabelledSums:
-        """The sums of two blocks."""
-        labels, cell = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
-        both = zip(self._sums, other._sums, strict=True)
-        sums = (np.bincount(cell, np.concatenate(pair), labels.size) for pair in both)
-        return LabelledSums(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
-
-    @property
-    def _sums(self) -> tuple[Array, Array, Array]:
-        return self.count, self.sums, self.squares
-
-    def over_groups(self) -> GroupSums:
-        """The sums without labels."""
-        return GroupSums.of(self.count, self.sums, float(self.squares.sum()))
-
-
-def _read_one(block: Any, *, name: str, place: Place) -> list[Part]:
-    """The values of a block of an array or a series."""
-    rows = range(place.first_row, place.first_row + len(block))
-    return [Part(as_numbers(block, name + place.partition, rows))]
-
-
-def _missing_in_one(block: Any, *, name: str, place: Place) -> str:
-    """Where the first missing value of such a block is."""
-    missing = np.isnan(_read_one(block, name=name, place=place)[0].values)
-    if not missing.any():
-        return ""
-    return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
-
-
-def _missing_in_frame(block: Any, *, name: str, column: str, where: AtLevel, place: Place) -> str:
-    """Where the first missing value of a column of a block is."""
-    return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
-
-
-def _read_columns(
-    block: Any, *, name: str, columns: tuple[str, ...], groups: str | None, place: Place
-) -> list[Part]:
-    """Several columns of a block."""
-    frame = Frame(block, name + place.partition, place.first_row)
-    labels = None if groups is None else frame.labels(groups)
-    return [Part(frame.values(column), labels) for column in columns]
-
-
-def _read_levels(
-    block: Any,
-    *,
-    name: str,
-    column: str,
-    by: str,
-    levels: tuple[str, ...],
-    groups: str | None,
-    place: Place,
-) -> list[Part]:
-    """A column of a block at several levels."""
-    frame = Frame(block, name + place.partition, place.first_row)
-    return [
-        Part(
-            frame.values(column, (by, level)),
-            None if groups is None else frame.labels(groups, (by, level)),
-        )
-        for level in levels
-    ]
-
-
-def _or_error(block: Any, *, read: PlacedReader, task: Task[T]) -> list[T] | ValueError:
-    """The results of a task, or the error about a value of the block."""
-    try:
-        return task(block, read=read)
-    except ValueError as error:
-        return error
-
-
-def _some(block: Any, *, read: PlacedReader, share: int, seed: int) -> list[Array]:
-    """Up to ``share`` values of each sample in a block, chosen at random."""
-    rng = np.random.default_rng(seed)
-    found = [part.values for part in read(block)]
-    return [v if v.size <= share else v[rng.integers(0, v.size, share)] for v in found]
-
-
-def _summaries(
-    block: Any, *, read: PlacedReader, grids: tuple[Grid | None, ...], logs: float | None
-) -> list[Summary | None]:
-    """A summary of each sample; None for samples without a grid."""
-    return [
-        None if grid is None else Summary.of(_chosen(part.values, logs), grid)
-        for part, grid in zip(read(block), grids, strict=True)
-    ]
-
-
-def _chosen(values: Array, logs: float | None) -> Array:
-    return values if logs is None else logs_below(values, logs)
-
-
-def _group_sums(
-    block: Any, *, read: PlacedReader, witness: Witness, logs: bool
-) -> list[LabelledSums]:
-    """The sums per group of each sample in a block."""
-    return [LabelledSums.of(part, witness, logs) for part in read(block)]
-
-
-def _merged(several: Sequence[Sequence[T]], add: Callable[[T, T], T]) -> list[T]:
-    """The results of several blocks, merged sample by sample."""
-    return [reduce(add, parts) for parts in zip(*several, strict=True)]
-
-
-def _both(one: Summary | None, other: Summary | None) -> Summary | None:
-    """The summary of two blocks; None for a sample without a grid."""
-    return None if one is None or other is None else one + other

@@ -15,14 +15,18 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
 from dkmd.sources.kinds import no_such_column
+from dkmd.sources.level_counts import LevelCounts
 from dkmd.sources.memory.columns import (
     RowNumbers,
     as_labels,
     as_numbers,
+    count_levels,
+    is_missing,
     kind_of,
     kind_of_dtype,
     series_of,
 )
+from dkmd.sources.memory.exact import Near, as_exact
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel, OneByOne
 
@@ -72,6 +76,15 @@ class Frame:
         native, rows = self._chosen(column, where)
         return as_numbers(native, f"{self.name}, column {column!r}", rows)
 
+    def exact(self, column: str, where: AtLevel = None) -> Near:
+        """One column as numbers minus a whole number, so that they keep all their digits."""
+        native, rows = self._chosen(column, where)
+        return as_exact(native, f"{self.name}, column {column!r}", rows)
+
+    def counted(self, column: str, where: AtLevel = None) -> LevelCounts:
+        """One column as levels of a category, counted."""
+        return count_levels(self._chosen(column, where)[0], f"{self.name}, column {column!r}")
+
     def labels(self, column: str, where: AtLevel = None) -> Labels:
         """One column as group labels."""
         native, rows = self._chosen(column, where)
@@ -80,7 +93,7 @@ class Frame:
     def missing_row(self, column: str, where: AtLevel = None) -> int | None:
         """The row number of the first missing value; None if no value is missing."""
         native, rows = self._chosen(column, where)
-        missing = np.isnan(as_numbers(native, f"{self.name}, column {column!r}", rows))
+        missing = is_missing(native, f"{self.name}, column {column!r}", rows)
         return rows[int(np.argmax(missing))] if missing.any() else None
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
@@ -125,10 +138,13 @@ class Frame:
 class FrameTable(Frame):
     """A data frame as a Table."""
 
+    parses_text = True
+
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column of numbers, with its group labels."""
         labels = None if groups is None else self.labels(groups, where)
-        return HeldColumn(self.values(column, where), labels)
+        found = self.exact(column, where)
+        return HeldColumn(found.values, labels, found.offset)
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
@@ -141,6 +157,16 @@ class FrameTable(Frame):
     ) -> Mapping[str, ColumnData]:
         """Several columns."""
         return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
+        """Several columns of categories."""
+        return OneByOne(columns, self.counted)
+
+    def count_levels_at(
+        self, column: str, by: str, levels: Sequence[str]
+    ) -> Mapping[str, LevelCounts]:
+        """A column of categories at several levels of another column."""
+        return OneByOne(levels, lambda level: self.counted(column, (by, level)))
 
     def require_readable(self) -> None:
         """Nothing to check: data in memory stay readable."""

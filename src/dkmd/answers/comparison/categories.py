@@ -1,0 +1,318 @@
+"""One answer about a column of categories: which levels gained and lost, and whether that is real.
+
+It has the same names as ``Comparison`` where drifts, pages and commands use both.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from dkmd.answers.comparison.arms import unequal_arms
+from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.findings import CATEGORY, Finding
+from dkmd.answers.orientation import turned
+from dkmd.base.calls import Call
+from dkmd.base.wording import (
+    count,
+    points,
+    probability,
+    share_pair,
+    short_p,
+    text_page,
+)
+from dkmd.inference.categories import LevelChange
+from dkmd.inference.result import ConfidenceInterval
+from dkmd.inference.sample_ratio import SampleRatio
+
+CHANGED, UNCLEAR, NOT_TESTED = "changed", "inconclusive", "not tested"
+"""The verdicts on categories: whether the shares of the levels changed."""
+
+NAMED = 3
+"""Levels that a headline names."""
+
+
+@dataclass(frozen=True)
+class CategoryFacts:
+    """The facts about one side: its label, its numbers of values, of missing values, of levels."""
+
+    label: str
+    size: int
+    nan: int
+    levels: int
+
+    @property
+    def nan_share(self) -> float:
+        """The share of missing values."""
+        total = self.size + self.nan
+        return self.nan / total if total else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers."""
+        return {"label": self.label, "size": self.size, "nan": self.nan, "levels": self.levels}
+
+
+@dataclass(frozen=True)
+class CategoryComparison:
+    """Which levels of a column of categories gained and lost, and whether that is real.
+
+    Attributes
+    ----------
+    verdict : str
+        "changed", "inconclusive" or "not tested".
+    pvalue : float
+        Of the null that all levels have the same shares on both sides (Pearson's X², from
+        relabellings if counts are small). NaN if the column was not tested: ``why_not`` says why.
+    levels : tuple of LevelChange
+        Each level with its counts (x is current) and the interval of the difference of shares, the
+        largest difference first. All intervals hold at once.
+    other : LevelChange or None
+        Levels beyond the most frequent ones, added up.
+    findings : tuple of Finding
+        The share of missing values, if any are missing.
+    sample_ratio : SampleRatio or None
+        Whether the numbers of rows fit ``expect_ratio``; None if that was not given.
+    reference, current : CategoryFacts
+        Numbers of values, of missing values and of levels.
+    """
+
+    name: str
+    verdict: str
+    pvalue: float
+    alpha: float
+    levels: tuple[LevelChange, ...]
+    other: LevelChange | None
+    reference: CategoryFacts
+    current: CategoryFacts
+    warnings: tuple[str, ...]
+    why_not: str = ""
+    findings: tuple[Finding, ...] = ()
+    sample_ratio: SampleRatio | None = None
+    adjusted_pvalue: float | None = None
+    call: Call | None = field(default=None, repr=False, compare=False)
+
+    kind = CATEGORY
+    unit = ""
+    margin = None
+    deciding = ()
+    pvalue_beyond = adjusted_pvalue_beyond = math.nan
+
+    @property
+    def distance(self) -> float:
+        """Half the sum of all changes of shares: the share of values that changed their level."""
+        every = [*self.levels, *([self.other] if self.other is not None else [])]
+        return 0.5 * sum(abs(each.counts.difference) for each in every)
+
+    @property
+    def tests(self) -> dict[str, float]:
+        """The p-value of everything that was tested: of the shares, and of missing values."""
+        return {CATEGORY: self.pvalue} | {each.what: each.pvalue for each in self.findings}
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the shares changed: p, or the adjusted p, is below alpha."""
+        decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
+        return decides < self.alpha
+
+    @property
+    def changed(self) -> list[str]:
+        """What clearly changed: "category", "missing"; empty if nothing did."""
+        own = [CATEGORY] if self.is_clear else []
+        return own + [each.what for each in self.findings if each.is_clear(self.alpha)]
+
+    def finding(self, what: str) -> Finding | None:
+        """The finding on missing values, if there is one."""
+        return next((each for each in self.findings if each.what == what), None)
+
+    def among_several(self, adjusted: Mapping[str, float], _: float) -> Self:
+        """The same answer as one of several, with p-values adjusted for their number."""
+        found = replace(
+            self,
+            adjusted_pvalue=adjusted[CATEGORY],
+            findings=tuple(each.adjusted(adjusted[each.what]) for each in self.findings),
+        )
+        if found.why_not:
+            return found
+        return replace(found, verdict=CHANGED if found.is_clear else UNCLEAR)
+
+    def with_call(self, call: Call) -> Self:
+        """The same answer with a record of how it was asked for."""
+        return replace(self, call=call)
+
+    @property
+    def new(self) -> list[LevelChange]:
+        """Levels that only current has, the most frequent first."""
+        found = [level for level in self.levels if level.is_new]
+        return sorted(found, key=lambda level: -level.counts.yes_x)
+
+    @property
+    def gone(self) -> list[LevelChange]:
+        """Levels that only the reference has, the most frequent first."""
+        found = [level for level in self.levels if level.is_gone]
+        return sorted(found, key=lambda level: -level.counts.yes_y)
+
+    def headline(self) -> str:
+        """The answer in one sentence, and its evidence in another."""
+        first = unequal_arms([self])
+        if self.why_not:
+            return " ".join([*first, f"{self.name} {self.why_not}.", *self._missing_words()])
+        sizes = f"n = {count(self.reference.size)} and {count(self.current.size)}"
+        p = probability(self.pvalue)
+        if self.adjusted_pvalue is not None:
+            p += f" (adjusted {short_p(self.adjusted_pvalue) or 'unknown'})"
+        rare = [*_rare("New", self.new), *_rare("Gone", self.gone)]
+        told = [f"{self._answer()}.", f"{p}, {sizes}.", *rare, *self._missing_words()]
+        return " ".join([*first, *told])
+
+    def _answer(self) -> str:
+        clear = [level for level in self.levels if level.is_clear]
+        moved = [level for level in clear if not (level.is_new or level.is_gone)]
+        told = [_moved(level) for level in (clear[:NAMED] if not moved else moved[:NAMED])]
+        if moved:
+            told += [*_listed("new", self.new), *_listed("gone", self.gone)]
+        left = len(clear) - NAMED
+        told += [f"and {left:,} more" if left > 1 else "and one more"] if left > 0 else []
+        largest = f"the largest difference is {_moved(self.levels[0])}" if self.levels else ""
+        if self.is_clear and told:
+            return f"{self.name} CHANGED: {', '.join(told)}"
+        if self.is_clear:
+            return f"{self.name} CHANGED, but no single level clearly did: {largest}"
+        return f"{self.name}: no clear change (INCONCLUSIVE){largest and f': {largest}'}"
+
+    def _missing_words(self) -> list[str]:
+        from dkmd.answers.comparison.words import missing_words
+
+        return missing_words(self)
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """A small table: every level with its shares and their difference."""
+        before, after = self.reference, self.current
+        rows = [("values", count(before.size), count(after.size), "")]
+        rows.append(("levels", count(before.levels), count(after.levels), ""))
+        for level in [*self.levels, *([self.other] if self.other is not None else [])]:
+            shown = share_pair(*turned(level.counts.shares))
+            rows.append((level.level, *shown, _difference(level)))
+        if before.nan or after.nan:
+            rows.append((LEFT_OUT, count(before.nan), count(after.nan), ""))
+        return rows
+
+    def table(self) -> list[tuple[str, ...]]:
+        """``rows`` under a heading."""
+        return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
+
+    def __str__(self) -> str:
+        return text_page(self.headline(), self.table(), self.warnings)
+
+    def _repr_html_(self) -> str:
+        from dkmd.render.figures.notebook import answer_html
+
+        return answer_html(self.headline(), self.table(), self.warnings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number unrounded, under the names of the JSON schema."""
+        return {
+            "format": "dkmd-categories",
+            "version": FORMAT_VERSION,
+            "name": self.name,
+            "kind": CATEGORY,
+            "verdict": self.verdict,
+            "pvalue": self.pvalue,
+            "alpha": self.alpha,
+            "why_not": self.why_not,
+            "changed": self.changed,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "levels": [_level(level) for level in self.levels],
+            "other": None if self.other is None else _level(self.other),
+            "sample_ratio": None if self.sample_ratio is None else self.sample_ratio.to_dict(),
+            "reference": self.reference.to_dict(),
+            "current": self.current.to_dict(),
+            "warnings": list(self.warnings),
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """``to_dict`` as JSON: NaN is null."""
+        return to_json(self.to_dict(), indent)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        command: str | None = None,
+        advance: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Write a page with the answer and its figure: one self-contained HTML file.
+
+        ``command`` is the shell command that the page shows; by default it follows from the call.
+        ``advance`` is called with the number of rows that are done and their total.
+        """
+        from dkmd.answers.page import write_page
+
+        write_page(self, path, command, advance)
+
+    def tags(self) -> tuple[str, ...]:
+        """The level that changed most and new levels, in a few words, if the column changed."""
+        if not self.is_clear:
+            return ()
+        told = [_briefly(level) for level in self.levels[:1]]
+        more = [level for level in self.new if level.is_clear and level != self.levels[0]]
+        return tuple(told + [f"new: {level.level}" for level in more[:1]])
+
+
+def _briefly(level: LevelChange) -> str:
+    """A level and its shares: DE 31% → 24%."""
+    old, new = share_pair(*turned(level.counts.shares))
+    return f"{level.level} {old} → {new}"
+
+
+def _moved(level: LevelChange) -> str:
+    """A level with its shares, their difference and its interval."""
+    return f"{_briefly(level)} ({_difference(level)})"
+
+
+def _difference(level: LevelChange) -> str:
+    """A difference of shares in percentage points, with its interval."""
+    low, high = points(level.low), points(level.high)
+    return f"{points(level.counts.difference)} points, {low} to {high}"
+
+
+def _listed(word: str, levels: list[LevelChange]) -> list[str]:
+    """Clear new or vanished levels with their shares: new: PL 2%."""
+    clear = [level for level in levels if level.is_clear]
+    named = []
+    for level in clear:
+        old, new = share_pair(*turned(level.counts.shares))
+        named.append(f"{level.level} {old if level.is_gone else new}")
+    return [f"{word}: {', '.join(named[:NAMED])}"] if named else []
+
+
+def _rare(word: str, levels: list[LevelChange]) -> list[str]:
+    """A sentence on new or vanished levels that chance may explain."""
+    rare = [level for level in levels if not level.is_clear]
+    if not rare:
+        return []
+    named = [
+        f"{level.level} ({count(max(level.counts.yes_x, level.counts.yes_y))})"
+        for level in rare[:NAMED]
+    ]
+    more = f" and {len(rare) - NAMED:,} more" if len(rare) > NAMED else ""
+    return [f"{word} levels that chance may explain, with their counts: {', '.join(named)}{more}."]
+
+
+def _level(level: LevelChange) -> dict[str, Any]:
+    """A level under the names of the JSON schema."""
+    current, reference = level.counts.shares
+    return {
+        "level": level.level,
+        "reference": level.counts.yes_y,
+        "current": level.counts.yes_x,
+        "reference_share": reference,
+        "current_share": current,
+        "difference": level.counts.difference,
+        "interval": list(ConfidenceInterval(level.low, level.high)),
+        "new": level.is_new,
+        "gone": level.is_gone,
+    }

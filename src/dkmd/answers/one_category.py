@@ -1,0 +1,158 @@
+"""The work on one column of categories: counts of levels become one test and one answer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dkmd.answers.comparison import ColumnAnswer
+from dkmd.answers.comparison.categories import (
+    CHANGED,
+    NOT_TESTED,
+    UNCLEAR,
+    CategoryComparison,
+    CategoryFacts,
+)
+from dkmd.answers.comparison.missing import emptiness
+from dkmd.answers.findings import missing_finding
+from dkmd.answers.one_column import compare_samples
+from dkmd.answers.options import CompareOptions
+from dkmd.answers.orientation import turned
+from dkmd.base.errors import NanError
+from dkmd.base.wording import count
+from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
+from dkmd.inference.sample_ratio import check_ratio
+from dkmd.sources.column_data import LabelledColumn
+from dkmd.sources.level_counts import LabelledLevels, LevelCounts
+from dkmd.sources.loading import LevelPair, NumberPair
+
+MOST_COMPARED = 100
+"""Levels that are compared one by one, the most frequent first; the others are added up."""
+
+OTHER = "other levels"
+
+IDENTIFIER_SHARE = 0.9
+"""A column is an identifier if so many of its values are distinct on both sides."""
+
+IDENTIFIER_SIZE = 20
+"""A side with fewer values is never called an identifier."""
+
+
+def compare_pair(pair: NumberPair | LevelPair, options: CompareOptions) -> ColumnAnswer:
+    """Compare two columns of numbers, or two columns of categories."""
+    before, after = pair
+    if isinstance(before, LabelledLevels) and isinstance(after, LabelledLevels):
+        return compare_categories(before, after, options)
+    assert isinstance(before, LabelledColumn)
+    assert isinstance(after, LabelledColumn)
+    return compare_samples(before, after, options)
+
+
+def compare_categories(
+    reference: LabelledLevels, current: LabelledLevels, options: CompareOptions
+) -> CategoryComparison:
+    """Compare the shares of the levels of one column."""
+    for side in (reference, current):
+        if options.test.nan_policy == "raise" and side.data.missing:
+            raise NanError(_first_missing(side))
+    before, after = (
+        CategoryFacts(side.label, side.data.size, side.data.missing, side.data.distinct)
+        for side in (reference, current)
+    )
+    name = current.name if current.name != "value" else reference.name
+    rows = before.size + before.nan, after.size + after.nan
+    missing = missing_finding((before.nan, after.nan), rows, options.confidence)
+    why_not = _why_not(reference.data, current.data, options.test.nan_policy)
+    levels, other, pvalue = _tested(reference.data, current.data, options.confidence, why_not)
+    return CategoryComparison(
+        name=name,
+        verdict=NOT_TESTED if why_not else (CHANGED if pvalue < options.alpha else UNCLEAR),
+        pvalue=pvalue,
+        alpha=options.alpha,
+        levels=levels,
+        other=other,
+        reference=before,
+        current=after,
+        warnings=tuple(
+            filter(None, [emptiness(before, name), emptiness(after, name), _cap(levels, other)])
+        ),
+        why_not=why_not,
+        findings=() if missing is None else (missing,),
+        sample_ratio=(
+            None
+            if options.expect_ratio is None
+            else check_ratio(*rows, options.expect_ratio, "rows")
+        ),
+    )
+
+
+def _tested(
+    reference: LevelCounts, current: LevelCounts, confidence: float, why_not: str
+) -> tuple[tuple[LevelChange, ...], LevelChange | None, float]:
+    """The levels, what is left of them, and the p-value of the column."""
+    if why_not:
+        return (), None, math.nan
+    levels = _most_frequent(reference, current)
+    x, y = turned((reference.counted(levels), current.counted(levels)))
+    of_x, of_y = turned((reference.size, current.size))
+    rest = of_x - sum(x), of_y - sum(y)
+    names = [*levels, OTHER] if any(rest) else levels
+    if any(rest):
+        x, y = [*x, rest[0]], [*y, rest[1]]
+    changes = compare_shares(names, x, y, confidence)
+    other = changes.pop() if any(rest) else None
+    changes.sort(key=lambda level: (-abs(level.counts.difference), level.level))
+    return tuple(changes), other, category_pvalue(np.asarray(x), np.asarray(y))
+
+
+def _most_frequent(reference: LevelCounts, current: LevelCounts) -> list[str]:
+    """The most frequent levels of both sides together."""
+    pooled = dict(reference.counts)
+    for level, n in current.counts.items():
+        pooled[level] = pooled.get(level, 0) + n
+    return sorted(pooled, key=lambda level: (-pooled[level], level))[:MOST_COMPARED]
+
+
+def _why_not(reference: LevelCounts, current: LevelCounts, nan_policy: str) -> str:
+    """Why a column is not tested; empty if it is."""
+    sides = (reference, current)
+    if not all(side.size for side in sides):
+        return "cannot be compared"
+    if nan_policy == "propagate" and any(side.missing for side in sides):
+        return 'has missing values, and nan_policy is "propagate"'
+    if all(_is_identifier(side) for side in sides):
+        distinct, size = (sum(getattr(s, part) for s in sides) for part in ("distinct", "size"))
+        return (
+            f"looks like an identifier, so it is not tested: {count(distinct)} distinct values "
+            f"among {count(size)}"
+        )
+    if reference.distinct == 1 and reference.counts.keys() == current.counts.keys():
+        return f"is constant, so it is not tested: every value is {next(iter(current.counts))}"
+    return ""
+
+
+def _is_identifier(side: LevelCounts) -> bool:
+    return side.size >= IDENTIFIER_SIZE and side.distinct >= IDENTIFIER_SHARE * side.size
+
+
+def _cap(levels: tuple[LevelChange, ...], other: LevelChange | None) -> str:
+    if other is None:
+        return ""
+    return (
+        f"only the {len(levels):,} most frequent levels are compared one by one; the others are "
+        f"added up as “{OTHER}”"
+    )
+
+
+def _first_missing(side: LabelledLevels) -> str:
+    """Where the first missing value is, as nan_policy="raise" asks."""
+    place = "" if side.missing_at is None else side.missing_at()
+    if place:
+        return f'{place}: the value is missing, and nan_policy is "raise"'
+    rows, missing = side.data.size + side.data.missing, side.data.missing
+    column = f", column {side.name!r}" if side.name != "value" else ""
+    return (
+        f"{side.label}{column}: {missing:,} of {rows:,} values "
+        f'{"is" if missing == 1 else "are"} missing, and nan_policy is "raise"'
+    )

@@ -1,0 +1,79 @@
+"""Levels of categories, counted by the engine: one ``GROUP BY`` for several columns or samples.
+
+Of each sample the most frequent levels come back, with the numbers of all its levels and rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dkmd.sources.engines.aggregate import ONE_PASS, SAMPLE
+from dkmd.sources.engines.backends import Engine
+from dkmd.sources.engines.fetched import Columns, is_null
+from dkmd.sources.level_counts import MOST_LEVELS, Counted, level_word
+
+LEVEL = "level"
+"""The column of levels in a long table; the column ``sample`` says whose level it is."""
+
+
+def one_below_the_other(table: Any, columns: Mapping[str, Any], dialect: str) -> Any:
+    """Columns of text as one long table; ``columns`` maps the names of samples to columns.
+
+    DuckDB reads columns one by one anyway. Other engines read each row once.
+    """
+    import ibis
+
+    if len(columns) == 1 or dialect not in ONE_PASS:
+        parts = [
+            table.select(**{SAMPLE: ibis.literal(name), LEVEL: column})
+            for name, column in columns.items()
+        ]
+        return ibis.union(*parts) if len(parts) > 1 else parts[0]
+    if dialect == "pyspark":  # Spark unnests only one array per query
+        each = [
+            ibis.struct({SAMPLE: ibis.literal(n), LEVEL: column}) for n, column in columns.items()
+        ]
+        long = table.select(each=ibis.array(each).unnest())
+        return long.select(long.each[SAMPLE].name(SAMPLE), long.each[LEVEL].name(LEVEL))
+    names = ibis.array([ibis.literal(name) for name in columns])
+    return table.select(
+        **{SAMPLE: names.unnest(), LEVEL: ibis.array(list(columns.values())).unnest()}
+    )
+
+
+def most_frequent(engine: Engine, long: Any) -> list[Counted]:
+    """The most frequent levels of each sample of a long table."""
+    import ibis
+
+    counted = long.group_by([SAMPLE, LEVEL]).aggregate(count=long.count())
+    each = ibis.window(group_by=counted[SAMPLE])
+    # missing values come first, so that they are never left out
+    order = [ibis.desc(counted[LEVEL].isnull()), ibis.desc(counted["count"]), counted[LEVEL]]
+    rank = ibis.row_number().over(ibis.window(group_by=counted[SAMPLE], order_by=order))
+    ranked = counted.mutate(
+        levels=counted.count().over(each), rows=counted["count"].sum().over(each), rank=rank
+    )
+    return _rows(engine.run(ranked.filter(ranked["rank"] < MOST_LEVELS)))
+
+
+def _rows(found: Columns) -> list[Counted]:
+    """The rows of the result. Doubles in the column of levels hold NaN for missing values."""
+    rows = zip(
+        *(found[name].tolist() for name in (SAMPLE, LEVEL, "count", "levels", "rows")), strict=True
+    )
+    return [
+        Counted(str(sample), level_word(level), int(n), int(levels), int(of))
+        for sample, level, n, levels, of in rows
+        if not is_null(sample)
+    ]
+
+
+def chosen_levels(engine: Engine, long: Any, levels: Sequence[str]) -> dict[str, int]:
+    """How often chosen levels occur in a long table of text."""
+    some = long.filter(long[LEVEL].isin(list(levels)))
+    found = engine.run(some.group_by(LEVEL).aggregate(count=some.count()))
+    return {
+        str(level): int(n)
+        for level, n in zip(found[LEVEL].tolist(), found["count"].tolist(), strict=True)
+    }

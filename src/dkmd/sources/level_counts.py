@@ -1,0 +1,198 @@
+"""How often each level of a column of categories occurs: the column data of categories.
+
+Every source counts: memory by value, files and engines by ``GROUP BY``. Of a column with very many
+levels only the most frequent ones come back; others are counted when they are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Context, Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dkmd.sources.number_words import parse_number
+
+MOST_LEVELS = 10_000
+"""Levels that a file or an engine returns, the most frequent first."""
+
+Recount = Callable[[Sequence[str]], Mapping[str, int]]
+"""Counts chosen levels."""
+
+
+@dataclass(frozen=True)
+class LevelCounts:
+    """How often each level of one column occurs on one side."""
+
+    counts: Mapping[str, int]
+    """The most frequent levels, or all of them."""
+    size: int
+    """Values that are not missing."""
+    missing: int
+    distinct: int
+    """How many levels there are, including those that ``counts`` leaves out."""
+    recount: Recount | None = field(default=None, repr=False, compare=False)
+    """Counts levels that ``counts`` leaves out; None if it has all of them."""
+
+    @classmethod
+    def of(cls, found: Mapping[str | None, int]) -> LevelCounts:
+        """All levels, counted; None stands for missing values."""
+        counts = {level: int(n) for level, n in found.items() if level is not None and n}
+        missing = int(found.get(None, 0))
+        return cls(counts, sum(counts.values()), missing, len(counts))
+
+    def counted(self, levels: Sequence[str]) -> list[int]:
+        """How often each of these levels occurs."""
+        counts = self.counts
+        unknown = [level for level in levels if level not in counts]
+        if unknown and self.recount is not None:
+            counts = {**counts, **self.recount(unknown)}
+        return [counts.get(level, 0) for level in levels]
+
+    @property
+    def spelling_numbers(self) -> int:
+        """How many values of ``counts`` are numbers that are written as text."""
+        return sum(n for level, n in self.counts.items() if parse_number(level) is not None)
+
+
+@dataclass(frozen=True)
+class LabelledLevels:
+    """A column of categories with its name and the label of its side."""
+
+    data: LevelCounts
+    name: str = "value"
+    label: str = ""
+    missing_at: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """Finds the first missing value (``Table.missing_at``); called only for an error."""
+
+
+def merged(parts: Sequence[LevelCounts]) -> LevelCounts:
+    """The counts of several parts of one column."""
+    if len(parts) == 1:
+        return parts[0]
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part.counts)
+    recounts = [part.recount for part in parts]
+
+    def recount(levels: Sequence[str]) -> Mapping[str, int]:
+        every = zip(*(part.counted(levels) for part in parts), strict=True)
+        return dict(zip(levels, map(sum, every), strict=True))
+
+    whole = all(each is None for each in recounts)
+    return LevelCounts(
+        total,
+        sum(part.size for part in parts),
+        sum(part.missing for part in parts),
+        len(total) if whole else max(len(total), *(part.distinct for part in parts)),
+        None if whole else recount,
+    )
+
+
+def tallied(values: Iterable[Any]) -> Counter[str | None]:
+    """Values in memory, counted as levels; None for missing values."""
+    return tallied_pairs((value, 1) for value in values)
+
+
+def tallied_pairs(pairs: Iterable[tuple[Any, int]]) -> Counter[str | None]:
+    """The same from values with their counts."""
+    found: Counter[str | None] = Counter()
+    for value, n in pairs:
+        found[level_word(value)] += n
+    return found
+
+
+def level_word(value: Any) -> str | None:
+    """A value as a level; None if it is missing. Equal numbers of any type are one level.
+
+    Examples
+    --------
+    >>> [level_word(v) for v in ("DE", 2, 2.0, True, 0.5, None, float("nan"))]
+    ['DE', '2', '2', 'true', '0.5', None, None]
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return None if value.is_nan() else number_word(f"{value:f}")
+    if isinstance(value, float | np.floating):
+        return None if math.isnan(value) else number_word(repr(float(value)))
+    return str(value)
+
+
+def number_word(text: str) -> str:
+    """A number as text in one spelling: 2.0, 2.00 and 2 are one level.
+
+    Examples
+    --------
+    >>> [number_word(text) for text in ("2.0", "2", "9007199254740993", "1.50", "1e3", "true")]
+    ['2', '2', '9007199254740993', '1.5', '1000', 'true']
+    """
+    try:
+        exact = Decimal(text.strip()).normalize(EXACTLY)
+    except InvalidOperation:
+        return text
+    if not exact.is_finite():
+        return text
+    if exact.is_zero():
+        return "0"
+    return f"{exact:f}" if -7 <= exact.adjusted() <= 40 else str(exact)
+
+
+EXACTLY = Context(prec=400)
+"""Digits of numbers that are levels: enough for every double and every decimal of an engine."""
+
+
+class Counted(NamedTuple):
+    """One row of a query of levels: the sample, a level, and how often it occurs.
+
+    ``levels`` and ``rows`` are the numbers of levels and of rows of the sample, all of them. The
+    level of missing values is None.
+    """
+
+    sample: str
+    level: str | None
+    times: int
+    levels: int
+    rows: int
+
+
+def from_rows(
+    rows: Iterable[Counted], recount: Callable[[str], Recount], in_numbers: Sequence[str] = ()
+) -> dict[str, LevelCounts]:
+    """The counts of each sample from the rows of a query; ``recount`` is used where rows lack.
+
+    Levels of the samples ``in_numbers`` are numbers, which have several spellings.
+    """
+    by_sample: dict[str, list[Counted]] = {}
+    for row in rows:
+        by_sample.setdefault(row.sample, []).append(row)
+    return {
+        sample: _from_some(found, recount(sample), sample in in_numbers)
+        for sample, found in by_sample.items()
+    }
+
+
+def _from_some(rows: Sequence[Counted], recount: Recount, numbers: bool) -> LevelCounts:
+    """The counts of one sample."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        if row.level is not None:
+            counts[number_word(row.level) if numbers else row.level] += row.times
+    missing = sum(row.times for row in rows if row.level is None)
+    whole = len(rows) == rows[0].levels
+    distinct = len(counts) if whole else rows[0].levels - any(row.level is None for row in rows)
+    return LevelCounts(
+        counts, rows[0].rows - missing, missing, distinct, None if whole else recount
+    )
+
+
+NO_LEVELS = LevelCounts({}, 0, 0, 0)
+"""A side without rows."""

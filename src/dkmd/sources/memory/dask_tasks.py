@@ -1,0 +1,162 @@
+"""What dask's workers do with one block: read it, choose some values, sum it up; merge results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.binned.grid import Grid
+from dkmd.binned.logarithms import logs_below
+from dkmd.binned.summary import Summary
+from dkmd.sources.memory.exact import as_exact
+from dkmd.sources.memory.frames import Frame
+from dkmd.sources.memory.labelled_sums import LabelledSums, Part
+from dkmd.sources.table import AtLevel
+from dkmd.statistic.witness import Witness
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """The place of a block: its partition, and the row number of its first row.
+
+    The number of rows before a partition of a dataframe is not known without reading them, so rows
+    are counted within the partition. Blocks of an array know their place.
+    """
+
+    partition: str = ""
+    first_row: int = 1
+
+
+class Reader(Protocol):
+    """Turns a block at a place into its part of each sample."""
+
+    def __call__(self, block: Any, *, place: Place) -> list[Part]:
+        """Read the block."""
+
+
+class PlacedReader(Protocol):
+    """A reader that knows the place of its block."""
+
+    def __call__(self, block: Any) -> list[Part]:
+        """Read the block."""
+
+
+class Task(Protocol[T]):
+    """What a worker does with a block: it returns one result per sample."""
+
+    def __call__(self, block: Any, *, read: PlacedReader) -> list[T]:
+        """Work on the block."""
+
+
+class Find(Protocol):
+    """Looks for the first missing value of a block at a place; empty if there is none."""
+
+    def __call__(self, block: Any, *, place: Place) -> str:
+        """Search the block."""
+
+
+def read_one(block: Any, *, name: str, place: Place, offset: int = 0) -> list[Part]:
+    """The values of a block of an array or a series."""
+    rows = range(place.first_row, place.first_row + len(block))
+    return [Part(as_exact(block, name + place.partition, rows).minus(offset))]
+
+
+def missing_in_one(block: Any, *, name: str, place: Place) -> str:
+    """Where the first missing value of such a block is."""
+    missing = np.isnan(read_one(block, name=name, place=place)[0].values)
+    if not missing.any():
+        return ""
+    return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
+
+
+def missing_in_frame(block: Any, *, name: str, column: str, where: AtLevel, place: Place) -> str:
+    """Where the first missing value of a column of a block is."""
+    return Frame(block, name + place.partition, place.first_row).missing_at(column, where)
+
+
+def read_columns(
+    block: Any,
+    *,
+    name: str,
+    columns: tuple[str, ...],
+    groups: str | None,
+    place: Place,
+    offsets: Mapping[str, int],
+) -> list[Part]:
+    """Several columns of a block."""
+    frame = Frame(block, name + place.partition, place.first_row)
+    labels = None if groups is None else frame.labels(groups)
+    return [Part(frame.exact(name).minus(offsets.get(name, 0)), labels) for name in columns]
+
+
+def read_levels(
+    block: Any,
+    *,
+    name: str,
+    column: str,
+    by: str,
+    levels: tuple[str, ...],
+    groups: str | None,
+    place: Place,
+    offset: int,
+) -> list[Part]:
+    """A column of a block at several levels."""
+    frame = Frame(block, name + place.partition, place.first_row)
+    return [
+        Part(
+            frame.exact(column, (by, level)).minus(offset),
+            None if groups is None else frame.labels(groups, (by, level)),
+        )
+        for level in levels
+    ]
+
+
+def or_error(block: Any, *, read: PlacedReader, task: Task[T]) -> list[T] | ValueError:
+    """The results of a task, or the error about a value of the block."""
+    try:
+        return task(block, read=read)
+    except ValueError as error:
+        return error
+
+
+def some(block: Any, *, read: PlacedReader, share: int, seed: int) -> list[Array]:
+    """Up to ``share`` values of each sample in a block, chosen at random."""
+    rng = np.random.default_rng(seed)
+    found = [part.values for part in read(block)]
+    return [v if v.size <= share else v[rng.integers(0, v.size, share)] for v in found]
+
+
+def summaries(
+    block: Any, *, read: PlacedReader, grids: tuple[Grid | None, ...], logs: float | None
+) -> list[Summary | None]:
+    """A summary of each sample; None for samples without a grid."""
+    return [
+        None if grid is None else Summary.of(_chosen(part.values, logs), grid)
+        for part, grid in zip(read(block), grids, strict=True)
+    ]
+
+
+def _chosen(values: Array, logs: float | None) -> Array:
+    return values if logs is None else logs_below(values, logs)
+
+
+def group_sums(
+    block: Any, *, read: PlacedReader, witness: Witness, logs: bool
+) -> list[LabelledSums]:
+    """The sums per group of each sample in a block."""
+    return [LabelledSums.of(part, witness, logs) for part in read(block)]
+
+
+def merged(several: Sequence[Sequence[T]], add: Callable[[T, T], T]) -> list[T]:
+    """The results of several blocks, merged sample by sample."""
+    return [reduce(add, parts) for parts in zip(*several, strict=True)]
+
+
+def both(one: Summary | None, other: Summary | None) -> Summary | None:
+    """The summary of two blocks; None for a sample without a grid."""
+    return None if one is None or other is None else one + other
