@@ -223,6 +223,21 @@ def test_units_that_all_changed_alike_have_one_choice_of_signs() -> None:
     assert result.shift_interval() == pytest.approx((1.0, 1.0), abs=1e-6)
 
 
+@given(st.integers(0, 10_000), st.sampled_from([1.0, 1e9, 1e-9]))
+def test_equal_samples_in_another_order_are_equal(seed: int, scale: float) -> None:
+    """Rounding errors of sums in another order are no change."""
+    rng = np.random.default_rng(seed)
+    x, labels = sample(seed, range(10), 7)
+    x = scale * (x + 3.0)
+    order = rng.permutation(x.size)
+    with pytest.warns(RuntimeWarning, match="no unit differs"):
+        result = dkmd_2samp(x, x[order], groups=(labels, [labels[i] for i in order]), paired=True)
+    assert result.pvalue == 1.0
+    low, high = result.shift_interval()
+    assert low <= 0.0 <= high
+    assert high - low < 1e-9 * scale
+
+
 def test_paired_without_groups_is_dkmd_rel() -> None:
     rng = np.random.default_rng(41)
     x, y = rng.normal(0.5, 1.0, (20, 3)), rng.normal(size=(20, 3))

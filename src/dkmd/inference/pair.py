@@ -71,11 +71,16 @@ class Studentized(NamedTuple):
             return math.copysign(math.inf, self.statistic)
         return math.nan
 
+    @property
+    def certain(self) -> bool:
+        """Whether no unit differs at all, so that both tails are 1."""
+        return math.isnan(self.z) and min(self.least) >= 1.0
+
     def tails(self) -> Tails:
         """Both one-sided p-values; NaN if t is NaN."""
         t = self.t
-        if math.isnan(t):
-            return Tails(math.nan, math.nan)
+        if self.certain or math.isnan(t):
+            return Tails(1.0, 1.0) if self.certain else Tails(math.nan, math.nan)
         if math.isinf(t):  # two constants: only one relabelling gives this
             one = one_of_all(*self.units)
             return (Tails(one, 1.0) if t > 0.0 else Tails(1.0, one)).at_least(self.least)

@@ -84,6 +84,10 @@ class UnitSums(NamedTuple):
         return GroupSums.of(self.weight[there], self.psi[there], self.squares)
 
 
+SAME_MOVE = 1e-12
+"""The two sides of a unit that differ by less, in shares of the largest move, are alike."""
+
+
 class Design(NamedTuple):
     """The variance of D by leaving out one unit at a time, from both sides."""
 
@@ -102,7 +106,9 @@ class Design(NamedTuple):
         """
         n, m = x.size, y.size
         moves_x, moves_y = weight_x * x.moves(), weight_y * y.moves()
-        squares = (moves_x - moves_y) ** 2
+        apart = moves_x - moves_y
+        rounding = SAME_MOVE * float((np.abs(moves_x) + np.abs(moves_y)).max())
+        squares = np.where(np.abs(apart) > rounding, apart, 0.0) ** 2
         independent_x = weight_x**2 * x.variance / n
         independent_y = weight_y**2 * y.variance / m
         expected = independent_x * x.weight / n + independent_y * y.weight / m

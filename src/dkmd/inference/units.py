@@ -45,6 +45,8 @@ from dkmd.inference.tails import Tails
 from dkmd.inference.unit_design import Design, Index, UnitSide, UnitSums, by_unit, reach
 from dkmd.statistic.witness import Witness
 
+NOTHING_DIFFERS = "no unit differs between the samples"
+
 UNLIKE = 1_000.0
 """A unit with this many times the values of a typical unit is named."""
 
@@ -71,7 +73,8 @@ class Units:
         clusters = clusters._replace(relabelling=clusters.relabelling * self._guard(design))
         pairing = Pairing(*self.counts, self.weigh, self._gain(design, witness))
         least = _least_tails(of_x, of_y) if self.weigh == "units" else Tails(0.0, 0.0)
-        return Effect(clusters, self.notes(), pairing, least)
+        notes = (*self.notes(), NOTHING_DIFFERS) if min(least) >= 1.0 else self.notes()
+        return Effect(clusters, notes, pairing, least)
 
     def _gain(self, design: Design, witness: Witness) -> float:
         """How many times wider the interval of the shift is for all values by groups.
@@ -154,7 +157,9 @@ def _least_tails(x: UnitSums, y: UnitSums) -> Tails:
     if count and float(np.ptp(parts)) <= rounding:  # all alike: one choice of signs, of 2^G
         share = 0.5 ** min(float(count), 1074.0)
         return Tails(share, 1.0) if parts[0] > 0.0 else Tails(1.0, share)
-    if not count or count > FEW_SIGNS or count == parts.size:
+    if not count:
+        return Tails(1.0, 1.0)
+    if count > FEW_SIGNS or count == parts.size:
         return Tails(0.0, 0.0)
     return Tails(*flipped_tails(parts[differ], np.ones(count)))
 
