@@ -355,7 +355,7 @@ def rejected(
 def test_units_that_did_not_change_are_rejected_as_often_as_they_should(
     noise: str, spread: float, weigh: str
 ) -> None:
-    trials = 500
+    trials = 1_000
     for units, same in (((8, 8, 8), True), ((10, 14, 8), False)):
         found = rejected(noise, units, weigh, spread, trials, same)
         assert stats.binomtest(found, trials, 0.065, "greater").pvalue > 1e-3
@@ -388,6 +388,24 @@ def test_moving_traffic_is_rejected_as_often_as_it_should() -> None:
             found[weigh] += result.pvalue < 0.05
     assert stats.binomtest(found["units"], trials, 0.065, "greater").pvalue > 1e-3
     assert found["values"] > 0.5 * trials
+
+
+@pytest.mark.slow
+def test_power_is_that_of_the_paired_t_on_normal_noise_and_more_on_heavy_tails() -> None:
+    """30 hosts as spread as the noise, 10 values on each side, a shift of 0.25."""
+    trials, labels = 300, np.repeat(np.arange(30), 10)
+    for noise, least, ahead in (("normal", 0.75, -0.06), ("t2", 0.35, 0.15)):
+        rng = np.random.default_rng([7, *noise.encode()])
+        found = np.zeros((trials, 2), dtype=bool)
+        for row in found:
+            level = rng.normal(size=30)[labels]
+            x, y = NOISE[noise](rng, level) + 0.25, NOISE[noise](rng, level)
+            means = (np.bincount(labels, side) / 10.0 for side in (x, y))
+            row[0] = dkmd_2samp(x, y, groups=(labels, labels), paired=True).pvalue < 0.05
+            row[1] = stats.ttest_rel(*means).pvalue < 0.05
+        ours, theirs = found.mean(axis=0)
+        assert ours > least
+        assert ours - theirs > ahead
 
 
 def test_a_pair_keeps_its_numbers_without_units() -> None:
