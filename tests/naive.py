@@ -152,3 +152,80 @@ def tails(x: Array, y: Array, psi: Callable[[Any], Any], t: float, df: float) ->
     student = np.array([stats.t.sf(t, df), stats.t.cdf(t, df)])
     relabelled = np.array([stats.t.sf(again, total - 2), stats.t.cdf(again, total - 2)])
     return np.asarray(np.maximum(student, relabelled))
+
+
+def units(
+    x: Array,
+    y: Array,
+    labels: tuple[list[str], list[str]],
+    psi: Callable[[Any], Any],
+    slope: Callable[[Any], Any],
+    weigh: str,
+) -> tuple[float, float, float, float]:
+    """Statistic, standard error, degrees of freedom and shift of section 2.7, unit by unit.
+
+    The samples must be no farther apart than chance explains. Equal labels are one unit.
+    """
+    sides = [
+        {u: side[[label == u for label in names]] for u in dict.fromkeys(names)}
+        for side, names in zip((x, y), labels, strict=True)
+    ]
+    shared = sides[0].keys() & sides[1].keys()
+    if weigh == "units":
+        sides = [{u: v for u, v in side.items() if u in shared} for side in sides]
+    sizes = [sum(v.size for v in side.values()) for side in sides]
+    per_unit = sum(sizes) / 2 / len(shared)
+    totals = [sum(sizes) / 2] * 2 if weigh == "units" else sizes
+
+    def weight(values: Array) -> float:
+        return per_unit / values.size if weigh == "units" else 1.0
+
+    def total(side: dict[str, Array], function: Callable[[Any], Any]) -> float:
+        return float(sum(weight(v) * function(v).sum() for v in side.values()))
+
+    def root(kept: list[dict[str, Array]]) -> float:
+        def above(c: float) -> float:
+            return sum(total(side, lambda v: psi(v - c)) for side in kept)
+
+        low, high = min(x.min(), y.min()), max(x.max(), y.max())
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if above(middle) > 0 else (low, middle)
+        return float((low + high) / 2)
+
+    c = root(sides)
+    a, b = (total(s, lambda v: slope(v - c)) / n for s, n in zip(sides, totals, strict=True))
+    both = sum(totals) / (totals[0] * a + totals[1] * b)
+    weights = both * b, both * a
+    means = [total(s, lambda v: psi(v - c)) / n for s, n in zip(sides, totals, strict=True)]
+    squares = [
+        (total(s, lambda v: psi(v - c) ** 2) - n * mean**2) / (n - 1)
+        for s, n, mean in zip(sides, totals, means, strict=True)
+    ]
+
+    def moved(i: int, u: str) -> float:
+        """How far mean ψ of a side moves if a unit is left out, times its weight in D."""
+        if u not in sides[i]:
+            return 0.0
+        left = {k: v for k, v in sides[i].items() if k != u}
+        without = total(left, lambda v: psi(v - c)) / total(left, np.ones_like)
+        many = len(sides[i])
+        return weights[i] * (means[i] - without) * math.sqrt((many - 1) / many)
+
+    parts: dict[tuple[bool, bool], list[tuple[float, float, float, float]]] = {}
+    for u in sides[0].keys() | sides[1].keys():
+        held = [total({u: s[u]}, np.ones_like) / n if u in s else 0.0
+                for s, n in zip(sides, totals, strict=True)]  # fmt: skip
+        expected = sum(
+            w**2 * v * h / n for w, v, h, n in zip(weights, squares, held, totals, strict=True)
+        )
+        kind = u in sides[0], u in sides[1]
+        square = (moved(0, u) - moved(1, u)) ** 2
+        parts.setdefault(kind, []).append((square, expected, held[0], held[1]))
+    variance, inverse = sum(p[0] for kind in parts.values() for p in kind), 0.0
+    for kind, rows in parts.items():
+        part, expected, in_x, in_y = np.sum(rows, axis=0)
+        effective = expected**2 / sum(row[1] ** 2 for row in rows)
+        inverse += (part / variance) ** 2 / (effective - (in_x + in_y) / sum(kind))
+    shift = root(sides[:1]) - root(sides[1:])
+    return means[0] - means[1], math.sqrt(variance), 1 / inverse, shift

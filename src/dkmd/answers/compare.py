@@ -20,6 +20,7 @@ from dkmd.answers.options import (
     Level,
     Ratio,
     Settings,
+    units_or_groups,
 )
 from dkmd.base.calls import recorded
 from dkmd.base.errors import ColumnError
@@ -105,6 +106,7 @@ def compare(
     margin: Margin | None = None,
     kind: str | Mapping[str, str] | None = None,
     groups: GroupLabels | None = None,
+    pair_by: GroupLabels | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     method: Any = None,
@@ -144,6 +146,10 @@ def compare(
         For several columns also a mapping from column to kind.
     groups : (array_like, array_like) or str, optional
         Labels of repeated measurements, for reference and current. For tables: a column's name.
+    pair_by : (array_like, array_like) or str, optional
+        Labels of units that were measured on both sides, such as hosts before and after. Equal
+        labels are one unit, and each shared unit weighs the same. What its values share cancels.
+        Units on one side only are left out. The values must be in memory. Not with ``groups``.
     alpha : float
         Intervals have confidence 1 − alpha.
     scale, method
@@ -195,8 +201,10 @@ def compare(
     kinds = _kinds(kind, columns)
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
-        margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only
-    )
+        margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only,
+        paired=pair_by is not None,
+    )  # fmt: skip
+    groups = units_or_groups(groups, pair_by)
     if most_levels is not None and most_levels < 1:
         raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
@@ -294,7 +302,7 @@ def _columns_of_two(
         raise TypeError("with several columns, groups is the name of a column of both tables")
     before = open_table(reference, "reference", asked.where)
     after = open_table(current, "current", asked.where)
-    tables = TwoTables.of(before, after, asked.groups)
+    tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None)
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     found = compare_columns(
         tables, asked.columns, options, from_files, asked.advance, tables.kinds_asked(asked.kinds)

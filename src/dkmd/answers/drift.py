@@ -8,7 +8,7 @@ from typing import Any
 
 from dkmd.answers.comparison import Drift
 from dkmd.answers.many_columns import TwoTables, compare_columns
-from dkmd.answers.options import Advance, CompareOptions, Ratio
+from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -24,6 +24,7 @@ def drift(
     margin: Margin | None = None,
     kind: Mapping[str, str] | None = None,
     groups: str | None = None,
+    pair_by: str | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     nan_policy: str = "omit",
@@ -40,7 +41,7 @@ def drift(
         data files.
     columns : sequence of str, optional
         By default, all columns that both tables have.
-    margin, groups, alpha, scale, nan_policy
+    margin, groups, pair_by, alpha, scale, nan_policy
         As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
         column with a missing value raises an error: it is not skipped.
     kind : mapping, optional
@@ -74,10 +75,14 @@ def drift(
         nan_policy=nan_policy,
         expect_ratio=expect_ratio,
         percentiles=percentiles,
+        paired=pair_by is not None,
     )
+    units = units_or_groups(groups, pair_by)
+    if not isinstance(units, str | None):
+        raise TypeError("groups and pair_by of drift are names of columns")
     before, after = open_table(reference, "reference"), open_table(current, "current")
     names = None if columns is None else list(map(str, columns))
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
-    tables = TwoTables.of(before, after, groups)
+    tables = TwoTables.of(before, after, units, pair_by is not None)
     asked = tables.kinds_asked(kind or {})
     return compare_columns(tables, names, options, from_files, advance, asked)

@@ -59,15 +59,17 @@ class TwoTables:
     later: Mapping[str, str]
     """What each column of the current table holds."""
     groups: str | None
+    paired: bool = False
+    """Whether equal groups on both sides are one unit."""
 
     @classmethod
-    def of(cls, before: Table, after: Table, groups: str | None) -> TwoTables:
+    def of(cls, before: Table, after: Table, groups: str | None, paired: bool = False) -> TwoTables:
         """Look the columns up."""
         kinds, later = before.kinds(), after.kinds()
         for table, there in ((before, kinds), (after, later)):
             if groups is not None and groups not in there:
                 raise no_such_column(table.name, groups, there)
-        return cls(before, after, kinds, later, groups)
+        return cls(before, after, kinds, later, groups, paired)
 
     def wanted(self, columns: Sequence[str] | None) -> list[str]:
         """The columns that were asked for; by default all columns of either table."""
@@ -89,7 +91,7 @@ class TwoTables:
             if name not in there:
                 return f"it is not in {where}"
         if name == self.groups:
-            return "it holds the groups"
+            return "it holds the units" if self.paired else "it holds the groups"
         pair = self.kinds[name], self.later[name]
         old, new = ("values that are not numbers" if kind == OTHER else kind for kind in pair)
         apart = f"it holds {old} in the reference and {new} in the current table"

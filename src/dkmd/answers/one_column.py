@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeGuard
@@ -87,7 +88,10 @@ def _compared(
     # spreads and missing values of repeated measurements would have to know the groups
     grouped = exact is not None and exact.pair.clusters is not None
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
+    means = partial(_compare_means, reference, current, options.test)
     mean, percentiles = _described(held, (reference.data, current.data), grouped, options)
+    if options.test.weigh is not None:  # the mean over units, and no percentiles
+        mean, percentiles = None if exact is None else _mean_of_units(means, options.confidence), ()
     answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -117,7 +121,6 @@ def _compared(
         result=result,
         values=values,
     )
-    means = partial(_compare_means, reference, current, options.test)
     return with_kind(answer, kinded, held, options.test, means)
 
 
@@ -140,6 +143,16 @@ def _compare_means(
     linear = Witness(1.0, 1.0, weight="linear")
     options = replace(options, witness=linear, scale=None, method=None)
     return _tested(reference, current, options).result
+
+
+def _mean_of_units(means: Callable[[], DkmdResult], confidence: float) -> MeanChange | None:
+    """The means over units on both sides, by the paired test; None where a value is infinite."""
+    try:
+        result = means()
+    except ValueError:  # a linear ψ has no bound, so infinite values have no mean
+        return None
+    low, high = result.shift_interval(confidence)
+    return MeanChange(*centers_of(result.outcome()), result.shift, low, high)
 
 
 def _agree(mean: MeanChange | None, result: DkmdResult, alpha: float) -> bool:
@@ -231,6 +244,8 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
                 _require_no_nan(side, int(np.isnan(values).sum()), values.size)
         result = compared(reference.values, current.values, options, groups)
         return _Tested(result, (None, None))
+    if options.weigh is not None:
+        raise ValueError(NOT_IN_MEMORY)
     before, after = summaries_of_pair(reference, current)
     if options.nan_policy == "raise":
         for side, summary in ((of_reference, before), (of_current, after)):
@@ -245,6 +260,12 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
         return compared(logs[0], logs[1], options.on_logs(), groups)
 
     return _Tested(result.with_logs(on_logs), (before, after))
+
+
+NOT_IN_MEMORY = (
+    "pairing needs all values in memory, and at least one side is too large, a summary, or kept by "
+    "an engine: give a part of it, or one value per unit"
+)
 
 
 def _require_no_nan(side: LabelledColumn, count: int, rows: int) -> None:

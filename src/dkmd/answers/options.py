@@ -41,6 +41,16 @@ DEFAULT_TEST = check_options(None, None, "exact", "two-sided", None, "omit")
 """The test of every answer unless users choose otherwise: two-sided, with a fitted scale."""
 
 
+def units_or_groups(groups: GroupLabels | None, pair_by: GroupLabels | None) -> GroupLabels | None:
+    """The labels of units, or of groups. Only one of them may be given."""
+    if groups is not None and pair_by is not None:
+        raise ValueError(
+            "give groups or pair_by, not both: pair_by already says which values are repeated "
+            "measurements of one unit"
+        )
+    return groups if pair_by is None else pair_by
+
+
 class Settings(TypedDict, total=False):
     """The keywords that every form of ``compare`` accepts."""
 
@@ -50,6 +60,7 @@ class Settings(TypedDict, total=False):
     scale: float | str | None
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
     nan_policy: str
+    pair_by: GroupLabels | None
     where: Any  # an expression of Ibis, which has no types
     table: str | Sequence[str] | None
     expect_ratio: Ratio | None
@@ -88,9 +99,11 @@ class CompareOptions:
         expect_ratio: Ratio | None = None,
         percentiles: Sequence[float | str] | None = None,
         kind: str | None = None,
+        paired: bool = False,
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
-        test = check_options(None, scale, "exact", "two-sided", method, nan_policy)
+        weigh = "units" if paired else None
+        test = check_options(None, scale, "exact", "two-sided", method, nan_policy, weigh)
         ratio = None if expect_ratio is None else parse_ratio(expect_ratio)
         known = None if kind is None else parse_kind(kind)
         return cls(margin, alpha, test, ratio, parse_levels(percentiles), known)

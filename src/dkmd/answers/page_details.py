@@ -245,7 +245,14 @@ def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting
     yield Setting("p, uncorrected", Shown(short_p(raw_pvalue), raw_pvalue))
     if outcome.pair.clusters is not None:
         after, before = outcome.pair.clusters.units
-        yield Setting("groups", Shown(f"{count(int(before))} and {count(int(after))}"))
+        what = "groups" if outcome.pairing is None else "units"
+        yield Setting(what, Shown(f"{count(int(before))} and {count(int(after))}"))
+    if outcome.pairing is not None:
+        yield Setting("shared units", Shown(count(outcome.pairing.shared)))
+        if outcome.pairing.gain > 0.0:
+            yield Setting(
+                "interval without pairing", Shown(f"{outcome.pairing.gain:.3g} × as wide")
+            )
 
 
 def _setting(name: str, value: float) -> Setting:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dkmd.answers.comparison import Comparison, Parts
 from dkmd.answers.findings import MISSING, SHARE, Finding
-from dkmd.answers.orientation import turned
+from dkmd.answers.orientation import centers_of, turned
 from dkmd.inference.column_kind import TwoSamples
 from dkmd.inference.margins import beyond_margin, parse_margin, verdict
 from dkmd.inference.opinions import direction_of
@@ -36,7 +36,7 @@ def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | N
     share = _share_finding(counts, confidence)
     reading = read_parts(_judged(counts, share, answer, gap))
     if means is not None:
-        share = _by_groups(share, means, gap, confidence)
+        share = _by_groups(share, means, (low, gap), confidence)
         reading = _read_means(answer, counts, means, gap)
     ends = ConfidenceInterval(*(gap * end for end in share.interval))
     relative, relative_ends = None, None
@@ -65,8 +65,18 @@ def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | N
     )
 
 
-def _by_groups(share: Finding, means: DkmdResult, gap: float, confidence: float) -> Finding:
-    """The same shares with the p-value and the interval of a test that knows the groups."""
+def _by_groups(
+    share: Finding, means: DkmdResult, values: tuple[float, float], confidence: float
+) -> Finding:
+    """The same shares with the p-value and the interval of a test that knows the groups.
+
+    ``values`` are the smaller one and the gap. Units on both sides weigh the same, so their shares
+    are means over units.
+    """
+    smaller, gap = values
+    if means.pairing is not None:
+        old, new = ((mean - smaller) / gap for mean in centers_of(means.outcome()))
+        share = replace(share, reference=old, current=new, estimate=new - old, ratio=None)
     low, high = means.shift_interval(confidence)
     interval = ConfidenceInterval(max(-1.0, low / gap), min(1.0, high / gap))
     return replace(share, interval=interval, pvalue=means.pvalue, ratio_interval=None)

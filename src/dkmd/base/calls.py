@@ -18,7 +18,8 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 from dkmd.base.secrets import without_password
 
 FLAGS = (
-    "column", "by", "reference", "current", "margin", "kind", "groups", "worse", "alpha",
+    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "worse",
+    "alpha",
     "expect_ratio", "most_levels",
 )  # fmt: skip
 """Options that the command line has under the same names, with dashes."""

@@ -188,3 +188,37 @@ def _add_rare(
         far = np.clip(u[beyond], -FARTHEST, FARTHEST)
         table[row] += far.size, far.sum(), far @ far
     return finite, finite[np.abs(u) < _LARGEST]
+
+
+def filled_by_weight(values: Array, weights: Array, grid: Grid) -> tuple[Array, Array]:
+    """The dense table of values that count ``weights`` times, and the weights at −inf and +inf."""
+    table, infinite = np.zeros((_ROWS, 3)), np.zeros(2)
+    _fill_by_weight(
+        values, weights, grid.center, 1.0 / grid.unit, FIRST_ROW, UPPER_EDGE, table, infinite
+    )
+    return table, infinite
+
+
+@compiled
+def _fill_by_weight(
+    values: Array,
+    weights: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Array,
+    infinite: Array,
+) -> None:
+    """``_fill`` for weighted values without NaN, with those that are infinite or far away."""
+    for i in range(values.size):
+        value, weight = values[i], weights[i]
+        if math.isinf(value):
+            infinite[int(value > 0.0)] += weight
+            continue
+        u = (value - center) * per_unit
+        row = int(_any_row(u, first_row, upper_edge))
+        u = min(max(u, -FARTHEST), FARTHEST)
+        table[row, 0] += weight
+        table[row, 1] += weight * u
+        table[row, 2] += weight * u * u

@@ -196,7 +196,7 @@ class Summary:
         if known is not None and known[0] is self.squares:  # arrays are replaced, never written to
             return known[1]
         unit, squared = self.grid.unit, self.grid.squared_unit()
-        found = _moments(self.bins, self.counts, self.sums, self.squares, unit, squared)
+        found = bin_moments(self.bins, self.counts, self.sums, self.squares, unit, squared)
         self._moments = self.squares, found
         return found
 
@@ -356,8 +356,8 @@ class Points(NamedTuple):
 
 
 @compiled
-def _moments(
-    bins: Index, counts: Index, sums: Array, squares: Array, unit: float, squared: float
+def bin_moments(
+    bins: Index, counts: Index | Array, sums: Array, squares: Array, unit: float, squared: float
 ) -> Moments:
     """``Summary.moments`` of its arrays."""
     size = bins.size
@@ -396,7 +396,7 @@ def bin_atoms(
         k = 1
     for i in range(counts.size):
         variance, count = variances[i], counts[i]
-        copies = min(count, ATOMS_PER_BIN) if variance > 0.0 else 1.0
+        copies = float(math.floor(min(count, ATOMS_PER_BIN))) if variance > 0.0 else 1.0
         step = math.sqrt(12.0 * variance / max(copies * copies - 1.0, 1.0))
         for rank in range(int(copies)):
             at = means[i] + step * (rank - 0.5 * (copies - 1.0))

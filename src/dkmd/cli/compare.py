@@ -23,6 +23,7 @@ from dkmd.cli.options import (
     Kind,
     Margin,
     Memory,
+    PairBy,
     Percentiles,
     Quiet,
     Report,
@@ -85,6 +86,7 @@ def compare(
     margin: Margin = None,
     kind: Kind = None,
     groups: Groups = None,
+    pair_by: PairBy = None,
     expect_ratio: ExpectRatio = None,
     percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
@@ -134,7 +136,7 @@ def compare(
     named = column[0] if column and not several else None
     with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
-            if files or connect or by or groups or several:
+            if files or connect or by or groups or pair_by or several:
                 raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
                 margin_of(margin),
@@ -150,6 +152,7 @@ def compare(
                 "margin": margin_of(margin),
                 "kind": _kinds(kind) if several else _kind(kind, named),
                 "alpha": alpha,
+                "pair_by": pair_by,
                 "expect_ratio": expect_ratio,
                 "percentiles": percentile or None,
                 "most_levels": None if all_levels else most_levels,
@@ -187,7 +190,10 @@ def compare(
     return after_writing(code, report_of(answer, report, quiet))
 
 
-BINS_ALONE = "--from-bins needs --reference, and no other source, --by, --groups or second --column"
+BINS_ALONE = (
+    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by or second "
+    "--column"
+)
 
 
 @contextmanager

@@ -83,6 +83,14 @@ Percentiles = Annotated[
         help="Percentile to show, such as 99.9; repeat the option for more. 5 to 99.9 by default.",
     ),
 ]
+PairBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Column identifying units that are on both sides (hosts before and after); each "
+        "counts the same. Instead of --groups.",
+    ),
+]
 Alpha = Annotated[
     float,
     typer.Option(metavar="LEVEL", help="Significance level; intervals have confidence 1 - alpha."),

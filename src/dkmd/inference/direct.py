@@ -161,7 +161,7 @@ def _compare_rows(
 ) -> None:  # fmt: skip
     """For each row: sort, find the shape, choose a width, solve for the centre, studentise."""
     n, m = float(xs.shape[1]), float(ys.shape[1])
-    clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m)
+    clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m, math.nan)
     nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
     for row in range(xs.shape[0]):
         if np.isnan(xs[row]).any() or np.isnan(ys[row]).any():

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.inference.tails import relabelled_skewness
+from dkmd.inference.tails import Tails, relabelled_skewness
 from dkmd.statistic.witness import Witness
 
 FEW_GROUPS = 8
@@ -132,10 +132,11 @@ class Clusters(NamedTuple):
     inflation_y: float
     df_x: float
     df_y: float
-    relabelling: float  # factor of the variance of D under relabelling of whole groups
+    relabelling: float  # factor of the variance of D under relabelling of whole groups; NaN: none
     skewness: float  # of D under relabelling of whole groups; NaN: use single values
     units_x: float
     units_y: float
+    df: float = math.nan  # of the whole variance; NaN: Satterthwaite's, of the two parts
 
     @classmethod
     def none(cls, n: float, m: float) -> Clusters:
@@ -175,20 +176,49 @@ class Clusters(NamedTuple):
         """The number of values, or groups, of x and of y."""
         return self.units_x, self.units_y
 
-    def numbers(self) -> tuple[float, float, float, float, float, float, float, float]:
+    def numbers(self) -> tuple[float, float, float, float, float, float, float, float, float]:
         """The fields as a plain tuple, for compiled code."""
-        inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y = self
-        return inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y
+        inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y, df = self
+        return inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y, df
 
 
-def group_codes(labels: SampleGroups, size: int, name: str) -> npt.NDArray[np.int64]:
-    """Group labels of any type as 0, 1, 2, …; one label per value."""
+class Pairing(NamedTuple):
+    """Units on both sides, and what pairing them gained."""
+
+    shared: int
+    only_x: int
+    only_y: int
+    weigh: str  # "units": each shared unit counts the same; "values": each value does
+    gain: float  # the width of the interval of the shift by groups over that by pairs
+
+    @property
+    def left_out(self) -> int:
+        """Units on one side only that were left out."""
+        return self.only_x + self.only_y if self.weigh == "units" else 0
+
+
+class Effect(NamedTuple):
+    """What groups or units do to a test: factors, notes, and what is known about pairs."""
+
+    clusters: Clusters
+    notes: tuple[str, ...] = ()
+    pairing: Pairing | None = None
+    least: Tails = Tails(0.0, 0.0)  # both tails are at least these
+
+
+def checked_labels(labels: SampleGroups, size: int, name: str) -> npt.NDArray[Any]:
+    """Group labels as an array, with one label per value."""
     given = np.asarray(labels)
     if given.ndim != 1 or given.size != size:
         raise ValueError(
             f"groups: {name} has {size} values and needs as many labels, got shape {given.shape}"
         )
-    _, codes = np.unique(given, return_inverse=True)
+    return given
+
+
+def group_codes(labels: SampleGroups, size: int, name: str) -> npt.NDArray[np.int64]:
+    """Group labels of any type as 0, 1, 2, …; one label per value."""
+    _, codes = np.unique(checked_labels(labels, size, name), return_inverse=True)
     return np.asarray(codes, dtype=np.int64)
 
 

@@ -45,6 +45,8 @@ def shift_interval(
     reported test at δ = 0 decides on which side of 0 an end is searched.
     """
     share = tail_share(confidence_level, alternative)
+    if test.certain:
+        return opened(min(shift, 0.0), max(shift, 0.0), alternative)
     if math.isnan(test.t):
         return math.nan, math.nan
     pair = pair.coarse

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
@@ -63,7 +64,7 @@ class OneSample:
         error = math.sqrt(sums.variance / n)
         few = self._few_psi(delta)
         if few is not None:
-            flips = Tails(*_flipped(few[0], few[1]))
+            flips = Tails(*flipped_tails(few[0], few[1]))
         elif error > 0.0:
             flips = Tails(0.0, 0.0)
         else:  # all differences are alike, or far beyond ψ: one choice of signs, of 2^n
@@ -113,7 +114,7 @@ class OneSample:
 
 
 @compiled
-def _flipped(psi: Array, counts: Array) -> tuple[float, float]:
+def flipped_tails(psi: Array, counts: Array) -> tuple[float, float]:
     """The shares of all sign flips whose sum of ψ is at least, and at most, the observed sum."""
     values = np.empty(int(counts.sum()))
     k = 0
@@ -224,11 +225,18 @@ def flip_pvalue(sample: OneSample, alternative: str, method: Any) -> float:
 
     Σψ² is the same for all flips, so ranks by Σψ are ranks by t. Flips are drawn per atom.
     """
-    from dkmd.inference.resampling import bin_means, extreme_share, generator_of
+    from dkmd.inference.resampling import bin_means
 
     side, bound = sample.side, sample.witness.bound
     psi = np.append(bin_means(side, sample.witness, -sample.origin)[:, 0], [bound, -bound])
     counts = np.append(side.counts, [side.plus_inf, side.minus_inf]).astype(np.int64)
+    return flip_share(psi, counts, alternative, method)
+
+
+def flip_share(psi: Array, counts: npt.NDArray[np.int64], alternative: str, method: Any) -> float:
+    """The p-value of Σψ among its sign flips. ``counts`` says how often each ψ occurs."""
+    from dkmd.inference.resampling import extreme_share, generator_of
+
     n, resamples = int(counts.sum()), int(method.n_resamples)
     observed = float(counts @ psi)
     complete = n <= MOST_ENUMERATED and 2**n <= resamples

@@ -21,6 +21,7 @@ from dkmd.inference.direct import (
 )
 from dkmd.inference.groups import (
     Clusters,
+    Effect,
     GroupSums,
     SampleGroups,
     group_codes,
@@ -55,11 +56,11 @@ def compare_summaries(
         require_squares(max(x.grid.unit, 1.0))
     if x.grid != y.grid:
         raise ValueError(f"summaries of different grids cannot be compared: {x.grid} and {y.grid}")
-    of_x, of_y, fitted = fitted_sides(x, y, _scale_asked(options), options.label_free)
-    return _compare_sides(of_x, of_y, x.grid.center, fitted, options, grouped)
+    of_x, of_y, fitted = fitted_sides(x, y, scale_asked(options), options.label_free)
+    return compare_sides(of_x, of_y, x.grid.center, fitted, options, grouped)
 
 
-def _scale_asked(options: Options) -> float | str | None:
+def scale_asked(options: Options) -> float | str | None:
     """The requested scale. A witness has its own scale."""
     if options.witness is None:
         return options.scale
@@ -67,7 +68,7 @@ def _scale_asked(options: Options) -> float | str | None:
     return options.witness.sigma
 
 
-def _compare_sides(
+def compare_sides(
     x: Side,
     y: Side,
     origin: float,
@@ -90,13 +91,16 @@ def _compare_sides(
         )
     pair = pair_of(x, y, origin, shape, psi, options)
     test = pair.coarse.test(near=shape.median)
-    notes: tuple[str, ...] = ()
     if math.isfinite(test.center) and grouped is not None:
         at_center = replace(psi, center=origin + test.center)
-        clusters, notes = grouped(at_center)
-        pair = replace(pair, clusters=clusters)
+        effect = grouped(at_center, pair)
+        pair = replace(pair, clusters=effect.clusters)
         test = pair.coarse.test(near=test.center)
-    return outcome_of(pair, test, shape.spread or math.nan, options, notes)
+        if effect.pairing is not None:
+            test = test._replace(least=effect.least)
+        outcome = outcome_of(pair, test, shape.spread or math.nan, options, effect.notes)
+        return replace(outcome, pairing=effect.pairing)
+    return outcome_of(pair, test, shape.spread or math.nan, options)
 
 
 def pair_of(x: Side, y: Side, origin: float, shape: Shape, psi: Witness, options: Options) -> Pair:
@@ -119,7 +123,7 @@ NOTHING_VARIES = (
 
 def outcome_of(
     pair: Pair, test: Studentized, robust: float, options: Options, notes: tuple[str, ...] = ()
-) -> Outcome:
+) -> ExactOutcome:
     """Turn the studentised statistic into an outcome by the requested method."""
     if pair.constant and test.statistic != 0.0:
         notes = (*notes, NOTHING_VARIES)
@@ -148,7 +152,7 @@ def compare_values(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -
         return _compare_riemann(x, y, options)
     if options.witness is None and is_small(x.size, y.size):
         return _compare_small(x, y, options)
-    grid = _grid(x, y, options.witness)
+    grid = grid_for(x, y, options.witness)
     summary_x, summary_y = _summaries(x, y, grid)
     if stopped_by_nan(summary_x.nan + summary_y.nan, options):
         return NoOutcome(options.alternative)
@@ -178,7 +182,7 @@ def _compare_small(
         return _too_small(options)
     small = small_sides(*kept, options.label_free)
     fitted = scale_of(small.x, small.y, small.shape, options.scale)
-    return _compare_sides(small.x, small.y, small.origin, fitted, options, grouped)
+    return compare_sides(small.x, small.y, small.origin, fitted, options, grouped)
 
 
 def compare_grouped(
@@ -208,7 +212,7 @@ def compare_grouped(
 
     if options.witness is None and is_small(values[0].size, values[1].size):
         return _compare_small(values[0], values[1], options, clustering_of(sums))
-    grid = _grid(values[0], values[1], options.witness)
+    grid = grid_for(values[0], values[1], options.witness)
     return compare_summaries(
         Summary.of(values[0], grid), Summary.of(values[1], grid), options, clustering_of(sums)
     )
@@ -218,17 +222,17 @@ GroupsAt = Callable[[Witness], tuple[GroupSums, GroupSums]]
 """Gives the sums over the groups of x and of y at a witness."""
 
 
-Clustering = Callable[[Witness], tuple[Clusters, tuple[str, ...]]]
-"""Gives the effect of groups on a test at a witness, and the notes about them."""
+Clustering = Callable[[Witness, Pair], Effect]
+"""Gives the effect of groups on the test of a pair at a witness, including its centre."""
 
 
 def clustering_of(sums: GroupsAt) -> Clustering:
     """A function for the effect of groups on a test and the notes about them."""
 
-    def at(witness: Witness) -> tuple[Clusters, tuple[str, ...]]:
+    def at(witness: Witness, _pair: Pair) -> Effect:
         of_x, of_y = sums(witness)
         note = note_on_few(of_x, of_y)
-        return Clusters.of(of_x, of_y), (note,) if note else ()
+        return Effect(Clusters.of(of_x, of_y), (note,) if note else ())
 
     return at
 
@@ -254,7 +258,7 @@ def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options)
     return riemann_outcome(kept[0], kept[1], psi, options.alternative, options.method)
 
 
-def _grid(x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None) -> Grid:
+def grid_for(x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None) -> Grid:
     """A grid for the data. For a given witness it has the same centre and is fine enough."""
     grid = Grid.fit(x, y)
     if witness is None:

@@ -16,6 +16,9 @@ NAN_POLICIES = ("propagate", "omit", "raise")
 ESTIMATORS = ("exact", "riemann")
 
 
+WEIGH = ("units", "values")
+
+
 @dataclass(frozen=True)
 class Options:
     """How to compare. The options are checked once."""
@@ -26,6 +29,8 @@ class Options:
     alternative: str
     method: Any
     nan_policy: str
+    weigh: str | None = None
+    """How units on both sides are weighed; None unless equal labels are one unit."""
 
     @property
     def label_free(self) -> bool:
@@ -45,14 +50,16 @@ def check_options(
     alternative: str,
     method: Any,
     nan_policy: str,
+    weigh: str | None = None,
 ) -> Options:
     """Check everything that needs no data."""
     for name, value, known in (
         ("estimator", estimator, ESTIMATORS),
         ("alternative", alternative, ALTERNATIVES),
         ("nan_policy", nan_policy, NAN_POLICIES),
+        ("weigh", weigh, WEIGH),
     ):
-        if value not in known:
+        if value is not None and value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
     if witness is not None and not isinstance(witness, Witness):
         raise TypeError(f"witness must be a Witness, got {witness!r}")
@@ -68,4 +75,4 @@ def check_options(
             )
         if estimator == "riemann" and isinstance(method, BootstrapMethod):
             raise ValueError("the Riemann estimator has no intervals to bootstrap")
-    return Options(witness, scale, estimator, alternative, method, nan_policy)
+    return Options(witness, scale, estimator, alternative, method, nan_policy, weigh)

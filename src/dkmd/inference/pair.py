@@ -71,16 +71,21 @@ class Studentized(NamedTuple):
             return math.copysign(math.inf, self.statistic)
         return math.nan
 
+    @property
+    def certain(self) -> bool:
+        """Whether no unit differs at all, so that both tails are 1."""
+        return math.isnan(self.z) and min(self.least) >= 1.0
+
     def tails(self) -> Tails:
         """Both one-sided p-values; NaN if t is NaN."""
         t = self.t
-        if math.isnan(t):
-            return Tails(math.nan, math.nan)
+        if self.certain or math.isnan(t):
+            return Tails(1.0, 1.0) if self.certain else Tails(math.nan, math.nan)
         if math.isinf(t):  # two constants: only one relabelling gives this
-            least = one_of_all(*self.units)
-            return Tails(least, 1.0) if t > 0.0 else Tails(1.0, least)
+            one = one_of_all(*self.units)
+            return (Tails(one, 1.0) if t > 0.0 else Tails(1.0, one)).at_least(self.least)
         if math.isnan(self.z):
-            return student_tails(t, self.df)
+            return student_tails(t, self.df).at_least(self.least)
         units = self.units[0] + self.units[1]
         return guarded(t, self.df, self.z, self.skewness, units, Tails(*self.least))
 
@@ -153,7 +158,9 @@ class Pair:
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
         part_x = of_x.variance * clusters.inflation_x / self.x.size
         part_y = of_y.variance * clusters.inflation_y / self.y.size
-        df = satterthwaite(part_x, part_y, clusters.df_x, clusters.df_y)
+        df = clusters.df
+        if math.isnan(df):
+            df = satterthwaite(part_x, part_y, clusters.df_x, clusters.df_y)
         statistic = of_x.mean - of_y.mean
         error = math.sqrt(part_x + part_y)
         return Studentized(statistic, error, df, center, units=clusters.units)
@@ -170,6 +177,14 @@ class Pair:
             of_x, of_y = self.sums(center)
             return of_x.slope, of_y.slope
         return _slopes(self.x, self.y, center, Form.of(self.witness))
+
+    def weights(self, center: float) -> tuple[float, float]:
+        """The weights of mean ψ(x) and mean ψ(y) in D's influence: 1 if the centre is fixed."""
+        if self.fixed or math.isinf(self.witness.bound):
+            return 1.0, 1.0
+        excess = beyond_allowance(self.separation, self.allowance)
+        slopes = _near_slopes(self.x, self.y, 0.0, center, excess, Form.of(self.witness))
+        return influence_weights(self.x.size, self.y.size, slopes[0], slopes[1])
 
     def centers(self, near: float = 0.0) -> tuple[float, float]:
         """The M-centres of x and y with this ψ, as offsets; ±inf if most values are there."""
@@ -252,11 +267,29 @@ def variance_parts(
     Var D = N² (b² Vx/n + a² Vy/m) / (n a + m b)², with a and b the mean slopes of ψ over x and y.
     The formula accounts for the variance of the centre.
     """
-    weight_x = weight_y = 1.0
-    slopes = n * slope_x + m * slope_y
-    if slopes > 0.0:
-        weight_x, weight_y = (n + m) * slope_y / slopes, (n + m) * slope_x / slopes
+    weight_x, weight_y = influence_weights(n, m, slope_x, slope_y)
     return weight_x * weight_x * variance_x / n, weight_y * weight_y * variance_y / m
+
+
+@compiled
+def influence_weights(n: float, m: float, slope_x: float, slope_y: float) -> tuple[float, float]:
+    """N·b/(n·a + m·b) and N·a/(n·a + m·b): how much mean ψ(x) and mean ψ(y) move D."""
+    slopes = n * slope_x + m * slope_y
+    if not slopes > 0.0:
+        return 1.0, 1.0
+    return (n + m) * slope_y / slopes, (n + m) * slope_x / slopes
+
+
+@compiled
+def _near_slopes(
+    x: Side, y: Side, delta: float, center: float, excess: float, form: Form
+) -> tuple[float, float]:
+    """The mean slopes of ψ over x − delta and y, without the ``excess`` of their separation."""
+    if excess == 0.0:
+        return means_of(x, center + delta, form)[2], means_of(y, center, form)[2]
+    guess = center - excess * x.size / (x.size + y.size)
+    nearer = center_of(x, y, delta + excess, guess, form, ACCURATE)
+    return means_of(x, nearer + delta + excess, form)[2], means_of(y, nearer, form)[2]
 
 
 @compiled
@@ -268,7 +301,7 @@ def studentize(
     excess: float,
     form: Form,
     fixed: bool,
-    clusters: tuple[float, float, float, float, float, float, float, float],
+    clusters: tuple[float, float, float, float, float, float, float, float, float],
 ) -> tuple[float, float, float, float, float, float, float]:
     """D, its standard error, degrees of freedom, and z and γ under relabelling, of (x − delta, y).
 
@@ -276,26 +309,26 @@ def studentize(
     samples that lie far apart is in the gap between them. The slopes there say nothing. So the
     slopes are computed with the ``excess`` of the separation removed.
     """
-    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y = clusters
+    inflation_x, inflation_y, df_x, df_y, relabelling, skewness, units_x, units_y, df = clusters
+    paired = not math.isnan(df)
     n, m = x.size, y.size
     total = n + m
     mean_x, variance_x, slope_x, squares_x, cubes_x = means_of(x, center + delta, form)
     mean_y, variance_y, slope_y, squares_y, cubes_y = means_of(y, center, form)
     if excess != 0.0 and not fixed:
-        nearer = center_of(x, y, delta + excess, center - excess * n / total, form, ACCURATE)
-        slope_x = means_of(x, nearer + delta + excess, form)[2]
-        slope_y = means_of(y, nearer, form)[2]
+        slope_x, slope_y = _near_slopes(x, y, delta, center, excess, form)
     if fixed:  # slopes matter only where the centre moves
         slope_x = slope_y = 0.0
     part_x, part_y = variance_parts(n, m, variance_x, variance_y, slope_x, slope_y)
     part_x, part_y = part_x * inflation_x, part_y * inflation_y
-    df = satterthwaite(part_x, part_y, df_x, df_y)
+    if not paired:
+        df = satterthwaite(part_x, part_y, df_x, df_y)
 
     # the moments of the pooled ψ give the moments of D under relabelling
     mean = (n * mean_x + m * mean_y) / total
     square = (squares_x + squares_y) / total
     pooled = square - mean * mean
-    z = 0.0
+    z = math.nan if math.isnan(relabelling) else 0.0
     if pooled > NO_SPREAD * square:
         cube = (cubes_x + cubes_y) / total
         if math.isnan(skewness):
@@ -306,7 +339,9 @@ def studentize(
     if math.isnan(skewness):
         skewness = 0.0
     upper = lower = 0.0
-    if units_x == n and units_y == m:  # groups are relabelled as a whole, not their values
+    if (
+        units_x == n and units_y == m and not paired
+    ):  # groups are relabelled as a whole, not their values
         upper, lower = _least_tails(x, y, delta, center, (mean_x, mean_y), form)
     length = form.length
     error = length * math.sqrt(part_x + part_y)
@@ -365,7 +400,7 @@ def _tested(
     fixed_center: float,
     apart: tuple[float, float],
     form: Form,
-    clusters: tuple[float, float, float, float, float, float, float, float],
+    clusters: tuple[float, float, float, float, float, float, float, float, float],
 ) -> tuple[float, float, float, float, float, float, float, float]:
     """D, its error, degrees of freedom, the centre, z, γ and least tails of (x − delta, y).
 

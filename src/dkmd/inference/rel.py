@@ -81,14 +81,14 @@ def dkmd_rel(
     ('x is larger', 0.9, True)
     """
     options = check_options(None, scale, "exact", alternative, method, nan_policy)
-    _require_flips(method)
+    require_flips(method)
     result = run_rel(x, y, options, axis, keepdims)
     for note in result.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     return result
 
 
-def _require_flips(method: Any) -> None:
+def require_flips(method: Any) -> None:
     """Reject methods other than sign flips."""
     if method is not None and type(method).__name__ != "PermutationMethod":
         raise ValueError("pairs can be resampled by a PermutationMethod (sign flips) only")

@@ -16,6 +16,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.direct import FINE, Numbers
+from dkmd.inference.groups import Pairing
 from dkmd.inference.intervals import shift_interval, statistic_interval
 from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.pair import Pair, Studentized
@@ -45,6 +46,7 @@ class ExactOutcome:
     robust_scale: float
     bootstrap: Bootstrap | None = None
     notes: tuple[str, ...] = ()
+    pairing: Pairing | None = None
 
     @property
     def statistic(self) -> float:
@@ -343,6 +345,14 @@ class DkmdResult:
     def witness(self) -> Any:
         """The ψ that was used."""
         return self._rows.witnesses()
+
+    @property
+    def pairing(self) -> Pairing | None:
+        """Shared units and what pairing gained, for ``paired=True`` with groups; else None."""
+        if self._rows.shape:
+            return None
+        outcome = self._rows.only()
+        return outcome.pairing if isinstance(outcome, ExactOutcome) else None
 
     @property
     def notes(self) -> list[str]:

@@ -70,13 +70,25 @@ def fitted_sides(
     x: Summary, y: Summary, scale: float | str | None, label_free: bool
 ) -> tuple[Side, Side, Scale]:
     """Two summaries as sides, and their ``fitted_scale``."""
-    kind, given = parse_scale(scale)
     of_x, of_y = Side.of(x), Side.of(y)
     within = x.range_of_offsets(), y.range_of_offsets()
-    found = _fitted(of_x, of_y, within, x.grid.unit, label_free, kind, given, unit_form())
+    return of_x, of_y, scale_of_bins(of_x, of_y, within, x.grid.unit, scale, label_free)
+
+
+def scale_of_bins(
+    x: Side,
+    y: Side,
+    within: tuple[tuple[float, float], tuple[float, float]],
+    unit: float,
+    scale: float | str | None,
+    label_free: bool,
+) -> Scale:
+    """The width that ``scale`` gives for two sides of bins, whose values lie ``within``."""
+    kind, given = parse_scale(scale)
+    found = _fitted(x, y, within, unit, label_free, kind, given, unit_form())
     shape = Shape(*found[:7])
     require_squares(shape.spread)
-    return of_x, of_y, Scale(found[7], shape)
+    return Scale(found[7], shape)
 
 
 def scale_of(x: Side, y: Side, shape: Shape, scale: float | str | None) -> Scale:

@@ -47,6 +47,10 @@ class Tails(NamedTuple):
         smaller = -_at_least(-self.upper, -self.lower)
         return -_at_least(-2.0 * smaller, -1.0)
 
+    def at_least(self, least: tuple[float, float]) -> Tails:
+        """The larger of these tails and of lower bounds for them."""
+        return Tails(_at_least(self.upper, least[0]), _at_least(self.lower, least[1]))
+
 
 @compiled
 def relabelled_skewness(skewness: float, n: float, m: float) -> float:

@@ -38,6 +38,7 @@ from dkmd.inference.one_test import (
     stopped_by_nan,
 )
 from dkmd.inference.options import Options, check_options
+from dkmd.inference.rel import require_flips, run_rel
 from dkmd.inference.result import (
     NO_SHIFT,
     DkmdResult,
@@ -47,6 +48,7 @@ from dkmd.inference.result import (
 )
 from dkmd.inference.slices import slices
 from dkmd.inference.tails import Tails
+from dkmd.inference.units import compare_units
 from dkmd.statistic.witness import Witness
 
 
@@ -60,6 +62,8 @@ def dkmd_2samp(
     alternative: str = "two-sided",
     method: Any = None,
     groups: Groups | None = None,
+    paired: bool = False,
+    weigh: str = "units",
     axis: int | None = 0,
     nan_policy: str = "propagate",
     keepdims: bool = False,
@@ -89,8 +93,18 @@ def dkmd_2samp(
     groups : (array_like, array_like), optional
         A label for each value of x and of y. Values with the same label are repeated measurements
         of one unit. The variance is then by groups. G groups of equal size have G − 1 degrees of
-        freedom. The same label in x and y counts as two units. Labels need one-dimensional samples.
-        Summaries need two functions instead. They return the ``GroupSums`` of x and y at a witness.
+        freedom. The same label in x and y counts as two units, unless ``paired`` is true. Labels
+        need one-dimensional samples. Summaries need two functions instead. They return the
+        ``GroupSums`` of x and y at a witness.
+    paired : bool
+        The same units were measured on both sides. Without ``groups``, x[i] and y[i] are a pair and
+        the test is ``dkmd_rel``. With ``groups``, equal labels in x and y are one unit, which may
+        have any number of values. The result's ``pairing`` says how many units were shared, and how
+        many times pairing narrowed the interval.
+    weigh : {"units", "values"}
+        For ``paired`` with ``groups``. "units": each shared unit weighs the same on both sides, so
+        that values moving between units of which none changed are no change. Units on one side only
+        are left out and counted. "values": each value weighs the same, and all values are used.
     axis, nan_policy, keepdims
         As in ``scipy.stats.ttest_ind``.
 
@@ -119,7 +133,9 @@ def dkmd_2samp(
     >>> round(low, 1), round(high, 1)
     (1.8, 4.3)
     """
-    options = check_options(witness, scale, estimator, alternative, method, nan_policy)
+    options = check_options(
+        witness, scale, estimator, alternative, method, nan_policy, weigh if paired else None
+    )
     result = run(x, y, options, groups, axis, keepdims)
     for note in result.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
@@ -135,6 +151,8 @@ def run(
     keepdims: bool = False,
 ) -> DkmdResult:
     """``dkmd_2samp`` without warnings. They are in ``notes`` of the result."""
+    if options.weigh is not None:
+        return _run_paired(x, y, options, groups, axis, keepdims)
     if isinstance(x, Summary) or isinstance(y, Summary):
         return _of_summaries(x, y, options, groups)
     first, second = real_numbers(x, "x"), real_numbers(y, "y")
@@ -149,6 +167,29 @@ def run(
             compare_values(rows_x[0], rows_y[0], options), rows_x[0], rows_y[0], options, None
         )
     return DkmdResult(_compare_all(rows_x, rows_y, options).shaped(shape))
+
+
+def _run_paired(
+    x: npt.ArrayLike | Summary,
+    y: npt.ArrayLike | Summary,
+    options: Options,
+    groups: Groups | None,
+    axis: int | None,
+    keepdims: bool,
+) -> DkmdResult:
+    """``run`` for the same units on both sides."""
+    if isinstance(x, Summary) or isinstance(y, Summary):
+        raise ValueError("pairs need single values, which summaries do not hold")
+    if groups is None:
+        if options.witness is not None or options.estimator != "exact":
+            raise ValueError("pairs without groups have neither a witness nor another estimator")
+        require_flips(options.method)
+        return run_rel(x, y, options, axis, keepdims)
+    first, second = real_numbers(x, "x"), real_numbers(y, "y")
+    if first.ndim != 1 or second.ndim != 1:
+        raise ValueError("groups need one-dimensional samples")
+    outcome = compare_units(first, second, check_groups(groups), options)
+    return _result(outcome, first, second, options, groups)
 
 
 def _compare_all(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -> Rows:

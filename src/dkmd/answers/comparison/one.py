@@ -15,6 +15,7 @@ from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.comparison.unit_words import unit_numbers, unit_rows
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
 from dkmd.answers.extremes import Extremes
 from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD, Finding, MeanChange
@@ -28,6 +29,7 @@ from dkmd.base.wording import (
     text_page,
 )
 from dkmd.inference.column_kind import AMOUNT, YES_NO
+from dkmd.inference.groups import Pairing
 from dkmd.inference.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
@@ -222,6 +224,11 @@ class Comparison:
         return opinions(own, reference, current, self.scale, also, self.yes)
 
     @property
+    def pairing(self) -> Pairing | None:
+        """Units on both sides, and what pairing them gained; None without ``pair_by``."""
+        return self.result.pairing
+
+    @property
     def own(self) -> str:
         """What ``pvalue`` is about: the shift, the share, or two parts."""
         return OWN.get(self.deciding, SHIFT)
@@ -257,6 +264,7 @@ class Comparison:
             "infinite": None if self.infinite is None else self.infinite._asdict(),
             "changed": self.changed,
             "parts": None if self.parts is None else self.parts._asdict(),
+            "pairing": unit_numbers(self.pairing),
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [_percentile(change) for change in self.percentiles],
@@ -355,6 +363,7 @@ class Comparison:
         """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
         rows = [("values", count(before.size), count(after.size), "")]
+        rows += unit_rows(self.pairing)
         if self.kind != AMOUNT:
             rows.append(("kind", self.kind, "", ""))
         rows += part_rows(self)

@@ -58,7 +58,16 @@ def evidence_of(c: Comparison) -> str:
     p = probability(c.pvalue)
     if c.adjusted_pvalue is not None:
         p += f" (adjusted {short_p(c.adjusted_pvalue) or 'unknown'})"
+    if c.pairing is not None:
+        sizes += f" in {count(c.pairing.shared)} shared units"
+        gain = c.pairing.gain
+        if gain >= LEAST_GAIN:
+            return f"{p}, {sizes}; pairing narrowed the interval {gain:.2g} ×."
     return f"{p}, {sizes}."
+
+
+LEAST_GAIN = 1.05
+"""A smaller gain by pairing is not worth a word."""
 
 
 def more_of(c: Comparison) -> list[str]:
