@@ -7,12 +7,10 @@ offers nothing.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import typer
 
 TABLES = (
     ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow", ".feather", ".npy", ".txt",
@@ -23,8 +21,9 @@ TABLES = (
 BENCHMARKS = (".json", ".txt", ".csv", ".ndjson", ".jsonl", ".gz")
 """Endings of benchmark files."""
 
-SOURCES = ("files", "reference", "current", "pilot", "file")
-"""Names of arguments that are data files."""
+LINE = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+"""Variables in which shells hand over the line so far. Its last option may still lack a value, and
+then the arguments are not parsed yet."""
 
 
 def data_files(incomplete: str) -> list[str]:
@@ -37,10 +36,10 @@ def benchmark_files(incomplete: str) -> list[str]:
     return list(_files(incomplete, BENCHMARKS))
 
 
-def columns(ctx: typer.Context, incomplete: str) -> list[str]:
+def columns(incomplete: str) -> list[str]:
     """The columns of the files that were given so far."""
     found: dict[str, None] = {}
-    for path in _given(ctx.params):
+    for path in _given():
         with suppress(Exception):
             from dkmd.sources.loading import open_table
 
@@ -55,12 +54,11 @@ def dialects(incomplete: str) -> list[str]:
     return [name for name in DIALECTS if name.startswith(incomplete)]
 
 
-def _given(parameters: dict[str, Any]) -> Iterator[str]:
-    """The files among the arguments."""
-    for name in SOURCES:
-        value = parameters.get(name)
-        several = value if isinstance(value, list | tuple) else [value]
-        yield from (each for each in several if isinstance(each, str) and os.path.isfile(each))
+def _given() -> Iterator[str]:
+    """The files in the line so far."""
+    line = next((os.environ[name] for name in LINE if name in os.environ), "")
+    with suppress(ValueError):  # an open quote
+        yield from (word for word in shlex.split(line)[2:] if os.path.isfile(word))
 
 
 def _files(incomplete: str, endings: tuple[str, ...]) -> Iterator[str]:
