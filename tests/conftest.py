@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests does not matter
 settings.register_profile(
     "dkmd",
     derandomize=True,

@@ -34,6 +34,11 @@ class Done(NamedTuple):
     stderr: str
 
 
+def answer_in(stdout: str) -> str:
+    """The answer at the end of what a command printed, on one line."""
+    return " ".join(stdout.rstrip().split("\n\n")[-1].split())
+
+
 def run(
     *words: str,
     code: int = 0,

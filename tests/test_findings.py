@@ -190,7 +190,10 @@ def test_fail_on_sets_the_exit_code(tmp_path: Path) -> None:
     here("drift", str(old), str(new), "--fail-on", "shift", code=1)
     here("drift", str(old), str(new), "--fail-on", "shift", "--margin", "3", code=0)
     refused = here("drift", str(old), str(new), "--fail-on", "shape", code=2).stderr
-    assert "--fail-on needs some of shift, share, rest, spread, missing, got 'shape'" in refused
+    assert (
+        "--fail-on needs some of shift, share, rest, spread, category, missing, got 'shape'"
+        in refused
+    )
 
 
 def test_the_mean_of_repeated_measurements_is_that_of_groups() -> None:

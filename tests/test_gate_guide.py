@@ -71,7 +71,8 @@ def test_runs_and_the_history_end_the_false_alarm() -> None:
     for found in (several, trusted):
         assert found.named("worse") == ["parse"]
         assert found.named("better") == ["render"]
-        assert set(found.named("same")) == UNCHANGED
+        assert set(found.named("same")) <= UNCHANGED
+    assert set(trusted.named("same")) == UNCHANGED  # three runs alone are too noisy for one of them
 
 
 def test_the_suite_is_what_its_script_draws(

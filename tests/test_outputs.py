@@ -226,8 +226,8 @@ class PanicError(BaseException):
     ("words", "module", "function"),
     [
         (FAILS, "dkmd.answers.gate", "gate"),
-        (DRIFT, "dkmd.answers.many_columns", "compare_samples"),
-        (COMPARE, "dkmd.answers.compare", "compare_samples"),
+        (DRIFT, "dkmd.answers.many_columns", "compare_pair"),
+        (COMPARE, "dkmd.answers.compare", "compare_pair"),
         (("plan", BEFORE, "-n", "50"), "dkmd.inference.planning", "detectable_shift"),
     ],
 )
@@ -314,7 +314,7 @@ def test_names_from_data_do_not_steer_the_terminal(tmp_path: Path) -> None:
         (0, (*by, "x", "--json")),
         (0, (*by, RED, "--current", "z")),
         (2, (*by, f"{RED}?", "--current", "z")),
-        (2, ("compare", file, file, "-c", f"{RED} c")),
+        (3, ("compare", file, file, "-c", f"{RED} c")),
         (2, ("compare", f"{RED}gone.csv", file)),
         (0, ("summarize", file, "-c", f"{RED} a", "-o", f"{RED}.dkmd")),
         (0, ("compare", file, file, "-c", f"{RED} a", "--report", f"{RED}.html")),

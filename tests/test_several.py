@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from keepers import CSV, KEEPERS
 from scipy import stats
-from shell import here
+from shell import answer_in, here
 
 import dkmd
 from dkmd import Comparisons, compare
@@ -73,9 +73,9 @@ def test_the_command_answers_for_several_columns(tmp_path: Path) -> None:
     old.to_csv(tmp_path / "old.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)
     words = ["compare", "old.csv", "new.csv", "-c", "one", "-c", "two"]
-    shown = here(*words, "--report", "page.html", cwd=tmp_path).stdout.splitlines()
-    assert shown[0].startswith("1 of 2 columns shifted")
-    assert [line.split()[0] for line in shown[3:5]] == ["one", "two"]
+    shown = here(*words, "--report", "page.html", cwd=tmp_path).stdout
+    assert answer_in(shown).startswith("1 of 2 columns shifted")
+    assert {line.split()[0] for line in shown.splitlines()[1:3]} == {"one", "two"}
     page = (tmp_path / "page.html").read_text()
     assert "dkmd compare old.csv new.csv -c one -c two" in page
     found = compare(tmp_path / "old.csv", tmp_path / "new.csv", column=["one", "two"])
@@ -155,11 +155,12 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     words = ["compare", "t.parquet", "-c", "v", "--by", "k", "--reference", "0"]
     shown = here(*words, "--report", "page.html", cwd=tmp_path).stdout
     assert "No clear change in 100 comparisons" in shown
-    assert "only the 100 most frequent levels of k are compared; 49 rarer levels were" in shown
+    told = " ".join(shown.split())
+    assert "only the 100 most frequent levels of k are compared; 49 rarer levels were" in told
     assert "49 rarer levels of k" in (tmp_path / "page.html").read_text()
-    told = json.loads(here(*words, "--most-levels", "2", "--json", cwd=tmp_path).stdout)
-    jsonschema.validate(told, SCHEMA)
-    assert told["left_out"] == {"by": "k", "levels": 147, "kept": 2}
+    document = json.loads(here(*words, "--most-levels", "2", "--json", cwd=tmp_path).stdout)
+    jsonschema.validate(document, SCHEMA)
+    assert document["left_out"] == {"by": "k", "levels": 147, "kept": 2}
     assert "0 of 149 shifted" in here(*words, "--all-levels", cwd=tmp_path).stdout
 
 

@@ -51,7 +51,6 @@ from dkmd.render.terminal import listing_of
 if TYPE_CHECKING:
     from dkmd.answers.comparison import ColumnAnswer, Comparisons
     from dkmd.answers.options import Advance
-    from dkmd.inference.opinions import Opinions
 
 
 @telling_too_little
@@ -174,15 +173,10 @@ def compare(
                         groups=groups,
                         **settings,
                     )
-    if isinstance(answer, Comparisons):
+    if peers:
+        _show_with_peers(answer, json, quiet)
+    elif isinstance(answer, Comparisons):
         show_several(answer, json, quiet, every)
-        if peers:
-            _opinions(answer)
-    elif peers:
-        others = _opinions(answer)
-        tables = [listing_of(answer.table()), listing_of(others.table())]
-        opinions = [each._asdict() for each in others.rows]
-        show(answer, answer.warnings, json, quiet, tables=tables, peers=opinions)
     else:
         show(answer, answer.warnings, json, quiet)
     answers = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
@@ -229,8 +223,8 @@ def _kind(given: Sequence[str] | None, column: str | None) -> str | None:
     return next(iter(kinds.values()), None)
 
 
-def _opinions(answer: ColumnAnswer | Comparisons) -> Opinions:
-    """The results of other statistics for a single comparison."""
+def _show_with_peers(answer: ColumnAnswer | Comparisons, json: bool, quiet: bool) -> None:
+    """Show a single comparison with the results of other statistics."""
     from dkmd.answers.comparison import Comparison, Comparisons
 
     if not isinstance(answer, Comparison):
@@ -239,7 +233,10 @@ def _opinions(answer: ColumnAnswer | Comparisons) -> Opinions:
                 "--peers needs one comparison: one --column, and one level (--current)"
             )
         raise ValueError(f"--peers needs numbers, and {answer.name} holds categories")
-    return answer.peers()
+    others = answer.peers()
+    tables = [listing_of(answer.table()), listing_of(others.table())]
+    opinions = [each._asdict() for each in others.rows]
+    show(answer, answer.warnings, json, quiet, tables=tables, peers=opinions)
 
 
 def _check(

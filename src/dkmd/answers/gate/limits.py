@@ -108,6 +108,8 @@ def in_unit(margin: Margin, unit: str, name: str = "it") -> Margin:
     amount, given = _read(margin)
     if given in ("%", "sd"):
         return margin
+    if given == "pp":
+        raise ValueError(f"margin {margin}: percentage points are for shares, not for benchmarks")
     if given == "":
         if unit and amount:
             raise ValueError(
