@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from shell import here
+from shell import answer_in, here
 
 import dkmd
 from dkmd.answers.gate import FAILED, PASSED, gate, load_runs, read_histories
@@ -456,7 +456,8 @@ def test_show_finds_changes_of_level_and_noisy_benchmarks(tmp_path: Path) -> Non
     assert [name for name in NAMES if found[name]["too_noisy"]] == ["regex"]
     assert found["sort"]["between"] == pytest.approx(BETWEEN, rel=0.5)
     words = here("history", "show", str(folder)).stdout
-    assert words.startswith("20 runs of 5 benchmarks: 1 changed level, 1 too noisy to gate at 5%")
+    told = answer_in(words)
+    assert told.startswith("20 runs of 5 benchmarks: 1 changed level, 1 too noisy to gate at 5%")
     assert words.index("json") < words.index("regex") < words.index("sort")
     assert "2026-01-11" in words
 

@@ -318,7 +318,8 @@ def test_percentages_of_values_near_0_come_from_the_same_bins(
     monkeypatch.setattr(backends.IbisEngine, "run", counted)
     found = compare(remote, **options)
     assert_same(found, expected)
-    assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-4)
+    # the scale of the logarithms is chosen by the data: bins give it to a few thousandths
+    assert found.relative_shift == pytest.approx(expected.relative_shift, rel=3e-4)
     assert found.relative_shift_interval == pytest.approx(
         expected.relative_shift_interval, rel=1e-3
     )
