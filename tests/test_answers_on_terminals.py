@@ -1,4 +1,4 @@
-"""compare, drift and plan on terminals: tables that fit, lists cut with a count, the answer last."""
+"""compare, drift and plan on terminals: tables that fit, lists cut with a count, answers last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG = "a_rather_long_name_of_a_column_" * 2
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tables of 60 columns, of which two moved, with wide names, constants and an identifier."""
+    """Two tables of 60 columns, of which two moved, with wide names and constants."""
     rng = np.random.default_rng(4)
     found = tmp_path_factory.mktemp("tables")
     for side, moved in (("old", 0.0), ("new", 1.0)):
