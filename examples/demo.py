@@ -1,93 +1,75 @@
 """``make demo``: two comparisons, a drift and a gate, then the answers of other statistics.
 
-Each of the first four also becomes a page in build/demo.
+Each of the first four also becomes a page in build/demo. The commands run as they are printed, in
+the root of the repository, so a terminal gets colours.
 """
 
 from __future__ import annotations
 
-from contextlib import chdir
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 
 import dkmd
 from dkmd import peers
-from dkmd.answers.comparison import Comparison, Comparisons
-from dkmd.answers.gate import gate, load_benchmarks
-from dkmd.base.wording import text_table
 from dkmd.statistic.peers import direction_in_words
 
-DATA = Path(__file__).parent / "data"
-BENCH = Path(__file__).parent / "bench"
-PAGES = Path(__file__).parent.parent.resolve() / "build" / "demo"
+ROOT = Path(__file__).parent.parent.resolve()
+DATA = ROOT / "examples" / "data"
+PAGES = Path("build") / "demo"
+MEANT = (0, 1)
+"""Exit codes of the demo: the gate finds something worse, and says so by 1."""
 
 
 def main() -> None:
     """Show each answer below its command, with a sentence on what it means."""
-    PAGES.mkdir(parents=True, exist_ok=True)
-    with chdir(DATA):
-        _show_latency()
-        _show_flights()
-    with chdir(BENCH):
-        _show_gate()
+    (ROOT / PAGES).mkdir(parents=True, exist_ok=True)
+    _run(
+        "compare examples/data/latency_before.csv examples/data/latency_after.csv --margin 2%",
+        "compare",
+        "We slowed every request by 5%. A time-out is +inf and counts as a very slow request. So\n"
+        "there is no mean to compare, but there is still a shift.",
+    )
+    _run(
+        "compare examples/data/flights.parquet -c dep_delay --by origin --reference JFK "
+        "--groups date",
+        "origins",
+        "Minutes of delay compared with JFK. Flights of one day share the weather, so the days\n"
+        "are the groups. Without groups the intervals would be a third as wide, and wrong.",
+    )
+    _run(
+        "drift examples/data/flights_january.parquet examples/data/flights_july.parquet "
+        "--groups date --margin 0.1sd",
+        "drift",
+        "July against January: flights left later. They took less time, but flew no less far.\n"
+        "More values are missing, because more flights were cancelled.",
+    )
+    suite = "examples/bench/suite"
+    _run(
+        f"gate '{suite}/main-*.json' '{suite}/branch-*.json' --history {suite}/history.json "
+        "--margin 4%",
+        "gate",
+        "The branch makes parse 9% slower and render 30% faster. The rest is unchanged. A CI job\n"
+        "would stop here with exit code 1.",
+    )
     _show_peers()
-    print(f"\nPages to look at (each is one file that opens offline) are in {PAGES}:")
-    print(", ".join(sorted(page.name for page in PAGES.glob("*.html"))))
+    print(f"\nPages to look at (each is one file that opens offline) are in {ROOT / PAGES}:")
+    print(", ".join(sorted(page.name for page in (ROOT / PAGES).glob("*.html"))))
 
 
-def _show_latency() -> None:
-    """Requests before and after a change, with time-outs."""
-    command = _say("dkmd compare latency_before.csv latency_after.csv --margin 2%")
-    answer = dkmd.compare("latency_before.csv", "latency_after.csv", margin="2%")
-    _show(answer, command, "compare")
-    print(
-        "\nWe slowed every request by 5%. A time-out is +inf and counts as a very slow request. So"
-    )
-    print("there is no mean to compare, but there is still a shift.")
-
-
-def _show_flights() -> None:
-    """The other airports against JFK, and July against January."""
-    command = _say(
-        "dkmd compare flights.parquet -c dep_delay --by origin --reference JFK --groups date"
-    )
-    answer = dkmd.compare(
-        "flights.parquet", column="dep_delay", by="origin", reference="JFK", groups="date"
-    )
-    _show(answer, command, "origins")
-    print("\nMinutes of delay compared with JFK. Flights of one day share the weather, so the days")
-    print("are the groups. Without groups the intervals would be a third as wide, and wrong.")
-
-    january, july = "flights_january.parquet", "flights_july.parquet"
-    command = _say(f"dkmd drift {january} {july} --groups date --margin 0.1sd")
-    _show(dkmd.drift(january, july, groups="date", margin="0.1sd"), command, "drift")
-    print("\nJuly against January: flights left later. They took less time, but flew no less far.")
-    print("More values are missing, because more flights were cancelled.\n")
-
-
-def _show_gate() -> None:
-    """A build that does 20% more work in one of two benchmarks."""
-    main_build, branch = "hyperfine-main.json", "hyperfine-branch.json"
-    command = _say(f"dkmd gate {main_build} {branch} --margin 3%")
-    judged = gate(load_benchmarks(main_build), load_benchmarks(branch), margin="3%")
-    print(text_table(judged.table()), judged.closing_line(), sep="\n\n")
-    assert judged.call is not None
-    judged = judged.with_call(judged.call.read_from((main_build, branch)))
-    judged.report(PAGES / "gate.html", command=command)
-    print("\nThe branch does 20% more work in count-words. The time rises by less: part of it is")
-    print("Python starting up. A CI job would stop here with exit code 1.\n")
-
-
-def _show(answer: Comparison | Comparisons, command: str, name: str) -> None:
-    """Print an answer and write its page."""
-    print(answer)
-    answer.report(PAGES / f"{name}.html", command=command)
-
-
-def _say(command: str) -> str:
-    """Print the command of the next answer; it runs in examples/data or examples/bench."""
-    print(f"\n$ {command}")
-    return command
+def _run(words: str, page: str, meaning: str) -> None:
+    """Print a command, run it with a page, and say what its answer means."""
+    command = f"dkmd {words} --report {PAGES / page}.html"
+    print(f"$ {command}", flush=True)
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command)], cwd=ROOT, check=False
+    ).returncode
+    if done not in MEANT:
+        sys.exit(done)
+    print(f"\n{meaning}\n", flush=True)
 
 
 def _show_peers() -> None:
