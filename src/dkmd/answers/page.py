@@ -188,6 +188,7 @@ def _comparison_row(
         pvalue=adjusted,
         warnings=c.warnings,
         tags=tags_of(c),
+        shift_text=c.display.amount(c.shift) if c.dates else "",
     )
     return page_row(name, compared, relative, verdict, in_percent, again)
 

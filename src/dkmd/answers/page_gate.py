@@ -13,6 +13,7 @@ from dkmd.answers.comparison import (
 from dkmd.answers.facts import facts_of
 from dkmd.answers.gate import BETTER, NOT_WORSE, SAME, UNDECIDED, WORSE, Gate, GateRow
 from dkmd.answers.gate.limits import in_unit
+from dkmd.answers.gate.listing import cells
 from dkmd.answers.gate.words import margin_words
 from dkmd.answers.page_details import Compared, reproduce
 from dkmd.answers.page_rows import (
@@ -107,6 +108,8 @@ def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce)
     known = compared.outcome is not None
     relative = _relative(gate, row) if known else NOT_MEASURED
     answered = row.verdict != UNDECIDED or gate.evidence[row.name].result is not None
+    shown = cells(row)
+    sides = [shown["reference"], shown["current"]]
     verdict = Verdict(
         # a bad change has the colour of an alarm, whichever way it points
         kind={WORSE: "up", BETTER: "down"}.get(row.verdict, "flat"),
@@ -116,6 +119,9 @@ def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce)
         headline=_benchmark_sentence(row, gate, relative if row.relative else compared.shift),
         pvalue=row.pvalue,
         warnings=(row.reason,) if row.reason else (),
+        # what decided a percentage is not the interval in data units: runs may vary more
+        shift_text=" → ".join(sides) if row.relative and all(sides) else "",
+        with_interval=not row.relative,
     )
     return page_row(row.name, compared, relative, verdict, in_percent, again)
 

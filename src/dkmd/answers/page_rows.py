@@ -47,6 +47,8 @@ class Verdict:
     pvalue: float
     warnings: tuple[str, ...]
     tags: tuple[str, ...] = ()
+    shift_text: str = ""  # how the shift is written; empty for a number in the column's unit
+    with_interval: bool = True  # whether the interval in data units belongs to the verdict
 
 
 def page_row(
@@ -80,7 +82,8 @@ def page_row(
         curves=compared.curves(),
         quantiles=compared.quantiles(),
         numbers=tuple(compared.numbers()),
-        interval_ends=compared.interval_ends(),
+        interval_ends=compared.interval_ends() if verdict.with_interval else None,
+        shift_text=verdict.shift_text,
         peers=peers,
         peer_notes=compared.peer_notes(peers),
         settings=tuple(compared.settings()),

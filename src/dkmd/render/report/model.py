@@ -115,6 +115,7 @@ class PageRow:
     settings: tuple[Setting, ...]
     again: Reproduce
     shares: tuple[ShareBar, ...] = ()  # of the levels of categories, in place of curves
+    shift_text: str = ""  # how the shift is written; empty for a number in the column's unit
 
 
 class Absent(NamedTuple):

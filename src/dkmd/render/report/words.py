@@ -142,7 +142,7 @@ def bar_words(row: PageRow, page: Page) -> str:
 
 def shift_shown(row: PageRow) -> Shown:
     """The shift in data units."""
-    return Shown(amount(row.shift.middle, row.unit), row.shift.middle)
+    return Shown(row.shift_text or amount(row.shift.middle, row.unit), row.shift.middle)
 
 
 def interval_shown(row: PageRow) -> str:
