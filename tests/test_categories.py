@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from keepers import CSV, KEEPERS, Keep
-from shell import run
+from shell import answer_in, run
 
 import dkmd
 from dkmd import compare, drift
@@ -134,7 +134,7 @@ def test_the_answer_names_what_gained_and_lost() -> None:
     expected = compare_shares([level.level for level in answer.levels], x, y)
     assert list(answer.levels) == expected
     told = answer.headline()
-    assert told.startswith("country CHANGED: ")
+    assert answer_in(told).startswith("country CHANGED: ")
     assert "points" in told
     assert f"n = {answer.reference.size:,} and {answer.current.size:,}" in told
     swapped = _category(compare(after, before, column="country"))

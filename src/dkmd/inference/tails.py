@@ -155,7 +155,8 @@ def all_among(chosen: float, these: float, total: float) -> float:
     if not these >= chosen:
         return 0.0
     ways = math.lgamma(these + 1.0) - math.lgamma(these - chosen + 1.0)
-    return math.exp(ways - math.lgamma(total + 1.0) + math.lgamma(total - chosen + 1.0))
+    ways -= math.lgamma(total + 1.0) - math.lgamma(total - chosen + 1.0)
+    return math.exp(min(0.0, ways))  # rounding errors would allow a probability above 1
 
 
 def one_of_all(n: float, m: float) -> float:
