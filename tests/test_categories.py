@@ -270,7 +270,7 @@ def test_the_command_fails_on_categories_if_asked(tmp_path: Path) -> None:
     assert "categories changed: country" in run(*words, "category", cwd=tmp_path, code=1).stdout
     run(*words, "shift", cwd=tmp_path, code=0)
     told = run("compare", "a.csv", "b.csv", "-c", "country", cwd=tmp_path).stdout
-    assert told.startswith("country CHANGED: ")
+    assert answer_in(told).startswith("country CHANGED: ")
 
 
 def test_control_characters_in_levels_are_written_out(tmp_path: Path) -> None:
