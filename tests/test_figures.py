@@ -15,10 +15,12 @@ from outcomes import exact_outcome
 
 import dkmd
 from dkmd import Grid, Summary, embedding_difference
+from dkmd.answers.gate import gate
 from dkmd.render.figures import colours, drawings, forest
 from dkmd.render.figures.curves import Curves, SampleCurves, curves_of
 from dkmd.render.figures.svg import Axis, clean, escape, path, tick_words, ticks
 from dkmd.render.plot import ForestLine, plot_forest
+from dkmd.sources.files.benchmarks import Measurements
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
@@ -277,6 +279,24 @@ def test_several_comparisons_have_bars_and_sparklines_in_a_notebook() -> None:
     assert "a&lt;b" in text
     assert text.count("<svg") == 1 + 2 + 1  # an axis, a bar each, and one that can be drawn
     assert 'class="' not in text
+
+
+def test_a_gate_in_a_notebook_is_a_table_with_pictures() -> None:
+    rng = np.random.default_rng(3)
+
+    def build(**factors: float) -> dict[str, Measurements]:
+        return {
+            name: Measurements("s", (f * rng.gamma(90.0, 0.01, 30)).tolist(), list(range(30)))
+            for name, f in factors.items()
+        }
+
+    before = build(slow=1.0, same=1.0, **{"<b>gone</b>": 1.0})
+    found = gate(before, build(slow=1.4, same=1.0), margin="5%")
+    text = found._repr_html_()
+    assert text.count("<svg") == 1 + 2 * 2  # the axis, and a bar and a picture for each row
+    assert "<b>gone" not in text
+    assert colours.EITHER["up"] in text  # the alarm of the slow one
+    assert "FAILED" in text
 
 
 def test_a_drift_is_plotted_as_a_forest() -> None:

@@ -257,4 +257,6 @@ def _range_in_words(found: Planned, unit: str) -> str:
 def _notes(summary: Summary) -> list[str]:
     """Warnings about the pilot."""
     notes = [f"the pilot has only {summary.size} values"] if summary.size < 30 else []
-    return notes + ([f"NaN in the pilot, left out: {summary.nan:,}"] if summary.nan else [])
+    return notes + (
+        [f"missing values in the pilot, left out: {summary.nan:,}"] if summary.nan else []
+    )

@@ -75,7 +75,9 @@ def summarize(
         show_json(to_json(answer))
     elif not quiet:
         words = f"{summary.size:,} values of {sample.name} saved in {out} ({size / 1024:.1f} kB)."
-        show_answer(words, [f"NaN, counted separately: {summary.nan:,}"] if summary.nan else [])
+        show_answer(
+            words, [f"missing values, counted separately: {summary.nan:,}"] if summary.nan else []
+        )
     return 0
 
 

@@ -114,6 +114,11 @@ class Gate:
 
         write_page(self, path, command, advance)
 
+    def _repr_html_(self) -> str:
+        from dkmd.answers.gate.notebook import gate_html
+
+        return gate_html(self)
+
     def with_call(self, call: Call) -> Self:
         """The same gate with a record of how it was asked for."""
         return replace(self, call=call)

@@ -82,19 +82,23 @@ NO_LINE = None
 """A row without a shift, such as that of a column of categories."""
 
 
-def overview(lines: Sequence[Line | None]) -> list[tuple[str, str]]:
-    """Two more columns for a table, head first: interval bars on one axis, and sparklines."""
+def overview(lines: Sequence[Line | None], percent: bool = False) -> list[tuple[str, str]]:
+    """Two more columns for a table, head first: interval bars on one axis, and sparklines.
+
+    The bars are in robust scales, or in percent.
+    """
     ends = [[abs(end) for end in line.interval if math.isfinite(end)] for line in lines if line]
     axis = ForestAxis.of([max(each, default=0.0) for each in ends])
-    scale = forest_scale(axis, False, in_notebook("flat"))
-    return [(scale, "distributions"), *(_pictured(line, axis) for line in lines)]
+    scale = forest_scale(axis, percent, in_notebook("flat"))
+    label = "Interval in percent" if percent else "Interval in scales"
+    return [(scale, "distributions"), *(_pictured(line, axis, label) for line in lines)]
 
 
-def _pictured(line: Line | None, axis: ForestAxis) -> tuple[str, str]:
+def _pictured(line: Line | None, axis: ForestAxis, label: str) -> tuple[str, str]:
     if line is None:
         return "", ""
     paint = in_notebook(colour_of(line.verdict))
-    bar = forest_bar(line.shift, line.interval, (0.0, 0.0), axis, paint, "Interval in scales")
+    bar = forest_bar(line.shift, line.interval, (0.0, 0.0), axis, paint, label)
     if not isinstance(line.outcome, ExactOutcome):
         return bar, ""
     return bar, sparkline(curves_of(line.outcome, line.values), paint)
