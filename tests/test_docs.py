@@ -9,10 +9,14 @@ import doctest
 import os
 import re
 import shlex
+from contextlib import chdir
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 from shell import ROOT, here
+
+import dkmd
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(?<=^```\n)\$ (dkmd .*)\n((?:.*\n)*?)(?=```$)", re.M)
@@ -41,6 +45,21 @@ def test_the_pages_show_commands() -> None:
 @pytest.mark.parametrize(("page", "command", "shown"), _blocks())
 def test_a_page_shows_what_a_command_prints(page: str, command: str, shown: str) -> None:
     assert shown == printed(command)
+
+
+@pytest.mark.slow
+def test_the_page_of_the_docs_is_written_as_printed(tmp_path: Path) -> None:
+    """By the command and by Python, both with another place for the file."""
+    text = (ROOT / "docs" / "report.md").read_text()
+    (command,) = re.findall(r"^```\n(dkmd drift .*)\n```$", text, re.M)
+    (code,) = re.findall(r"^```python\n((?:.*\n)*?)```$", text, re.M)
+    here(*shlex.split(command.replace("drift.html", str(tmp_path / "a.html")))[1:])
+    with chdir(ROOT):
+        exec(code.replace("drift.html", str(tmp_path / "b.html")), {"dkmd": dkmd})
+    pages = [(tmp_path / name).read_text() for name in ("a.html", "b.html")]
+    rows = [re.findall(r"<tbody[^>]*>", page) for page in pages]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) >= 4
 
 
 PYTHON = re.compile(r"^```python\n(>>> (?:.*\n)*?)```$", re.M)
