@@ -218,7 +218,8 @@ class Comparisons(Mapping[str, Any]):
     def tally(self) -> str:
         """How many shifted; with a margin, also how many shifted by more than that."""
         if not self.changed:
-            rows = f"{len(self)} {self.row_words or 'comparisons'}"
+            words = self.row_words or "comparisons"
+            rows = f"{len(self)} {words.removesuffix('s') if len(self) == 1 else words}"
             return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
         numeric = [each for each in self.values() if isinstance(each, Comparison)]
         if not numeric:
