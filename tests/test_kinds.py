@@ -273,11 +273,12 @@ def test_two_parts_agree_in_memory_bins_and_files(tmp_path: Path) -> None:
         assert (other.kind, other.verdict, other.changed) == (
             exact.kind, exact.verdict, exact.changed,
         )  # fmt: skip
-        # bins give the scale that the data choose to a few thousandths
-        assert other.pvalue == pytest.approx(exact.pvalue, rel=3e-3)
+        # bins give the scale that the data choose to a few thousandths, and files are read in
+        # several threads, so that grids differ a little from run to run
+        assert other.pvalue == pytest.approx(exact.pvalue, rel=1e-2)
         for one, two in zip(exact.findings[:2], other.findings[:2], strict=True):
-            assert two.estimate == pytest.approx(one.estimate, rel=1e-4)
-            assert two.ratio == pytest.approx(one.ratio, rel=1e-4)
+            assert two.estimate == pytest.approx(one.estimate, rel=1e-3)
+            assert two.ratio == pytest.approx(one.ratio, rel=1e-3)
 
 
 def test_time_outs_beside_equal_values_are_compared_by_their_share(tmp_path: Path) -> None:
