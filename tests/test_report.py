@@ -32,6 +32,7 @@ from dkmd.inference.opinions import DOWN, NONE, UP, Opinion, Opinions
 from dkmd.render.report.html import environment, ours
 from dkmd.render.report.model import PageRow, Shown
 from dkmd.render.report.page import page_html
+from dkmd.render.report.words import tally
 from dkmd.sources.files.benchmarks import Measurements
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
@@ -851,6 +852,17 @@ def test_a_sort_by_verdict_puts_first_what_needs_a_look() -> None:
     assert [rows[name].mark for name in spreads] == ["▲", "▼", "△", "–", "≈"]
     ranks = [rows[name].rank for name in spreads]
     assert ranks == sorted(set(ranks), reverse=True)
+
+
+def test_the_tally_counts_clear_verdicts_and_adds_up_the_others() -> None:
+    rng = np.random.default_rng(31)
+    moves = {"up": 3.0, "down": -3.0, "down_too": -4.0, "wide": 0.0, "same": 0.0}
+    spreads = {name: 20.0 if name == "wide" else 1.0 for name in moves}
+    before = {name: rng.normal(0.0, spreads[name], 200) for name in moves}
+    after = {name: rng.permutation(values) + moves[name] for name, values in before.items()}
+    page = page_of(drift(pd.DataFrame(before), pd.DataFrame(after), margin=1.0))
+    told = [(chip.mark, chip.number, chip.word) for chip in tally(page)]
+    assert told == [("▲", 1, "higher"), ("▼", 2, "lower"), ("", 2, "other")]
 
 
 def test_bars_sort_by_how_far_a_shift_is_from_0() -> None:

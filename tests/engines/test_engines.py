@@ -481,3 +481,29 @@ def test_dates_and_large_numbers_are_exact(engine: Any) -> None:
     assert shown[1].startswith(("2025-12-31", "2026-01-01"))
     days = compare(remote, column="day", **options)
     assert days.reference.size == 200
+
+
+def test_categories_are_counted_alike_everywhere(engine: Any, rng: np.random.Generator) -> None:
+    """Levels and missing values by SQL equal those in memory, for odd names and odd levels."""
+    levels = ["DE", "FR", "it's", 'say "x"', "ü", "", None]
+    shares = [0.4, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05]
+
+    def table(size: int, moved: float) -> pd.DataFrame:
+        odds = np.array(shares) * np.where(np.arange(7) == 1, 1.0 + moved, 1.0)
+        drawn = rng.choice(len(levels), size, p=odds / odds.sum())
+        land = pd.Series([levels[i] for i in drawn], dtype=object)
+        return pd.DataFrame({"land": land, "v": rng.normal(size=size)})
+
+    old, new = table(900, 0.0), table(1100, 1.5)
+    expected = drift(old, new)
+    found = drift(engine.load(old, "cat_old"), engine.load(new, "cat_new"))
+    assert list(found) == list(expected)
+    one, other = found["land"], expected["land"]
+    assert {each.level: each.counts for each in one.levels} == {
+        each.level: each.counts for each in other.levels
+    }
+    assert one.pvalue == other.pvalue
+    assert (one.reference.nan, one.current.nan) == (other.reference.nan, other.current.nan)
+    assert "category" in one.changed
+    alone = compare(engine.load(old, "cat_old"), engine.load(new, "cat_new"), column="land")
+    assert alone.pvalue == other.pvalue
