@@ -126,7 +126,7 @@ def detectable_shift(
     m = _second_size(n, m, ratio)
     plan = pilot_of(pilot, groups).plan(scale, alpha)
     plan.check(Change(shift=1e-300))
-    return shift_for(plan, n, m, power, alpha)
+    return float(shift_for(plan, n, m, power, alpha))
 
 
 def power(

@@ -52,7 +52,7 @@ def run_level(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Run
     unit = unit_form()
     form = Form(scale, unit.per_unit / scale, unit.limit, unit.jet)
     center, variance, df = _level(held - middle, codes, units, form)
-    return RunLevel(middle + center, variance, df, held.size, units)
+    return RunLevel(middle + float(center), float(variance), float(df), held.size, units)
 
 
 def _codes(groups: npt.ArrayLike | None, size: int) -> tuple[Codes, int]:
