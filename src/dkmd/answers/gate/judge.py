@@ -78,7 +78,7 @@ class Judged:
     log_change: float = math.nan
 
 
-class Pair(NamedTuple):
+class BenchmarkPair(NamedTuple):
     """The measurements of one benchmark without NaN, and all of them as they were read."""
 
     name: str
@@ -159,7 +159,7 @@ def judge(
     current = current.in_unit(reference.unit)
     evidence = Evidence(reference, current)
     limit = limits.of(name, reference, current)
-    pair = Pair(name, _clean(reference), _clean(current), evidence, limit, runs)
+    pair = BenchmarkPair(name, _clean(reference), _clean(current), evidence, limit, runs)
     why = _failed(evidence) or _left_out(name, before, after) or _other_unit(pair)
     if why:
         return pair.undecided(why)
@@ -177,7 +177,7 @@ def judge(
         return pair.undecided(Why(OTHER, str(error)))
 
 
-def _judge_samples(pair: Pair) -> Judged:
+def _judge_samples(pair: BenchmarkPair) -> Judged:
     """Test for a shift beyond the margin."""
     result = pair.test()
     region = region_of(result, pair.limit.margin)
@@ -215,7 +215,7 @@ def _judge_samples(pair: Pair) -> Judged:
     return Judged(row, evidence._replace(pvalue=tests.worse), tests, log_change)
 
 
-def _in_blocks(pair: Pair) -> Pair:
+def _in_blocks(pair: BenchmarkPair) -> BenchmarkPair:
     """The same pair with blocks as groups where neighbouring values are alike."""
     reference, current = in_blocks(pair.reference), in_blocks(pair.current)
     if reference is pair.reference and current is pair.current:
@@ -223,14 +223,14 @@ def _in_blocks(pair: Pair) -> Pair:
     return pair._replace(reference=reference, current=current, caution=CORRELATED)
 
 
-def _log_change(pair: Pair, result: DkmdResult) -> float:
+def _log_change(pair: BenchmarkPair, result: DkmdResult) -> float:
     """The shift of the logarithms; NaN where there is none."""
     if not pair.positive or not isinstance(result.outcome(), ExactOutcome):
         return math.nan
     return float(result.on_logs().shift)
 
 
-def _too_few(pair: Pair) -> str:
+def _too_few(pair: BenchmarkPair) -> str:
     """Why so few values beside so many cannot be judged; empty if they can."""
     few, many = min(pair.units), max(pair.units)
     if few >= ENOUGH or many <= MANY_TIMES * few or pair.runs:
@@ -253,7 +253,7 @@ def _constant(measured: Measurements) -> bool:
     return len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
 
 
-def _judge_constants(pair: Pair) -> Judged:
+def _judge_constants(pair: BenchmarkPair) -> Judged:
     """Judge by the margin alone: a count of instructions that never varies cannot be tested."""
     old, new = pair.reference.values[0], pair.current.values[0]
     size, kind = parse_margin(pair.limit.margin)
@@ -282,7 +282,7 @@ def _judge_constants(pair: Pair) -> Judged:
     return Judged(row, pair.evidence._replace(result=result), log_change=log_change)
 
 
-def _judge_by_runs(pair: Pair, judged: RunsOutcome) -> Judged:
+def _judge_by_runs(pair: BenchmarkPair, judged: RunsOutcome) -> Judged:
     """Judge values that do not vary within a run by how much runs differ from each other."""
     old, new = pair.reference.values[0], pair.current.values[0]
     result = compared(pair.reference.values, pair.current.values, DEFAULT_TEST)
@@ -314,7 +314,7 @@ def _verdict_of_constants(harm: float, size: float, in_scales: bool) -> str:
     return BETTER if harm < -size else SAME
 
 
-def _judge_outage(pair: Pair) -> Judged | None:
+def _judge_outage(pair: BenchmarkPair) -> Judged | None:
     """Half of the values or more at the bad infinity, against few: worse, without a test.
 
     The other way round it is better. None if neither holds.
@@ -366,14 +366,14 @@ def _clean(measured: Measurements) -> Measurements:
     return replace(measured, values=[v for v, _ in kept], groups=[g for _, g in kept])
 
 
-def _other_unit(pair: Pair) -> Why | None:
+def _other_unit(pair: BenchmarkPair) -> Why | None:
     """Why the units of two sets of measurements stand in the way."""
     reference, current = pair.evidence.reference.unit, pair.evidence.current.unit
     differ = f"the units differ: {reference or 'none'} and {current or 'none'}"
     return Why(UNITS, differ) if reference != current else None
 
 
-def _too_little(pair: Pair) -> Why | None:
+def _too_little(pair: BenchmarkPair) -> Why | None:
     """Why there are too few values to compare."""
     for side, measured, given in (
         ("reference", pair.reference, pair.evidence.reference),

@@ -64,7 +64,7 @@ def load_benchmarks(
         if found.refusal is not None:
             raise found.refusal from None
         raise
-    return _of_table(_Asked(table, kinds, column, by, groups), found.refusal)
+    return _of_table(_AskedOfTable(table, kinds, column, by, groups), found.refusal)
 
 
 def load_runs(
@@ -103,7 +103,7 @@ def _read_once(file: BinaryIO, name: str) -> _Found:
     return _Found(parse_benchmarks(text, name))
 
 
-class _Asked(NamedTuple):
+class _AskedOfTable(NamedTuple):
     """A table and the columns of it that were asked for."""
 
     table: Table
@@ -123,7 +123,7 @@ class _Asked(NamedTuple):
         return Measurements(unit, data.values.tolist(), labels.tolist())
 
 
-def _of_table(asked: _Asked, refusal: BenchmarkFileError | None) -> BenchmarkFile:
+def _of_table(asked: _AskedOfTable, refusal: BenchmarkFileError | None) -> BenchmarkFile:
     """Columns, or the levels of one column, as benchmarks."""
     table = asked.table
     columns, found = ([asked.column], BenchmarkFile()) if asked.column else _sorted_out(asked)
@@ -143,7 +143,7 @@ def _of_table(asked: _Asked, refusal: BenchmarkFileError | None) -> BenchmarkFil
     return found
 
 
-def _sorted_out(asked: _Asked) -> tuple[list[str], BenchmarkFile]:
+def _sorted_out(asked: _AskedOfTable) -> tuple[list[str], BenchmarkFile]:
     """The columns of numbers. The file holds columns that fail, and why others are left out."""
     columns: list[str] = []
     found = BenchmarkFile()
@@ -161,7 +161,7 @@ def _sorted_out(asked: _Asked) -> tuple[list[str], BenchmarkFile]:
     return columns, found
 
 
-def _add_columns(found: BenchmarkFile, asked: _Asked, columns: Sequence[str]) -> None:
+def _add_columns(found: BenchmarkFile, asked: _AskedOfTable, columns: Sequence[str]) -> None:
     """Add each column as a benchmark. A column that cannot be read fails, unless it was named."""
     every = asked.table.read_columns(columns, asked.groups)
     for name in columns:
