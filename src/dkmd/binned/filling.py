@@ -222,3 +222,42 @@ def _fill_by_weight(
         table[row, 0] += weight
         table[row, 1] += weight * u
         table[row, 2] += weight * u * u
+
+
+def filled_by_columns(
+    values: Array, columns: Array, grid: Grid, table: Array, infinite: Array
+) -> None:
+    """Add g, u·g and u²·g of every column g to a table (rows, 3, columns), for values without NaN.
+
+    ``columns`` is (values, columns); ``infinite`` (2, columns) gets the g of −inf and +inf.
+    """
+    per_unit = 1.0 / grid.unit
+    _fill_columns(values, columns, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table, infinite)
+
+
+@compiled
+def _fill_columns(
+    values: Array,
+    columns: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Array,
+    infinite: Array,
+) -> None:
+    """``_fill_by_weight`` for several columns of weights at once."""
+    for i in range(values.size):
+        value = values[i]
+        if math.isinf(value):
+            for j in range(columns.shape[1]):
+                infinite[int(value > 0.0), j] += columns[i, j]
+            continue
+        u = (value - center) * per_unit
+        row = int(_any_row(u, first_row, upper_edge))
+        u = min(max(u, -FARTHEST), FARTHEST)
+        for j in range(columns.shape[1]):
+            g = columns[i, j]
+            table[row, 0, j] += g
+            table[row, 1, j] += g * u
+            table[row, 2, j] += g * u * u

@@ -47,6 +47,8 @@ class ExactOutcome:
     bootstrap: Bootstrap | None = None
     notes: tuple[str, ...] = ()
     pairing: Pairing | None = None
+    adjustment: Adjustment | None = None
+    effective: tuple[float, float] | None = None  # effective sizes of x and y, with weights
 
     @property
     def statistic(self) -> float:
@@ -84,6 +86,15 @@ class ExactOutcome:
     def equivalence(self, low: float, high: float) -> float:
         """The p-value of the null that the shift lies outside (low, high): two one-sided tests."""
         return max(self.pvalue_beyond(low, "greater"), self.pvalue_beyond(high, "less"))
+
+
+class Adjustment(NamedTuple):
+    """What a comparison was adjusted for, what that was worth, and the test without it."""
+
+    names: tuple[str, ...]
+    columns: int  # degrees of freedom that the adjustment cost
+    worth: float  # variance without the adjustment over that with it: as good as so much more data
+    raw: ExactOutcome
 
 
 @dataclass(frozen=True)
@@ -349,10 +360,26 @@ class DkmdResult:
     @property
     def pairing(self) -> Pairing | None:
         """Shared units and what pairing gained, for ``paired=True`` with groups; else None."""
+        outcome = self._single()
+        return None if outcome is None else outcome.pairing
+
+    @property
+    def adjustment(self) -> Adjustment | None:
+        """Covariates, what adjusting was worth, and the raw numbers; None without covariates."""
+        outcome = self._single()
+        return None if outcome is None else outcome.adjustment
+
+    @property
+    def effective_sizes(self) -> tuple[float, float] | None:
+        """(Σw)²/Σw² of x and of y; None without weights."""
+        outcome = self._single()
+        return None if outcome is None else outcome.effective
+
+    def _single(self) -> ExactOutcome | None:
         if self._rows.shape:
             return None
         outcome = self._rows.only()
-        return outcome.pairing if isinstance(outcome, ExactOutcome) else None
+        return outcome if isinstance(outcome, ExactOutcome) else None
 
     @property
     def notes(self) -> list[str]:
