@@ -360,13 +360,18 @@ def _skewness(left: list[Array], n: float, m: float) -> float:
     return float(relabelled_skewness(float(around @ (around * around)) / both.size / second**1.5, n, m))
 
 
+MOST_SPENT = 0.75
+"""The adjustment may cost at most this share of the degrees of freedom of a side."""
+
+
 def _require_room(rank: float, clusters: Clusters, n: float, m: float) -> None:
     """Reject more columns than the values, groups or units of a side can bear."""
     lost = rank / (n + m)
-    rooms = clusters.df_x - lost * n, clusters.df_y - lost * m
-    room = min(rooms) if math.isnan(clusters.df) else clusters.df - rank
-    if not room >= 1.0:
+    spent = max(lost * n / clusters.df_x, lost * m / clusters.df_y)
+    if not math.isnan(clusters.df):
+        spent = rank / clusters.df
+    if not spent <= MOST_SPENT:
         raise ColumnError(
-            f"covariates and strata have {rank:.0f} columns, too many for so few values or units: "
-            "give fewer of them"
+            f"the covariates and strata are {rank:.0f} columns, too many for so few values or "
+            "units: give fewer of them"
         )

@@ -138,7 +138,7 @@ def compare_pairs(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) ->
     if missing.any():
         differences = differences[~missing]
     if differences.size < 2:
-        note = "at least two pairs are needed; all returned values are NaN"
+        note = "at least two pairs are needed, so there is no answer"
         return NoOutcome(options.alternative, notes=(*notes, note))
     return compare_differences(differences, options, notes)
 
