@@ -69,9 +69,7 @@ def correlated(rng: np.random.Generator, size: int, columns: int) -> tuple[Array
 def covariates(columns: int) -> Draw:
     """A design with covariates of the outcome's own family."""
 
-    def draw(
-        rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int
-    ) -> Trial:
+    def draw(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
         outcome, known = correlated(rng, n + m, columns)
         values, known = family(outcome), family(known)
         named = tuple(Named(f"c{j}", known[:n, j], known[n:, j]) for j in range(columns))
@@ -114,9 +112,7 @@ def weighted_covariate(
 def grouped(weighted: bool, known: bool) -> Draw:
     """Groups of five values; the covariate is that of the group, and so are the weights."""
 
-    def draw(
-        rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int
-    ) -> Trial:
+    def draw(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
         units = np.arange(n + m)
         level, before = correlated(rng, n + m, 1)
         labels = np.repeat(units, 5)
@@ -173,10 +169,10 @@ def size_table(trials: int, designs: list[str], sizes: tuple[tuple[int, int], ..
             cells = []
             for family in FAMILIES.values():
                 rng = np.random.default_rng([n, m, len(name)])
-                found = np.array(
-                    [DESIGNS[name](rng, family, n, m).pvalue() for _ in range(trials)]
+                found = np.array([DESIGNS[name](rng, family, n, m).pvalue() for _ in range(trials)])
+                cells.append(
+                    f"{100 * rejected(found, 0.05):.1f} ({100 * rejected(found, 0.01):.1f})"
                 )
-                cells.append(f"{100 * rejected(found, 0.05):.1f} ({100 * rejected(found, 0.01):.1f})")
             print(f"| {name} | {n}:{m} | {' | '.join(cells)} |", flush=True)
 
 
@@ -195,7 +191,9 @@ SHIFTS = {"normal": 0.2, "lognormal": 0.25, "t2": 0.3}
 
 def power_table(trials: int) -> None:
     """Power with one covariate, without it, and of CUPED on means."""
-    print("| data | shift | dkmd | dkmd, adjusted | CUPED on means | Welch |\n|---|---|---|---|---|---|")
+    print(
+        "| data | shift | dkmd | dkmd, adjusted | CUPED on means | Welch |\n|---|---|---|---|---|---|"
+    )
     for name, shift in SHIFTS.items():
         rng = np.random.default_rng(7)
         found: list[list[float]] = []

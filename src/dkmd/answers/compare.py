@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
 from dkmd.answers.comparison import ColumnAnswer, Comparison, Comparisons
+from dkmd.answers.designs import Beside, columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
 from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_levels
 from dkmd.answers.one_category import compare_pair
@@ -28,7 +29,7 @@ from dkmd.inference.column_kind import CATEGORY
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 from dkmd.sources.engines.urls import is_url
-from dkmd.sources.loading import load_pair, open_table
+from dkmd.sources.loading import SidesBeside, load_pair, open_table
 from dkmd.sources.table import Table
 
 
@@ -107,6 +108,11 @@ def compare(
     kind: str | Mapping[str, str] | None = None,
     groups: GroupLabels | None = None,
     pair_by: GroupLabels | None = None,
+    covariate: Beside | None = None,
+    strata: Beside | None = None,
+    randomized: bool = False,
+    weights: Beside | None = None,
+    counts: Beside | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     method: Any = None,
@@ -150,6 +156,18 @@ def compare(
         Labels of units that were measured on both sides, such as hosts before and after. Equal
         labels are one unit, and each shared unit weighs the same. What its values share cancels.
         Units on one side only are left out. The values must be in memory. Not with ``groups``.
+    covariate : str, list of str, or (array_like, array_like), optional
+        What was known before the experiment, such as last month's revenue: columns by name, or
+        arrays of reference and current. The shift, its interval and the verdict are adjusted.
+        Missing values are a stratum of their own. docs/designs.md says when to use this.
+    strata : str, list of str, or (array_like, array_like), optional
+        Labels such as the country, used in the same way.
+    randomized : bool
+        Must be true with a covariate or strata: chance decided which unit joined which side.
+    weights : str or (array_like, array_like), optional
+        How much each row stands for: inverse probabilities, survey weights, sampling rates.
+    counts : str or (array_like, array_like), optional
+        Whole numbers: each row stands for so many equal rows.
     alpha : float
         Intervals have confidence 1 − alpha.
     scale, method
@@ -205,11 +223,12 @@ def compare(
         paired=pair_by is not None,
     )  # fmt: skip
     groups = units_or_groups(groups, pair_by)
+    beside = sides_beside(covariate, strata, randomized, weights, counts)
     if most_levels is not None and most_levels < 1:
         raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
     asked = _Asked(
-        reference, current, columns, several, kinds, by, groups, where, most_levels, advance
+        reference, current, columns, several, kinds, by, groups, beside, where, most_levels, advance
     )
     if table is None:
         return _answer(samples, asked, options)
@@ -227,6 +246,7 @@ class _Asked(NamedTuple):
     kinds: Mapping[str, str]  # the kinds of some columns, if users gave them
     by: str | None
     groups: GroupLabels | None
+    beside: SidesBeside
     where: Any
     most_levels: int | None
     advance: Advance | None
@@ -273,9 +293,11 @@ def _answer(
         if not isinstance(asked.groups, str | None):
             raise TypeError("with by=, groups is the name of a column of the table")
         table = open_table(samples[0], "the table", asked.where)
+        beside = columns_beside(asked.beside, "with by=")
         question = Levels(
-            asked.by, asked.reference, asked.current, asked.groups, asked.most_levels, asked.advance
-        )
+            asked.by, asked.reference, asked.current, asked.groups, beside, asked.most_levels,
+            asked.advance,
+        )  # fmt: skip
         if asked.several:
             return compare_columns_at_levels(table, asked.columns, question, options, asked.kinds)
         return compare_levels(table, asked.column, question, options)
@@ -288,8 +310,9 @@ def _answer(
         raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
     if asked.several:
         return _columns_of_two(given[0], given[1], asked, options)
+    categories = options.kind == CATEGORY
     pair = load_pair(
-        given[0], given[1], asked.column, asked.groups, asked.where, options.kind == CATEGORY
+        given[0], given[1], asked.column, asked.groups, asked.where, categories, asked.beside
     )
     return compare_pair(pair, options)
 
@@ -302,7 +325,8 @@ def _columns_of_two(
         raise TypeError("with several columns, groups is the name of a column of both tables")
     before = open_table(reference, "reference", asked.where)
     after = open_table(current, "current", asked.where)
-    tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None)
+    beside = columns_beside(asked.beside, "with several columns")
+    tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None, beside)
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     found = compare_columns(
         tables, asked.columns, options, from_files, asked.advance, tables.kinds_asked(asked.kinds)

@@ -74,9 +74,11 @@ def _by_groups(
     are means over units.
     """
     smaller, gap = values
-    if means.pairing is not None:
+    if means.pairing is not None or means.effective_sizes is not None:
         old, new = ((mean - smaller) / gap for mean in centers_of(means.outcome()))
         share = replace(share, reference=old, current=new, estimate=new - old, ratio=None)
+    if means.adjustment is not None:
+        share = replace(share, estimate=means.shift / gap, ratio=None)
     low, high = means.shift_interval(confidence)
     interval = ConfidenceInterval(max(-1.0, low / gap), min(1.0, high / gap))
     return replace(share, interval=interval, pvalue=means.pvalue, ratio_interval=None)

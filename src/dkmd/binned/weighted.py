@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.binned.filling import Index, filled_by_weight
+from dkmd.binned.filling import filled_by_weight
 from dkmd.binned.grid import SIDE, Grid
 from dkmd.binned.summary import Moments, bin_moments
 
@@ -19,7 +19,6 @@ class WeightedBins(NamedTuple):
     minus_inf: float
     plus_inf: float
     within: tuple[float, float]  # the smallest and the largest finite value, as offsets
-    bins: Index  # the numbers of the bins
 
     @classmethod
     def of(cls, values: Array, weights: Array, grid: Grid) -> WeightedBins:
@@ -27,11 +26,10 @@ class WeightedBins(NamedTuple):
         table, (minus_inf, plus_inf) = filled_by_weight(values, weights, grid)
         rows = np.flatnonzero(table[:, 0] > 0.0)
         weight, sums, squares = (np.ascontiguousarray(table[rows, i]) for i in range(3))
-        bins = rows - (SIDE + 1)
         moments = bin_moments(
-            bins, weight, sums, squares, grid.unit, grid.squared_unit()
+            rows - (SIDE + 1), weight, sums, squares, grid.unit, grid.squared_unit()
         )
         finite = values[np.isfinite(values)]
         low = float(finite.min(initial=np.inf)) - grid.center
         high = float(finite.max(initial=-np.inf)) - grid.center
-        return cls(moments, float(minus_inf), float(plus_inf), (low, high), bins)
+        return cls(moments, float(minus_inf), float(plus_inf), (low, high))

@@ -26,7 +26,6 @@ from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.binned.filling import filled_by_columns
 from dkmd.binned.grid import SIDE, Grid
-from dkmd.binned.summary import Summary
 from dkmd.inference.covariates import Columns
 from dkmd.inference.groups import Clusters
 from dkmd.inference.pair import (
@@ -78,23 +77,24 @@ class Cross(NamedTuple):
 
     @classmethod
     def of_bins(
-        cls, side: Side, bins: Array, values: Array, weights: Array, columns: Columns, grid: Grid
+        cls, side: Side, values: Array, weights: Array, columns: Columns, grid: Grid
     ) -> Cross:
-        """The sums over the bins of a side; ``bins`` are their numbers on the grid."""
-        table, ends = np.zeros((2 * SIDE + 2, 3, columns.count)), np.zeros((2, columns.count))
-        total, gram = np.zeros(columns.count), np.zeros((columns.count, columns.count))
+        """The sums over the occupied bins of a grid, which are the atoms of the side."""
+        count = columns.count
+        table, ends = np.zeros((2 * SIDE + 2, 3, count + 1)), np.zeros((2, count + 1))
+        total, gram = np.zeros(count), np.zeros((count, count))
         for at, block in columns.pieces():
-            weighted = weights[at, None] * block
-            total += weighted.sum(axis=0)
-            gram += block.T @ weighted
+            weighted = np.column_stack([weights[at, None] * block, weights[at]])
+            total += weighted[:, :count].sum(axis=0)
+            gram += block.T @ weighted[:, :count]
             filled_by_columns(values[at], weighted, grid, table, ends)
-        rows = table[bins.astype(np.int64) + SIDE + 1]
+        rows = table[table[:, 0, count] > 0.0, :, :count]
         sums, away = rows[:, 0], rows[:, 1] * grid.unit  # Σ g and Σ (z − centre)·g
         mean = side.offset[:, None]
         first = away - mean * sums
         second = rows[:, 2] * grid.squared_unit() - 2.0 * mean * away + mean * mean * sums
         parts = (np.ascontiguousarray(part) for part in (sums, first, second))
-        return cls(*parts, ends, *_centred(total, gram, side.size))
+        return cls(*parts, ends[:, :count].copy(), *_centred(total, gram, side.size))
 
 
 def _totals(weights: Array, columns: Columns) -> tuple[Array, Array]:

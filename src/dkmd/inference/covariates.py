@@ -19,8 +19,6 @@ from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.pooled_shape import median_and_spread
-from dkmd.inference.unit_design import Index
-from dkmd.inference.units import missing_labels, numbered
 from dkmd.statistic.witness import Witness
 
 NEEDS_RANDOMIZED = (
@@ -29,6 +27,10 @@ NEEDS_RANDOMIZED = (
     "that chose themselves, differ in the covariate for reasons of their own, and adjusting would "
     "turn that difference into a shift"
 )
+
+WIDTH = 1.5
+"""σ = τ of a covariate's ψ in robust scales. Of 1, 1.5, 2 and 3 it had the best power over normal,
+lognormal and t2 data."""
 
 RARE = 5
 """A level of strata with fewer values on both sides together joins the other rare levels."""
@@ -42,6 +44,9 @@ OUTCOME = (
     "covariate {name} is the outcome itself, so nothing would be left to compare: take a value "
     "from before the experiment"
 )
+
+
+Index = npt.NDArray[np.int64]
 
 
 class Named(NamedTuple):
@@ -257,7 +262,8 @@ def fitted_psi(pooled: Summary) -> Bounded | AtInfinity | None:
     median, spread = median_and_spread(pooled)
     if not (math.isfinite(median) and spread > 0.0):
         return AtInfinity()
-    return Bounded(Witness(spread, spread, center=median))
+    width = WIDTH * spread
+    return Bounded(Witness(width, width, center=median))
 
 
 def _levels_of(strata: Named) -> tuple[Index, int, str]:
@@ -269,15 +275,14 @@ def _levels_of(strata: Named) -> tuple[Index, int, str]:
     if strata.x.dtype.kind != strata.y.dtype.kind:
         sides = [side.astype(object) for side in sides]
     both = np.concatenate(sides)
-    missing = missing_labels(both)
+    missing = _missing(both)
     codes = np.zeros(both.size, dtype=np.int64)
-    there = 0
-    if not missing.all():
-        try:
-            names, codes[~missing] = numbered(both[~missing])
-        except ValueError:  # labels of several types are told apart as text
-            names, codes[~missing] = numbered(np.array([str(v) for v in both[~missing]]))
-        there = names.size
+    labels = both[~missing]
+    try:
+        names, codes[~missing] = np.unique(labels, return_inverse=True)
+    except TypeError:  # labels of several types are told apart as text
+        names, codes[~missing] = np.unique([str(label) for label in labels], return_inverse=True)
+    there = names.size
     codes[missing] = there
     counts = np.bincount(codes, minlength=there + 1)
     order = np.argsort(-counts, kind="stable")
@@ -291,3 +296,17 @@ def _levels_of(strata: Named) -> tuple[Index, int, str]:
         note = f"{rare:,} levels of {strata.name} with few values are taken as one stratum"
     return place[codes], kept.size - 1 + (rare > 0), note
 
+
+def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which labels are None, NaN or NaT."""
+    if labels.dtype.kind == "O":
+        return np.array([_is_nothing(label) for label in labels], dtype=bool)
+    if labels.dtype.kind in "mM":
+        return np.asarray(np.isnat(labels))
+    kind = labels.dtype.kind
+    return np.isnan(labels) if kind == "f" else np.zeros(labels.size, dtype=bool)
+
+
+def _is_nothing(label: Any) -> bool:
+    """Whether one label is None, NaN, NaT or NA."""
+    return label is None or (not isinstance(label, str) and str(label) in ("nan", "NaT", "<NA>"))

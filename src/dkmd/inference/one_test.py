@@ -153,13 +153,13 @@ def compare_values(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -
     if options.witness is None and is_small(x.size, y.size):
         return _compare_small(x, y, options)
     grid = grid_for(x, y, options.witness)
-    summary_x, summary_y = summaries(x, y, grid)
+    summary_x, summary_y = _summaries(x, y, grid)
     if stopped_by_nan(summary_x.nan + summary_y.nan, options):
         return NoOutcome(options.alternative)
     return compare_summaries(summary_x, summary_y, options)
 
 
-def summaries(x: npt.NDArray[Any], y: npt.NDArray[Any], grid: Grid) -> tuple[Summary, Summary]:
+def _summaries(x: npt.NDArray[Any], y: npt.NDArray[Any], grid: Grid) -> tuple[Summary, Summary]:
     """Both samples on a grid, in parallel if each sample is too small for threads of its own."""
     apart = max(x.size, y.size) < WORTH_THREADS <= 4 * (x.size + y.size)
     one, other = spread(lambda a: Summary.of(a, grid), (x, y), WORTH_THREADS if apart else 0)

@@ -65,6 +65,11 @@ class ExactOutcome:
         """Of the statistic."""
         return self.test.standard_error
 
+    @property
+    def raw_pair(self) -> Pair:
+        """The two samples without an adjustment."""
+        return self.pair if self.adjustment is None else self.adjustment.raw.pair
+
     def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
         """The interval by Student's t, or by the bootstrap if requested."""
         if self.bootstrap:

@@ -29,10 +29,7 @@ class UnitSide(NamedTuple):
 
     def sums(self, witness: Witness, units: int) -> UnitSums:
         """The sums over units at a witness, with ψ in units of its length."""
-        return self.sums_of(np.asarray(witness(self.values)) / witness.length, units)
-
-    def sums_of(self, psi: Array, units: int) -> UnitSums:
-        """The sums over units of ψ, or of what is left of ψ, of every value."""
+        psi = np.asarray(witness(self.values)) / witness.length
         weighted = self.weights * psi
         return UnitSums(
             by_unit(self.codes, self.weights, units),

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnError
+from dkmd.base.errors import TOO_FAR_APART, ColumnError
+from dkmd.binned.summary import Atoms, Summary
+from dkmd.binned.weighted import WeightedBins
+from dkmd.inference.direct import origin_of, side_of
 from dkmd.inference.groups import (
     FEW_GROUPS,
     Clusters,
@@ -26,14 +30,19 @@ from dkmd.inference.groups import (
 from dkmd.inference.one_sample import FEW_SIGNS, NO_PSI, flip_share, flipped_tails
 from dkmd.inference.one_test import (
     compare_sides,
+    grid_for,
+    is_small,
+    scale_asked,
     stopped_by_nan,
 )
 from dkmd.inference.options import Options
 from dkmd.inference.pair import Pair, satterthwaite
+from dkmd.inference.pooled_shape import Shape, shape_of
 from dkmd.inference.result import ExactOutcome, NoOutcome, Outcome
+from dkmd.inference.scale import Scale, fitted_sides, scale_of, scale_of_bins
+from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails
 from dkmd.inference.unit_design import Design, Index, UnitSide, UnitSums, by_unit, reach
-from dkmd.inference.weighted_sides import weighted_sides
 from dkmd.statistic.witness import Witness
 
 NOTHING_DIFFERS = "no unit differs between the samples"
@@ -52,26 +61,20 @@ class Units:
     counts: tuple[int, int, int]  # units that are shared, in x only, in y only
     weigh: str
     every: tuple[UnitSide, UnitSide]  # all values of both sides, each with a weight of 1
-    rows: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]  # the values of every that are used
 
     def effect(self, witness: Witness, pair: Pair) -> Effect:
         """What the units do to the test of a pair at a witness, including its centre."""
         of_x, of_y = (side.sums(witness, self.labels.size) for side in (self.x, self.y))
-        weights = pair.weights(witness.center - pair.origin)
-        design = Design.of(of_x, of_y, *weights)
-        clusters = self.clusters(of_x, of_y, design)
-        pairing = Pairing(*self.counts, self.weigh, self._gain(design, witness))
-        least = _least_tails(of_x, of_y) if self.weigh == "units" else Tails(0.0, 0.0)
-        notes = (*self.notes(), NOTHING_DIFFERS) if min(least) >= 1.0 else self.notes()
-        return Effect(clusters, notes, pairing, least)
-
-    def clusters(self, of_x: UnitSums, of_y: UnitSums, design: Design) -> Clusters:
-        """The variance of a design as factors of that of independent values."""
+        design = Design.of(of_x, of_y, *pair.weights(witness.center - pair.origin))
         inflation = design.inflation
         clusters = Clusters.of(of_x.grouped(), of_y.grouped())._replace(
             inflation_x=inflation, inflation_y=inflation, df=design.df
         )
-        return clusters._replace(relabelling=clusters.relabelling * self._guard(design))
+        clusters = clusters._replace(relabelling=clusters.relabelling * self._guard(design))
+        pairing = Pairing(*self.counts, self.weigh, self._gain(design, witness))
+        least = _least_tails(of_x, of_y) if self.weigh == "units" else Tails(0.0, 0.0)
+        notes = (*self.notes(), NOTHING_DIFFERS) if min(least) >= 1.0 else self.notes()
+        return Effect(clusters, notes, pairing, least)
 
     def _gain(self, design: Design, witness: Witness) -> float:
         """How many times wider the interval of the shift is for all values by groups.
@@ -176,9 +179,9 @@ def compare_units(
         return NoOutcome(options.alternative)
     values = [a[~gone].astype(np.float64) for a, gone in zip((x, y), missing, strict=True)]
     codes = [c[~gone] for c, gone in zip(codes, missing, strict=True)]
-    units = weighed(values, codes, labels, weigh)
-    sides = weighted_sides(units.x, units.y, weigh == "values", options)
-    outcome = compare_sides(*sides.compared, replace(options, method=None), units.effect)
+    units = _weighed(values, codes, labels, weigh)
+    sides = _sides(units, options)
+    outcome = compare_sides(*sides, replace(options, method=None), units.effect)
     if options.method is None or not isinstance(outcome, ExactOutcome):
         return outcome
     of_x, of_y = (side.sums(outcome.witness, units.labels.size) for side in (units.x, units.y))
@@ -208,17 +211,17 @@ def common_codes(
     """The labels of both samples in order, and the number of each value's label."""
     given = [checked_labels(g, n, name) for g, n, name in zip(groups, sizes, "xy", strict=True)]
     for labels, name in zip(given, "xy", strict=True):
-        gone = int(missing_labels(labels).sum())
+        gone = int(_missing(labels).sum())
         if gone:
             raise ValueError(f"groups: {gone:,} labels of {name} are missing")
     kinds = [_kind(labels) for labels in given if labels.size]
     if len(set(kinds)) > 1:
         raise ValueError(f"groups: labels of x are {kinds[0]} and labels of y are {kinds[1]}")
-    labels, codes = numbered(np.concatenate(given))
+    labels, codes = _numbered(np.concatenate(given))
     return labels, [codes[: sizes[0]], codes[sizes[0] :]]
 
 
-def numbered(given: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Index]:
+def _numbered(given: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Index]:
     """The labels in order, and the number of each. Close integers need no sorting."""
     if given.size and given.dtype.kind in "iu":
         low, high = int(given.min()), int(given.max())
@@ -233,7 +236,7 @@ def numbered(given: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Index]:
     return labels, np.asarray(codes, dtype=np.int64).reshape(-1)
 
 
-def missing_labels(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which labels are None, NaN or NaT."""
     if labels.dtype.kind == "O":
         words = {"None", "nan", "NaT", "<NA>"}
@@ -255,7 +258,7 @@ def _kind(labels: npt.NDArray[Any]) -> str:
     )
 
 
-def weighed(
+def _weighed(
     values: list[Array], codes: list[Index], labels: npt.NDArray[Any], weigh: str
 ) -> Units:
     """Both sides with the weights that ``weigh`` asks for. Units without values are dropped."""
@@ -279,8 +282,7 @@ def weighed(
 
     x, y = (UnitSide(v, weights(of), of) for v, of in sides)
     every_x, every_y = (UnitSide(v, np.ones(v.size), c) for v, c in zip(values, codes, strict=True))
-    rows = kept[codes[0]], kept[codes[1]]
-    return Units(x, y, labels[kept], counts, weigh, (every_x, every_y), rows)
+    return Units(x, y, labels[kept], counts, weigh, (every_x, every_y))
 
 
 def _require_units(counts: tuple[int, int, int], weigh: str) -> None:
@@ -298,3 +300,41 @@ def _require_units(counts: tuple[int, int, int], weigh: str) -> None:
             if weigh == "units"
             else "one sample has a single unit, and one unit shows no variance"
         )
+
+
+def _sides(units: Units, options: Options) -> tuple[Side, Side, float, Scale]:
+    """Both sides for inference, their origin, and the width of ψ."""
+    x, y = units.x, units.y
+    scale = scale_asked(options)
+    if options.witness is None and is_small(x.values.size, y.values.size):
+        origin = float(origin_of(np.sort(x.values), np.sort(y.values)))
+        atoms = _atoms(x, origin), _atoms(y, origin)
+        shape = Shape(*shape_of(*atoms, 0.0, options.label_free))
+        of_x, of_y = (side_of(a, float(a.weights.sum())) for a in atoms)
+        return of_x, of_y, origin, scale_of(of_x, of_y, shape, scale)
+    grid = grid_for(x.values, y.values, options.witness)
+    if units.weigh == "values":
+        summaries = Summary.of(x.values, grid), Summary.of(y.values, grid)
+        of_x, of_y, fitted = fitted_sides(*summaries, scale, options.label_free)
+        return of_x, of_y, grid.center, fitted
+    binned = [WeightedBins.of(s.values, s.weights, grid) for s in (x, y)]
+    of_x, of_y = map(_of_bins, binned)
+    fit = partial(scale_of_bins, of_x, of_y, (binned[0].within, binned[1].within))
+    return of_x, of_y, grid.center, fit(grid.unit, scale, options.label_free)
+
+
+def _atoms(side: UnitSide, origin: float) -> Atoms:
+    """Weighted values as sorted atoms. Equal values share an atom."""
+    values, at, counts = np.unique(side.values, return_inverse=True, return_counts=True)
+    weights = by_unit(at.reshape(-1), side.weights, values.size)
+    with np.errstate(over="ignore"):
+        offset = values - origin
+    if not np.array_equal(np.isinf(offset), np.isinf(values)):
+        raise ColumnError(TOO_FAR_APART)
+    return Atoms(offset, weights, (counts > 1).astype(np.float64))
+
+
+def _of_bins(bins: WeightedBins) -> Side:
+    """Weighted bins as a side."""
+    size = float(bins.moments.counts.sum()) + bins.minus_inf + bins.plus_inf
+    return Side(*bins.moments, bins.minus_inf, bins.plus_inf, size)

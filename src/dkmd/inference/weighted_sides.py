@@ -6,77 +6,51 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dkmd.base.arrays import Array
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Atoms, Summary
+from dkmd.binned.summary import Atoms
 from dkmd.binned.weighted import WeightedBins
 from dkmd.inference.direct import origin_of, side_of
-from dkmd.inference.one_test import grid_for, is_small, scale_asked, summaries
+from dkmd.inference.one_test import grid_for, is_small, scale_asked
 from dkmd.inference.options import Options
 from dkmd.inference.pooled_shape import Shape, shape_of
-from dkmd.inference.scale import Scale, fitted_sides, scale_of, scale_of_bins
+from dkmd.inference.scale import Scale, scale_of, scale_of_bins
 from dkmd.inference.sides import Side
-from dkmd.inference.unit_design import UnitSide, by_unit
-
-Bins = npt.NDArray[np.int64]
 
 
-class Binned(NamedTuple):
-    """The grid of two sides, and the number of the bin of each atom."""
+class Weighted(NamedTuple):
+    """The values of one side and what each of them weighs."""
 
-    grid: Grid
-    x: Bins
-    y: Bins
-
-
-class WeightedSides(NamedTuple):
-    """Two sides, their origin and the width of ψ; the bins if there are bins."""
-
-    x: Side
-    y: Side
-    origin: float
-    fitted: Scale
-    bins: Binned | None = None
-
-    @property
-    def compared(self) -> tuple[Side, Side, float, Scale]:
-        """What ``compare_sides`` needs."""
-        return self.x, self.y, self.origin, self.fitted
+    values: Array
+    weights: Array
 
 
-def weighted_sides(x: UnitSide, y: UnitSide, alike: bool, options: Options) -> WeightedSides:
-    """Both sides for inference. ``alike``: all weights are 1."""
+def weighted_sides(x: Weighted, y: Weighted, options: Options) -> tuple[Side, Side, float, Scale]:
+    """Both sides for inference, their origin, and the width of ψ."""
     scale = scale_asked(options)
     if options.witness is None and is_small(x.values.size, y.values.size):
         origin = float(origin_of(np.sort(x.values), np.sort(y.values)))
         atoms = _atoms(x, origin), _atoms(y, origin)
         shape = Shape(*shape_of(*atoms, 0.0, options.label_free))
         of_x, of_y = (side_of(a, float(a.weights.sum())) for a in atoms)
-        return WeightedSides(of_x, of_y, origin, scale_of(of_x, of_y, shape, scale))
+        return of_x, of_y, origin, scale_of(of_x, of_y, shape, scale)
     grid = grid_for(x.values, y.values, options.witness)
-    if alike:
-        before, after = summaries(x.values, y.values, grid)
-        of_x, of_y, fitted = fitted_sides(before, after, scale, options.label_free)
-        binned = Binned(grid, before.bins, after.bins)
-        return WeightedSides(of_x, of_y, grid.center, fitted, binned)
-    one, two = (WeightedBins.of(s.values, s.weights, grid) for s in (x, y))
+    one, two = (WeightedBins.of(*side, grid) for side in (x, y))
     of_x, of_y = map(_of_bins, (one, two))
     fit = partial(scale_of_bins, of_x, of_y, (one.within, two.within))
-    fitted = fit(grid.unit, scale, options.label_free)
-    return WeightedSides(of_x, of_y, grid.center, fitted, Binned(grid, one.bins, two.bins))
+    return of_x, of_y, grid.center, fit(grid.unit, scale, options.label_free)
 
 
-def _atoms(side: UnitSide, origin: float) -> Atoms:
+def _atoms(side: Weighted, origin: float) -> Atoms:
     """Weighted values as sorted atoms. Equal values share an atom."""
-    values, at, counts = np.unique(side.values, return_inverse=True, return_counts=True)
-    weights = by_unit(at.reshape(-1), side.weights, values.size)
+    values, at = np.unique(side.values, return_inverse=True)
+    weights = np.bincount(at.reshape(-1), side.weights, values.size).astype(np.float64)
     with np.errstate(over="ignore"):
         offset = values - origin
     if not np.array_equal(np.isinf(offset), np.isinf(values)):
         raise ColumnError(TOO_FAR_APART)
-    return Atoms(offset, weights, (counts > 1).astype(np.float64))
+    return Atoms(offset, weights, np.ones(values.size))
 
 
 def _of_bins(bins: WeightedBins) -> Side:
