@@ -16,7 +16,7 @@ from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import Advance, CompareOptions
 from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
 from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
-from dkmd.sources.beside import Columns, attach
+from dkmd.sources.beside import COVARIATE, Columns, attach
 from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
 from dkmd.sources.kinds import (
     COMPARED,
@@ -104,10 +104,9 @@ class TwoTables:
         for there, where in ((self.kinds, "the reference"), (self.later, "the current table")):
             if name not in there:
                 return f"it is not in {where}"
-        if name == self.groups:
-            return "it holds the units" if self.paired else "it holds the groups"
-        if self.beside is not None and name in self.beside.names:
-            return f"it holds {self.beside.names[name]}".replace("holds a", "is a")
+        used = self._used.get(name)
+        if used is not None:
+            return used
         pair = self.kinds[name], self.later[name]
         old, new = ("values that are not numbers" if kind == OTHER else kind for kind in pair)
         apart = f"it holds {old} in the reference and {new} in the current table"
@@ -118,6 +117,16 @@ class TwoTables:
         if len(set(pair) - {NOTHING, TEXT}) == 2:
             return apart
         return ALL_MISSING if set(pair) == {NOTHING} else ""
+
+    @property
+    def _used(self) -> dict[str, str]:
+        """Columns that say how to compare the others."""
+        found = {}
+        if self.groups is not None:
+            found[self.groups] = "it holds the units" if self.paired else "it holds the groups"
+        for name, what in ({} if self.beside is None else self.beside.names).items():
+            found[name] = f"it is {what}" if what == COVARIATE else f"it holds {what}"
+        return found
 
     def read(
         self, columns: Sequence[str]

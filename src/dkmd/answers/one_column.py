@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
+from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.extremes import extreme_values
 from dkmd.answers.facts import facts_of, notes_of
@@ -124,6 +125,8 @@ def _compared(
         sample_ratio=_sample_ratio(reference.data, current.data, before, after, exact, options),
         result=result,
         values=values,
+        adjustment=Adjusted.of(result, options.confidence),
+        effective_sizes=_effective(result),
     )
     return with_kind(answer, kinded, held, options.test, means)
 
@@ -348,6 +351,12 @@ def _told(outcome: Outcome, by_shares: bool) -> tuple[str, ...]:
         return ()
     untrue = (ALL_EQUAL, NOTHING_VARIES) if by_shares else ()
     return tuple(note for note in outcome.notes if note not in untrue)
+
+
+def _effective(result: DkmdResult) -> tuple[float, float] | None:
+    """The effective sizes of reference and current."""
+    sizes = result.effective_sizes
+    return None if sizes is None else turned(sizes)
 
 
 def _infinite(outcome: Outcome) -> Infinite | None:

@@ -54,7 +54,7 @@ def compared(
 
 
 def _asked(x: Beside | None, y: Beside | None) -> Asked | None:
-    """Covariates, strata and weights of x and y for the test. ``compare`` checked ``randomized``."""
+    """Covariates, strata and weights of x and y. ``compare`` has checked ``randomized``."""
     if x is None or y is None:
         return None
     covariates = {name: (column, y.covariates[name]) for name, column in x.covariates.items()}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dkmd.answers.comparison import Comparison, Parts
+from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.findings import MISSING, SHARE, Finding
 from dkmd.answers.orientation import centers_of, turned
 from dkmd.inference.column_kind import TwoSamples
@@ -62,6 +63,7 @@ def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | N
         crossing=None,
         percentiles=(),
         parts=Parts(low, high),
+        adjustment=None if means is None else Adjusted.of(means, confidence),
     )
 
 

@@ -15,6 +15,8 @@ from dkmd.cli.options import (
     By,
     Columns,
     Connect,
+    CountColumn,
+    Covariates,
     Every,
     ExpectRatio,
     Force,
@@ -26,8 +28,11 @@ from dkmd.cli.options import (
     PairBy,
     Percentiles,
     Quiet,
+    Randomized,
     Report,
+    Strata,
     Tables,
+    WeightColumn,
     Where,
     kinds_of,
     limit,
@@ -86,6 +91,11 @@ def compare(
     kind: Kind = None,
     groups: Groups = None,
     pair_by: PairBy = None,
+    covariate: Covariates = None,
+    strata: Strata = None,
+    randomized: Randomized = False,
+    weight_column: WeightColumn = None,
+    count_column: CountColumn = None,
     expect_ratio: ExpectRatio = None,
     percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
@@ -120,6 +130,8 @@ def compare(
           --reference JFK --current EWR --report delays.html
       dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           -c dep_delay -c arr_delay --percentile 50 --percentile 99.9
+      dkmd compare examples/data/experiment.csv -c revenue --by arm --reference A --current B \\
+          --covariate revenue_before --strata country --randomized
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
           --by build --reference 41 --current 42
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
@@ -135,7 +147,8 @@ def compare(
     named = column[0] if column and not several else None
     with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
-            if files or connect or by or groups or pair_by or several:
+            designed = covariate or strata or weight_column or count_column
+            if files or connect or by or groups or pair_by or several or designed:
                 raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
                 margin_of(margin),
@@ -152,6 +165,11 @@ def compare(
                 "kind": _kinds(kind) if several else _kind(kind, named),
                 "alpha": alpha,
                 "pair_by": pair_by,
+                "covariate": covariate or None,
+                "strata": strata or None,
+                "randomized": randomized,
+                "weights": weight_column,
+                "counts": count_column,
                 "expect_ratio": expect_ratio,
                 "percentiles": percentile or None,
                 "most_levels": None if all_levels else most_levels,
@@ -185,8 +203,8 @@ def compare(
 
 
 BINS_ALONE = (
-    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by or second "
-    "--column"
+    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by, --covariate, "
+    "--strata, --weight-column, --count-column or second --column"
 )
 
 

@@ -37,7 +37,7 @@ from dkmd.inference.pair import (
     influence_weights,
     satterthwaite,
 )
-from dkmd.inference.sides import ACCURATE, Form, Side, center_of, means_of, side_sums
+from dkmd.inference.sides import ACCURATE, Form, Side, center_of, means_of
 from dkmd.inference.tails import relabelled_skewness
 from dkmd.statistic.table import jet_at
 from dkmd.statistic.witness import TABLE_UNIT
@@ -63,7 +63,7 @@ class Cross(NamedTuple):
     def of_atoms(cls, side: Side, values: Array, weights: Array, columns: Columns) -> Cross:
         """The sums over single values; ``values`` are offsets like those of the side."""
         total, gram = _totals(weights, columns)
-        sums, ends = np.zeros((side.offset.size, columns.count)), np.zeros((2, columns.count))
+        sums, ends = np.zeros((side.offset.size, columns.width)), np.zeros((2, columns.width))
         finite = np.isfinite(values)
         place = np.searchsorted(side.offset, values)
         for at, block in columns.pieces():
@@ -80,7 +80,7 @@ class Cross(NamedTuple):
         cls, side: Side, values: Array, weights: Array, columns: Columns, grid: Grid
     ) -> Cross:
         """The sums over the occupied bins of a grid, which are the atoms of the side."""
-        count = columns.count
+        count = columns.width
         table, ends = np.zeros((2 * SIDE + 2, 3, count + 1)), np.zeros((2, count + 1))
         total, gram = np.zeros(count), np.zeros((count, count))
         for at, block in columns.pieces():
@@ -93,13 +93,14 @@ class Cross(NamedTuple):
         mean = side.offset[:, None]
         first = away - mean * sums
         second = rows[:, 2] * grid.squared_unit() - 2.0 * mean * away + mean * mean * sums
-        parts = (np.ascontiguousarray(part) for part in (sums, first, second))
-        return cls(*parts, ends[:, :count].copy(), *_centred(total, gram, side.size))
+        sums, first, second = (np.ascontiguousarray(part) for part in (sums, first, second))
+        at_ends = ends[:, :count].copy()
+        return cls(sums, first, second, at_ends, *_centred(total, gram, side.size))
 
 
 def _totals(weights: Array, columns: Columns) -> tuple[Array, Array]:
     """Σ w·g and Σ w·ggᵀ."""
-    total, gram = np.zeros(columns.count), np.zeros((columns.count, columns.count))
+    total, gram = np.zeros(columns.width), np.zeros((columns.width, columns.width))
     for at, block in columns.pieces():
         weighted = weights[at, None] * block
         total += weighted.sum(axis=0)

@@ -18,7 +18,8 @@ from dkmd.base.arrays import Array, piece_bounds, real_numbers
 from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.inference.pooled_shape import median_and_spread
+from dkmd.inference.direct import MOST_VALUES, atoms_of, origin_of
+from dkmd.inference.pooled_shape import Shape, median_and_spread, shape_of
 from dkmd.statistic.witness import Witness
 
 NEEDS_RANDOMIZED = (
@@ -140,13 +141,13 @@ class Columns(NamedTuple):
     levels: tuple[int, ...]  # the number of columns of each factor; level 0 has none
 
     @property
-    def count(self) -> int:
+    def width(self) -> int:
         """How many columns there are."""
-        return self.numbers.shape[1] + sum(self.levels)
+        return int(self.numbers.shape[1]) + sum(self.levels)
 
     def rows(self, start: int, stop: int) -> Array:
         """g of some values, (values, columns)."""
-        block = np.zeros((stop - start, self.count))
+        block = np.zeros((stop - start, self.width))
         at = self.numbers.shape[1]
         block[:, :at] = self.numbers[start:stop]
         for codes, levels in zip(self.codes, self.levels, strict=True):
@@ -179,25 +180,27 @@ class Prepared(NamedTuple):
     x: Columns
     y: Columns
     notes: tuple[str, ...]
-    summaries: tuple[tuple[str, Summary, Summary], ...]
-    """The covariates of x and of y on one grid, by name."""
+    summaries: tuple[tuple[Summary, Summary] | None, ...]
+    """Every covariate of x and of y on one grid; None if it has few values."""
 
 
 def prepare(known: Known, x: Array, y: Array) -> Prepared:
     """Covariates and strata as columns. The values x and y are only compared with covariates."""
     numbers: list[tuple[Array, Array]] = []
     notes: list[str] = []
-    summaries = []
+    summaries: list[tuple[Summary, Summary] | None] = []
     for each in known.covariates:
         if _same(each.x, x) and _same(each.y, y):
             raise ColumnError(OUTCOME.format(name=repr(each.name)))
-        grid = Grid.fit(each.x, each.y)
-        binned = Summary.of(each.x, grid), Summary.of(each.y, grid)
-        found = _bounded(each, binned[0] + binned[1])
+        binned = None
+        if each.x.size + each.y.size > MOST_VALUES:
+            grid = Grid.fit(each.x, each.y)
+            binned = Summary.of(each.x, grid), Summary.of(each.y, grid)
+        found = _bounded(each, _pooled(each) if binned is None else _of_bins(*binned))
         if not found:
             notes.append(CONSTANT.format(name=repr(each.name)))
         numbers += found
-        summaries.append((each.name, *binned))
+        summaries.append(binned)
     codes: list[tuple[Index, Index]] = []
     levels: list[int] = []
     for each in known.strata:
@@ -218,7 +221,7 @@ def _same(covariate: npt.NDArray[Any], outcome: Array) -> bool:
     return bool(np.array_equal(covariate, outcome, equal_nan=True)) and outcome.size > 0
 
 
-def _bounded(covariate: Named, pooled: Summary) -> list[tuple[Array, Array]]:
+def _bounded(covariate: Named, pooled: Pooled) -> list[tuple[Array, Array]]:
     """ψ of a covariate and, where values are missing, a column that says so; none if constant."""
     sides = covariate.x, covariate.y
     missing = [np.isnan(side) for side in sides]
@@ -237,6 +240,7 @@ class AtInfinity:
     """−1, 0 or 1: the ψ of a covariate of which half or more is infinite."""
 
     def __call__(self, values: Array) -> Array:
+        """Of every value."""
         return np.where(np.isinf(values), np.sign(values), 0.0)
 
 
@@ -246,24 +250,49 @@ class Bounded(NamedTuple):
     witness: Witness
 
     def __call__(self, values: Array) -> Array:
+        """Of every value."""
         return np.asarray(self.witness(values), dtype=np.float64) / self.witness.length
 
 
-def fitted_psi(pooled: Summary) -> Bounded | AtInfinity | None:
-    """ψ about the pooled median, as wide as the pooled robust scale; None for a constant.
+class Pooled(NamedTuple):
+    """A covariate of both sides as one sample: nothing depends on the side of a value."""
 
-    Both sides count as one sample, so nothing here depends on which side a value is on.
-    """
-    infinite = pooled.minus_inf + pooled.plus_inf
-    if not pooled.size or (pooled.minimum >= pooled.maximum and not infinite):
+    median: float
+    spread: float
+    constant: bool
+
+
+def _pooled(covariate: Named) -> Pooled:
+    """The shape of few values."""
+    both = np.concatenate([covariate.x, covariate.y])
+    values = np.sort(both[~np.isnan(both)])
+    if not values.size or values[0] == values[-1]:
+        return Pooled(math.nan, math.nan, constant=True)
+    origin = float(origin_of(values, values))
+    atoms = atoms_of(values, origin)
+    shape = Shape(*shape_of(atoms, atoms_of(np.empty(0), origin), 0.0, True))
+    return Pooled(origin + shape.median, shape.spread, constant=False)
+
+
+def _of_bins(x: Summary, y: Summary) -> Pooled:
+    """The shape of many values."""
+    both = x + y
+    distinct = (both.minimum < both.maximum) + bool(both.minus_inf) + bool(both.plus_inf)
+    if not distinct or (
+        both.minimum >= both.maximum and both.size in (both.minus_inf, both.plus_inf)
+    ):
+        return Pooled(math.nan, math.nan, constant=True)
+    return Pooled(*median_and_spread(both), constant=False)
+
+
+def fitted_psi(pooled: Pooled) -> Bounded | AtInfinity | None:
+    """ψ about the pooled median, as wide as the pooled robust scale; None for a constant."""
+    if pooled.constant:
         return None
-    if infinite in (pooled.minus_inf, pooled.plus_inf) and infinite == pooled.size:
-        return None
-    median, spread = median_and_spread(pooled)
-    if not (math.isfinite(median) and spread > 0.0):
+    if not (math.isfinite(pooled.median) and pooled.spread > 0.0):
         return AtInfinity()
-    width = WIDTH * spread
-    return Bounded(Witness(width, width, center=median))
+    width = WIDTH * pooled.spread
+    return Bounded(Witness(width, width, center=pooled.median))
 
 
 def _levels_of(strata: Named) -> tuple[Index, int, str]:

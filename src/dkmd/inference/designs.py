@@ -71,12 +71,13 @@ class Given(NamedTuple):
 
     known: Known | None = None
     weights: Weights | None = None
+    checked: bool = True  # whether covariates are compared between the sides
 
-    def kept(self, rows: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]) -> Given:
+    def kept(self, rows: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> Given:
         """The same for some rows of x and y."""
         x, y = rows
         weights = None if self.weights is None else Weights(self.weights.x[x], self.weights.y[y])
-        return Given(None if self.known is None else self.known.kept(rows), weights)
+        return Given(None if self.known is None else self.known.kept(rows), weights, self.checked)
 
 
 Labels = tuple[SampleGroups, SampleGroups]
@@ -137,7 +138,7 @@ def _compared(values: Values, labels: Labels | None, options: Options, given: Gi
     if prepared is None or given.known is None:
         return outcome
     found = _adjusted(outcome, design, prepared, given.known.names)
-    if options.weigh is None:  # units on both sides balance themselves
+    if options.weigh is None and given.checked:  # units on both sides balance themselves
         notes = _unbalanced(given, prepared, labels)
         found = replace(found, notes=(*found.notes, *notes))
     return found
@@ -225,14 +226,15 @@ def _unbalanced(given: Given, prepared: Prepared, labels: Labels | None) -> list
     assert known is not None
     pvalues: dict[str, float] = {}
     alone = labels is None and given.weights is None
-    for each, (name, x, y) in zip(known.covariates, prepared.summaries, strict=True):
-        pvalue = math.nan
-        if alone:
-            pvalue = compare_summaries(x, y, BALANCE).pvalue
-        elif min(x.size, y.size) > 1:
+    for each, binned in zip(known.covariates, prepared.summaries, strict=True):
+        if not alone:
             rest = Given(None, given.weights)
-            pvalue = compare_designed(each.x, each.y, labels, BALANCE, rest).pvalue
-        pvalues[name] = pvalue
+            found = compare_designed(each.x, each.y, labels, BALANCE, rest)
+        elif binned is None:
+            found = compare_values(each.x, each.y, BALANCE)
+        else:
+            found = compare_summaries(*binned, BALANCE)
+        pvalues[each.name] = found.pvalue
     if alone:
         for i, each in enumerate(known.strata):
             size = prepared.x.levels[i] + 1
@@ -257,7 +259,7 @@ def _adjusted(
 ) -> ExactOutcome:
     """The same comparison with its test adjusted for the columns."""
     notes = (*raw.notes, *prepared.notes)
-    if not prepared.x.count or not math.isfinite(raw.test.center):
+    if not prepared.x.width or not math.isfinite(raw.test.center):
         return replace(raw, notes=notes)
     pair, columns = raw.pair, (prepared.x, prepared.y)
     cross = _cross(raw, design, columns)

@@ -20,7 +20,7 @@ Rows = npt.NDArray[np.bool_]
 class PairedUnits(NamedTuple):
     """The numbers of the units of the values that are used, and what each value weighs."""
 
-    count: int
+    units: int
     codes: tuple[Index, Index]
     weights: tuple[Array, Array]
     rows: tuple[Rows, Rows]  # which values are used
@@ -51,7 +51,7 @@ class PairedUnits(NamedTuple):
         for codes, weights, e in zip(self.codes, self.weights, (e_x, e_y), strict=True):
             weighted = weights * e
             count, sums = (
-                np.bincount(codes, part, self.count).astype(np.float64)
+                np.bincount(codes, part, self.units).astype(np.float64)
                 for part in (weights, weighted)
             )
             found.append(UnitSums(count, sums, float(weighted @ e)))
@@ -78,6 +78,6 @@ class PairedUnits(NamedTuple):
             return np.asarray(of_x.moves() - of_y.moves())
 
         x, y = columns
-        of_g = [moves(x.explained(one), y.explained(one)) for one in np.eye(x.count)]
+        of_g = [moves(x.explained(one), y.explained(one)) for one in np.eye(x.width)]
         found = np.linalg.lstsq(np.column_stack(of_g), moves(e_x, e_y), rcond=1e-10)
         return np.asarray(found[0])

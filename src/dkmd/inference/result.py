@@ -21,6 +21,7 @@ from dkmd.inference.intervals import shift_interval, statistic_interval
 from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.resampling import Bootstrap
+from dkmd.inference.riemann_outcome import RiemannOutcome
 from dkmd.inference.tails import tail_share
 from dkmd.statistic.peers import direction_in_words
 from dkmd.statistic.witness import Witness
@@ -100,39 +101,6 @@ class Adjustment(NamedTuple):
     columns: int  # degrees of freedom that the adjustment cost
     worth: float  # variance without the adjustment over that with it: as good as so much more data
     raw: ExactOutcome
-
-
-@dataclass(frozen=True)
-class RiemannOutcome:
-    """A test by the paper's estimator against its permutation distribution. It has no shift."""
-
-    statistic: float
-    pvalue: float
-    standard_error: float
-    witness: Witness
-    alternative: str
-    df: float = math.inf
-    notes: tuple[str, ...] = ()
-
-    @property
-    def shift(self) -> float:
-        """Not defined, because the Riemann estimator is not a sum of a fixed ψ over the data."""
-        raise AttributeError(NO_SHIFT)
-
-    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Not defined."""
-        raise ValueError(NO_INTERVAL)
-
-    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Not defined."""
-        raise ValueError(NO_SHIFT)
-
-
-NO_SHIFT = "the Riemann estimator has no shift: use estimator='exact' for an amount in data units"
-NO_INTERVAL = (
-    "the Riemann estimator has no interval, because its distribution is known only under the null: "
-    "use estimator='exact'"
-)
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,12 @@ from dkmd.inference.one_test import (
 from dkmd.inference.options import Options, check_options
 from dkmd.inference.rel import require_flips, run_rel
 from dkmd.inference.result import (
-    NO_SHIFT,
     DkmdResult,
     NoOutcome,
     Outcome,
     Rows,
 )
+from dkmd.inference.riemann_outcome import NO_SHIFT
 from dkmd.inference.slices import slices
 from dkmd.inference.tails import Tails
 from dkmd.inference.unit_design import Index

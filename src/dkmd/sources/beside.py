@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
@@ -19,6 +20,8 @@ from dkmd.sources.column_data import Beside, ColumnData, HeldColumn, Labels
 from dkmd.sources.kinds import no_such_column
 from dkmd.sources.memory.columns import as_marks, as_numbers
 from dkmd.sources.table import Aligned, AtLevel, Table
+
+Column = TypeVar("Column", bound=npt.NDArray[Any])
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,14 @@ class Columns:
     @property
     def names(self) -> dict[str, str]:
         """What each column of a table is, by its name."""
-        found = dict.fromkeys(self.covariates, "a covariate") | dict.fromkeys(self.strata, "strata")
+        found = dict.fromkeys(self.covariates, COVARIATE) | dict.fromkeys(self.strata, "strata")
         for column, what in ((self.weights, "the weights"), (self.counts, "the counts")):
             if isinstance(column, str):
                 found[column] = what
         return found
 
+
+COVARIATE = "a covariate"
 
 NOT_HELD = (
     "covariates, strata, weights and counts need the rows of {label} in memory, and they are too "
@@ -145,7 +150,7 @@ class _Reader:
             more = f" ({int(bad.sum()):,} such rows)" if bad.sum() > 1 else ""
             raise ColumnError(f"{self.label}, {name}, row {at:,} {why}{more}")
 
-    def _sized(self, column: Any, what: str) -> Any:
+    def _sized(self, column: Column, what: str) -> Column:
         if column.shape != (self.size,):
             raise ValueError(f"{what}: {self.size:,} values need as many rows, got {column.shape}")
         return column
