@@ -147,8 +147,8 @@ def compare(
     named = column[0] if column and not several else None
     with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
-            designed = covariate or strata or weight_column or count_column
-            if files or connect or by or groups or pair_by or several or designed:
+            beside = (groups, pair_by, covariate, strata, weight_column, count_column)
+            if files or connect or by or several or any(beside):
                 raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
                 margin_of(margin),
@@ -182,15 +182,9 @@ def compare(
                 elif by is None:
                     answer = run(given[0], given[1], column=named, groups=groups, **settings)
                 else:
-                    answer = run(
-                        given[0],
-                        by=by,
-                        reference=reference,
-                        current=current,
-                        column=column if several else named,
-                        groups=groups,
-                        **settings,
-                    )
+                    levels = {"by": by, "reference": reference, "current": current}
+                    columns = column if several else named
+                    answer = run(given[0], **levels, column=columns, groups=groups, **settings)
     if peers:
         _show_with_peers(answer, json, quiet)
     elif isinstance(answer, Comparisons):
