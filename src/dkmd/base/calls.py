@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 from dkmd.base.secrets import without_password
 
 FLAGS = (
-    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "worse",
+    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "weigh", "worse",
     "alpha",
     "expect_ratio", "most_levels",
 )  # fmt: skip

@@ -20,7 +20,7 @@ from dkmd.base.arrays import Array
 from dkmd.base.compiled import spread
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
 from dkmd.binned.summary import Atoms, Summary
-from dkmd.binned.weighted import WeightedBins
+from dkmd.binned.weighted import BinSums, WeightedBins
 from dkmd.inference.direct import origin_of, side_of
 from dkmd.inference.groups import FEW_GROUPS, Clusters, Effect, Pairing, SampleGroups
 from dkmd.inference.one_sample import FEW_SIGNS, NO_PSI, flip_share, flipped_tails
@@ -39,7 +39,7 @@ from dkmd.inference.scale import Scale, fitted_sides, scale_of, scale_of_bins
 from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails
 from dkmd.inference.unit_design import Design, UnitRows, UnitSums, counted, reach
-from dkmd.inference.unit_labels import Index, Labels, Numbered, common_codes
+from dkmd.inference.unit_labels import Index, Numbered, common_codes
 from dkmd.statistic.witness import Witness
 
 NOTHING_DIFFERS = "no unit differs between the samples"
@@ -194,9 +194,7 @@ class Units:
                 "alike"
             )
             name = str(self.name(largest))[:40]
-            notes.append(
-                f"unit {name!r} has {most:,.0f} of {total:,.0f} values of one side {told}"
-            )
+            notes.append(f"unit {name!r} has {most:,.0f} of {total:,.0f} values of one side {told}")
         return tuple(dict.fromkeys(notes))
 
 
@@ -319,7 +317,9 @@ class UnitSide(NamedTuple):
         if self.each.all():
             return self
         inside = self.each[self.codes] > 0.0
-        return self if inside.all() else UnitSide(self.values[inside], self.codes[inside], self.each)
+        return (
+            self if inside.all() else UnitSide(self.values[inside], self.codes[inside], self.each)
+        )
 
 
 class _Weighed(NamedTuple):
@@ -352,7 +352,8 @@ class _Weighed(NamedTuple):
             of_x, of_y, fitted = fitted_sides(*summaries, scale, options.label_free)
             return of_x, of_y, grid.center, fitted
         work = x.values.size + y.values.size
-        bins = spread(lambda side: WeightedBins.of_units(*side, grid), (x, y), work)
+        sums = spread(lambda side: BinSums.of_units(*side, grid), (x, y), work)
+        bins = [each.times(1.0, grid) for each in sums]
         of_x, of_y, fitted = fitted_bins((bins[0], bins[1]), grid.unit, options)
         return of_x, of_y, grid.center, fitted
 
