@@ -43,12 +43,17 @@ class _Found(NamedTuple):
 
 
 def load_benchmarks(
-    path: str, column: str | None = None, by: str | None = None, groups: str | None = None
+    path: str,
+    column: str | None = None,
+    by: str | None = None,
+    groups: str | None = None,
+    pair_by: str | None = None,
 ) -> Benchmarks:
     """Read named measurements from a benchmark file or a table.
 
     In a table every numeric column is a benchmark, or only ``column``. With ``by``, every value of
-    that column names a benchmark. ``groups`` is the column that says which process measured a row.
+    that column names a benchmark. ``groups`` is the column that says which process measured a row,
+    and ``pair_by`` the column of machines or rounds that both builds have in common.
     """
     found = _look_into(path)
     if found.benchmarks is not None:
@@ -64,18 +69,32 @@ def load_benchmarks(
         if found.refusal is not None:
             raise found.refusal from None
         raise
-    return _of_table(_AskedOfTable(table, kinds, column, by, groups), found.refusal)
+    if groups and pair_by:
+        raise BenchmarkFileError(
+            "give groups or pair_by, not both: pair_by already says which values are repeated "
+            "measurements"
+        )
+    asked = _AskedOfTable(table, kinds, column, by, groups or pair_by, pair_by or "")
+    return _of_table(asked, found.refusal)
 
 
 def load_runs(
-    *given: str, column: str | None = None, by: str | None = None, groups: str | None = None
+    *given: str,
+    column: str | None = None,
+    by: str | None = None,
+    groups: str | None = None,
+    pair_by: str | None = None,
 ) -> list[Benchmarks]:
     """Read the runs of one build: each benchmark file is a run.
 
     ``given`` are files, folders and patterns (``main/*.json``). A table is one run, also if it
     consists of several files. The other options are those of ``load_benchmarks``.
     """
-    return [load_benchmarks(path, column, by, groups) for each in given for path in run_files(each)]
+    return [
+        load_benchmarks(path, column, by, groups, pair_by)
+        for each in given
+        for path in run_files(each)
+    ]
 
 
 def _look_into(path: str) -> _Found:
@@ -111,16 +130,19 @@ class _AskedOfTable(NamedTuple):
     column: str | None
     by: str | None
     groups: str | None
+    pair_by: str = ""
 
     def measured(self, column: str, data: ColumnData) -> Measurements:
         """One column, or one level of it, as measurements."""
         if not isinstance(data, HeldColumn):
             raise BenchmarkFileError(f"{self.table.name} is too large for a gate: use dkmd compare")
-        labels = np.arange(data.values.size)
+        labels, marks = np.arange(data.values.size), {}
         if data.groups is not None:
-            _, labels = np.unique(np.asarray(data.groups).astype(str), return_inverse=True)
+            names, labels = np.unique(np.asarray(data.groups).astype(str), return_inverse=True)
+            if self.pair_by:
+                marks = {i: {self.pair_by: name} for i, name in enumerate(names.tolist())}
         unit = unit_of(column, self.kinds.get(column, ""))
-        return Measurements(unit, data.values.tolist(), labels.tolist())
+        return Measurements(unit, data.values.tolist(), labels.tolist(), marks=marks)
 
 
 def _of_table(asked: _AskedOfTable, refusal: BenchmarkFileError | None) -> BenchmarkFile:

@@ -32,6 +32,7 @@ def belongs(document: dict[str, Any]) -> bool:
 def read(document: dict[str, Any]) -> BenchmarkFile:
     """Every benchmark at every combination of its parameters."""
     found = BenchmarkFile()
+    machine = document.get("params")
     columns = document.get("result_columns")
     for benchmark, row in document["results"].items():
         entry = dict(zip(columns, row, strict=False)) if columns else _of_version_1(row)
