@@ -120,8 +120,8 @@ def gate(
         str | None,
         typer.Option(
             metavar="machine|round|NAME",
-            help="Pair what both builds have in common: the machines that ran both, or rounds; in a "
-            "table, a column.",
+            help="Pair what both builds have in common: the machines that ran both, or rounds; in "
+            "a table, a column.",
         ),
     ] = None,
     alpha: Annotated[

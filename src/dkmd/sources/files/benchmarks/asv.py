@@ -32,7 +32,6 @@ def belongs(document: dict[str, Any]) -> bool:
 def read(document: dict[str, Any]) -> BenchmarkFile:
     """Every benchmark at every combination of its parameters."""
     found = BenchmarkFile()
-    machine = document.get("params")
     columns = document.get("result_columns")
     for benchmark, row in document["results"].items():
         entry = dict(zip(columns, row, strict=False)) if columns else _of_version_1(row)
@@ -49,7 +48,8 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
             else:
                 measured.add_alone([number(result, name)])
                 measured.advice = NO_SAMPLES
-    return found
+    params = document.get("params")
+    return found.mark(machine=params.get("machine") if isinstance(params, dict) else None)
 
 
 def _of_version_1(row: Any) -> dict[str, Any]:
