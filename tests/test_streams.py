@@ -303,7 +303,8 @@ def test_a_reader_goes_on_from_its_state() -> None:
 
 
 def test_malformed_bytes_are_a_malformed_line() -> None:
-    reader = RecordReader(format="numbers")
+    reader = RecordReader("numbers")
     found = reader.read(Lines(3, [b"1", b"\xff\xfe", b"2"]))
     assert found.values.tolist() == [1.0, 2.0]
     assert found.bad[0].line == 4
+    assert found.lines.tolist() == [3, 5]

@@ -28,6 +28,10 @@ DEFAULTS = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM]
 """Signals that Python or a shell may ignore. A command must not inherit that."""
 
 
+Files = list[tuple[int, ...] | tuple[int, int, str, int, int]]
+"""What is done with the standard streams of a command (``os.posix_spawn``)."""
+
+
 class CommandError(DkmdError):
     """A command cannot be started, or it failed. The message has the end of its output."""
 
@@ -88,7 +92,7 @@ class Runner:
             run = _measured([program, *rest], self._files(errors.fileno()))
             return run, _tail(errors.fileno())
 
-    def _files(self, errors: int) -> list[tuple[int, ...] | tuple[int, int, str, int, int]]:
+    def _files(self, errors: int) -> Files:
         """Where the standard streams of a command go."""
         nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
         if self.show_output:
@@ -100,9 +104,7 @@ class Runner:
         ]
 
 
-def _measured(
-    words: list[str], files: list[tuple[int, ...] | tuple[int, int, str, int, int]]
-) -> Run:
+def _measured(words: list[str], files: Files) -> Run:
     """Start a program and wait for its end. An interrupt ends the program first."""
     process = 0
     environment = dict(os.environ)

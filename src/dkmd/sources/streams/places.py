@@ -50,10 +50,10 @@ class Place:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
         """From a checkpoint. Any error means that the checkpoint is damaged."""
-        numbers = [document[key] for key in ("device", "inode", "offset", "line")]
-        if any(type(number) is not int or number < 0 for number in numbers):
+        numbers = {key: document[key] for key in ("device", "inode", "offset", "line")}
+        if any(type(number) is not int or number < 0 for number in numbers.values()):
             raise ValueError("a place in a file needs whole numbers")
-        return cls(*numbers, str(document["fingerprint"]))
+        return cls(**numbers, fingerprint=str(document["fingerprint"]))
 
 
 def fingerprint_of(descriptor: int, offset: int) -> str:

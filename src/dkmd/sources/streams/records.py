@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
@@ -40,6 +41,7 @@ class Records(NamedTuple):
     """What some lines hold: NaN for a missing value, and the arm of each value if asked for."""
 
     values: Array
+    lines: npt.NDArray[np.int64]  # the number of the line of each value
     arms: list[str]
     bad: list[BadLine]
 
@@ -56,7 +58,7 @@ class RecordReader:
 
     Parameters
     ----------
-    format : {"numbers", "csv", "json"}, optional
+    written_as : {"numbers", "csv", "json"}, optional
         By default the first line decides.
     field : str, optional
         The column or the key that holds the number. ``a.b`` is the key b of the object a. Not
@@ -66,9 +68,9 @@ class RecordReader:
     """
 
     def __init__(
-        self, format: str | None = None, field: str | None = None, by: str | None = None
+        self, written_as: str | None = None, field: str | None = None, by: str | None = None
     ) -> None:
-        self.format, self.field, self.by = format, field, by
+        self.format, self.field, self.by = written_as, field, by
         self._header: list[str] = []
         self._delimiter = ","
 
@@ -92,20 +94,26 @@ class RecordReader:
         if self.format is None:
             self.format = next(map(_format_of, filter(str.strip, texts)), None)
         if self.format is None:
-            return Records(np.empty(0), [], [])
+            return Records(np.empty(0), np.empty(0, dtype=np.int64), [], [])
         if self.format == NUMBERS and self.by is None and self.field is None:
             fast = _plain_numbers(texts)
             if fast is not None:
-                return Records(fast, [], [])
-        values, arms, bad = [], [], []
+                return Records(fast, lines.first + np.arange(fast.size), [], [])
+        values: list[float] = []
+        places: list[int] = []
+        arms: list[str] = []
+        bad: list[BadLine] = []
         for number, (text, cell) in enumerate(self._cells(texts, lines.first), lines.first):
             if isinstance(cell, Cell):
                 values.append(cell.value)
                 arms.append(cell.arm)
+                places.append(number)
             elif cell:
                 shown = text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
                 bad.append(BadLine(number, shown, cell))
-        return Records(np.array(values, dtype=np.float64), arms, bad)
+        return Records(
+            np.array(values, dtype=np.float64), np.array(places, dtype=np.int64), arms, bad
+        )
 
     def _cells(self, texts: list[str], first: int) -> Iterator[tuple[str, Cell | str]]:
         """Each line with its number, or with what is wrong with it; "" if it holds nothing."""
