@@ -15,10 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dkmd.answers.race.result import Race, Runs
-from dkmd.sequential.pair_monitor import PairMonitor
+from dkmd.inference.margins import Margin
+from dkmd.sequential.pairs import PairMonitor
 from dkmd.sources.commands.running import CommandError, Run, Runner
 
 Report = Callable[[Race], None]
+
+EXPECTED, FEWEST = 100, 10
+"""Rounds after which a decision is expected (the race is most sensitive there), and at least."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,9 @@ class Rules:
     """When a race ends, and how it is judged."""
 
     alpha: float = 0.05
-    margin: float | None = None
+    margin: Margin | None = None
     warmup: int = 0
-    min_rounds: int = 10
+    min_rounds: int = FEWEST
     max_rounds: int | None = None
     max_time: float = 60.0
     ignore_failure: bool = False
@@ -80,6 +84,7 @@ def race(
         After Ctrl-C, the race so far (``interrupted`` is true then).
     """
     rng = np.random.default_rng(rules.seed)
+    _compile()
     track = _Track(racers, rules, runner)
     start = clock()
     try:
@@ -103,7 +108,9 @@ class _Track:
     def __init__(self, racers: Racers, rules: Rules, runner: Runner) -> None:
         self.racers, self.rules, self.runner = racers, rules, runner
         self.runs: tuple[list[Run], list[Run]] = ([], [])
-        self.monitor = PairMonitor(rules.alpha, margin=rules.margin, relative=True)
+        self.monitor = PairMonitor(
+            rules.alpha, EXPECTED, rules.margin, burn_in=FEWEST, relative=True
+        )
         for command in (*racers.commands, *filter(None, racers.prepare)):
             runner.words(command)  # an unknown program is an error before anything runs
 
@@ -127,7 +134,7 @@ class _Track:
         done = {side: self.run(side, f"round {number:,}") for side in order}
         for side, run in done.items():
             self.runs[side].append(run)
-        self.monitor.update(done[0].wall, done[1].wall)
+        self.monitor.update(done[1].wall, done[0].wall)
 
     def is_over(self, seconds: float, decided: bool) -> bool:
         rounds, most = len(self.runs[0]), self.rules.max_rounds
@@ -152,6 +159,13 @@ class _Track:
             shell=self.runner.shell,
             interrupted=interrupted,
         )
+
+
+def _compile() -> None:
+    """Compile what a look needs, so that no round waits for it."""
+    practice = PairMonitor(burn_in=FEWEST, relative=True)
+    rng = np.random.default_rng(0)
+    _ = practice.update(rng.lognormal(size=2 * FEWEST), rng.lognormal(size=2 * FEWEST)).result
 
 
 def _failure(what: str, run: Run, tail: str, when: str) -> str:

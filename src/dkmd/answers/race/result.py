@@ -10,7 +10,8 @@ from typing import Any
 from dkmd.answers.comparison import FORMAT_VERSION, to_json
 from dkmd.base.units import shown_in
 from dkmd.base.wording import count, percent, rounded
-from dkmd.sequential.results import MonitorResult
+from dkmd.inference.margins import Margin
+from dkmd.sequential.result import MonitorResult
 from dkmd.sources.commands.running import Run
 
 TIMES_AS_FAST = 2.0
@@ -68,7 +69,7 @@ class Race:
     sides : pair of Runs
         The commands in the order in which they were given.
     result : MonitorResult
-        The verdict and the interval of the logarithm of the ratio first:second.
+        The time of the second command relative to the first: 0.02 is 2% slower.
     seconds : float
         How long the race took, without the warm-up.
     """
@@ -76,7 +77,7 @@ class Race:
     sides: tuple[Runs, Runs]
     result: MonitorResult
     alpha: float
-    margin: float | None
+    margin: Margin | None
     seconds: float
     shell: str
     interrupted: bool = False
@@ -94,32 +95,31 @@ class Race:
     @property
     def verdict(self) -> str:
         """The time of the second command is "higher", "lower", "equivalent" or "inconclusive"."""
-        return {"higher": "lower", "lower": "higher"}.get(self.result.verdict, self.result.verdict)
+        return self.result.verdict
 
     @property
     def faster(self) -> str | None:
         """The name of the faster command; None if there is none."""
-        side = {"lower": 0, "higher": 1}.get(self.result.verdict)
+        side = {"higher": 0, "lower": 1}.get(self.verdict)
         return None if side is None else self.sides[side].name
 
     @property
     def change(self) -> tuple[float, float, float]:
         """The time of the second command relative to the first, and its interval: 0.02 is +2%."""
-        shift, (low, high) = self.result.shift, self.result.interval
-        return math.expm1(-shift), math.expm1(-high), math.expm1(-low)
+        return self.result.shift, *self.result.interval
 
     def headline(self) -> str:
         """The answer in one sentence."""
         after = f"after {count(self.rounds)} {'round' if self.rounds == 1 else 'rounds'}"
         first, second = (side.short() for side in self.sides)
         change, low, high = self.change
-        if self.result.verdict == "lower":
+        if self.verdict == "higher":
             return f"{first} is {_faster((change, low, high), second)}, {after}."
-        if self.result.verdict == "higher":
+        if self.verdict == "lower":
             swapped = (1.0 / (1.0 + each) - 1.0 for each in (change, high, low))
             return f"{second} is {_faster(tuple(swapped), first)}, {after}."
         range_ = f"{percent(change)} ({_ends(low, high)})"
-        if self.result.verdict == "equivalent":
+        if self.verdict == "equivalent":
             return (
                 f"{first} and {second} are EQUIVALENT within {self.margin}: the second takes "
                 f"{range_} of the time of the first, {after}."

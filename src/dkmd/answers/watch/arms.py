@@ -1,4 +1,4 @@
-"""A question that will be decided: two arms, or a stream against a fixed reference (``Monitor``)."""
+"""A question that will be decided: two arms, or a stream against a reference (``Monitor``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ArmsWatch:
         self.display = Display(unit)
         self.trace = LookTrace() if traced else None
         self.other = 0
-        self._told = monitor.result.decided
+        self.decided_at: int | None = None  # values at the decision
         self._looked_at = 0
 
     def feed(self, records: Records) -> list[Event]:
@@ -68,10 +68,10 @@ class ArmsWatch:
         result = self.monitor.result
         if self.trace is not None:
             self.trace.add(result)
-        if self._told or not self.decided:
+        if self.decided_at is not None or not self.decided:
             return []
-        self._told = True
-        return [event("decision", self.sentence(), line=None, **result.to_dict())]
+        self.decided_at = result.n_x + result.n_y
+        return [event("decision", self.sentence(), **result.to_dict())]
 
     def finish(self) -> list[Event]:
         """A last look."""
@@ -137,6 +137,7 @@ class ArmsWatch:
         return {
             "monitor": self.monitor.document(),
             "other": self.other,
+            "decided_at": self.decided_at,
             "trace": None if self.trace is None else self.trace.document(),
         }
 
@@ -145,6 +146,7 @@ class ArmsWatch:
         self.monitor = Monitor.of_document(document["monitor"])
         self.other = int(document["other"])
         self._looked_at = self._taken()
-        self._told = self.decided
+        decided_at = document["decided_at"]
+        self.decided_at = None if decided_at is None else int(decided_at)
         if self.trace is not None and document["trace"] is not None:
             self.trace.restore(document["trace"])

@@ -58,9 +58,16 @@ class Incidents:
         began = found.began
         self.kept.append(
             Incident(
-                self.count, found.direction, 1, at, at, line,
+                self.count,
+                found.direction,
+                1,
+                at,
+                at,
+                line,
                 (began[0] + 1, began[1] + 1, began[2] + 1),
-                float(found.shift), (float(low), float(high)), float(found.strength),
+                float(found.shift),
+                (float(low), float(high)),
+                float(found.strength),
             )  # fmt: skip
         )
         del self.kept[:-KEPT]

@@ -11,6 +11,7 @@ from dkmd.answers.watch.stream import StreamWatch
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import count, level_of
 from dkmd.binned.summary import Summary
+from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.one_test import compare_summaries
 from dkmd.inference.options import check_options
 from dkmd.render.figures.drawings import colour_of
@@ -40,8 +41,17 @@ def write_watch_page(answer: Watched, path: str | os.PathLike[str], command: str
         path,
         watch_html(
             WatchPage(
-                title, answer.headline(), kind, answer.tally.facts(), answer.notes(), shown,
-                caption, "Incidents", rows, left_out, command,
+                title,
+                answer.headline(),
+                kind,
+                answer.tally.facts(),
+                answer.notes(),
+                shown,
+                caption,
+                "Incidents",
+                rows,
+                left_out,
+                command,
             )  # fmt: skip
         ),
     )
@@ -89,19 +99,15 @@ def _stretches(machine: StreamWatch) -> Shown | None:
         end = start + stretch.size + stretch.nan
         points.append(_compared(stretch, reference, machine.detector.witness.sigma, start, end))
         start = end
-    marks = [
-        Mark(each.first, each.began[0], str(each.number)) for each in machine.incidents.kept
-    ]
+    marks = [Mark(each.first, each.began[0], str(each.number)) for each in machine.incidents.kept]
     return Shown(points, marks, (0.0, 0.0), machine.display.unit, stretches=True)
 
 
-def _compared(
-    stretch: Summary, reference: Summary, scale: float, start: int, end: int
-) -> Point:
+def _compared(stretch: Summary, reference: Summary, scale: float, start: int, end: int) -> Point:
     """The shift of one stretch and its interval."""
     if stretch.size < FEWEST:
         return Point(start, end, math.nan, math.nan, math.nan)
     options = check_options(None, scale, "exact", "two-sided", None, "propagate")
     result = compare_summaries(stretch, reference, options)
-    low, high = result.shift_interval()
+    low, high = result.shift_interval(CONFIDENCE)
     return Point(start, end, float(result.shift), float(low), float(high))

@@ -28,9 +28,9 @@ class Question:
         Of the reference, so that a checkpoint is not continued with another one.
     """
 
-    kind: str
-    source: str
-    baseline: str
+    kind: str = STREAM
+    source: str = ""
+    baseline: str = ""
     field: str | None = None
     by: str | None = None
     current: str = ""

@@ -15,7 +15,6 @@ from dkmd.answers.watch.tally import Tally
 from dkmd.base.wording import count, rounded
 
 
-
 @dataclass(frozen=True)
 class Watched:
     """What a watch found.
@@ -60,6 +59,13 @@ class Watched:
         )
 
     @property
+    def told(self) -> bool:
+        """Whether something was told before the summary."""
+        if isinstance(self.machine, ArmsWatch):
+            return self.machine.decided_at is not None
+        return self.machine.alarmed
+
+    @property
     def outcome(self) -> int | None:
         """The exit code of a question that is decided: 0 fine, 1 moved (or worse); else None."""
         machine = self.machine
@@ -89,9 +95,14 @@ class Watched:
         head = ("incident", "direction", "shift", "interval", "began", "noticed", "line", "alarms")
         rows = [
             (
-                count(each.number), each.direction, display.amount(each.shift),
+                count(each.number),
+                each.direction,
+                display.amount(each.shift),
                 f"{display.end(each.interval[0])} to {display.end(each.interval[1])}",
-                count(each.began[0]), count(each.first), count(each.line), count(each.alarms),
+                count(each.began[0]),
+                count(each.first),
+                count(each.line),
+                count(each.alarms),
             )  # fmt: skip
             for each in self.machine.incidents.kept
         ]

@@ -65,12 +65,18 @@ class RecordReader:
         needed if there is only one.
     by : str, optional
         The column or the key that holds the arm.
+    likely : str, optional
+        The field if none is given and there is one of this name.
     """
 
     def __init__(
-        self, written_as: str | None = None, field: str | None = None, by: str | None = None
+        self,
+        written_as: str | None = None,
+        field: str | None = None,
+        by: str | None = None,
+        likely: str | None = None,
     ) -> None:
-        self.format, self.field, self.by = written_as, field, by
+        self.format, self.field, self.by, self._likely = written_as, field, by, likely
         self._header: list[str] = []
         self._delimiter = ","
 
@@ -164,6 +170,8 @@ class RecordReader:
 
     def _column_of(self, name: str | None) -> str:
         """The column of a name, or the only column beside the arms."""
+        if name is None and self._likely in self._header:
+            name = self._likely
         if name is None:
             others = [column for column in self._header if column != self.by]
             if len(others) == 1:
@@ -188,7 +196,9 @@ class RecordReader:
         return self._cell(found_in(record, self.field), "" if arm is None else str(arm))
 
     def _only_number(self, record: dict[str, Any]) -> str:
-        """The only key that holds a number."""
+        """The likely key, or the only one that holds a number."""
+        if self._likely is not None and found_in(record, self._likely) is not None:
+            return self._likely
         numbers = [
             key
             for key, value in record.items()
