@@ -171,9 +171,8 @@ def watch(
     answer = _answer(watching)
     _show(answer, json, quiet)
     if problem:
-        code = fail(problem, BAD_INPUT)
-    else:
-        code = _exit_code(answer, until_decided, stop_at_alarm)
+        fail(problem, BAD_INPUT)
+    code = BAD_INPUT if problem else _exit_code(answer, until_decided, stop_at_alarm)
     return after_writing(code, report_of(answer, report, quiet))
 
 

@@ -68,7 +68,7 @@ class Incidents:
                 float(found.shift),
                 (float(low), float(high)),
                 float(found.strength),
-            )  # fmt: skip
+            )
         )
         del self.kept[:-KEPT]
         return self.kept[-1]

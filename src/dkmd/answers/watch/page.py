@@ -52,7 +52,7 @@ def write_watch_page(answer: Watched, path: str | os.PathLike[str], command: str
                 rows,
                 left_out,
                 command,
-            )  # fmt: skip
+            )
         ),
     )
 

@@ -43,7 +43,7 @@ class Watched:
     def _of_stream(self, machine: StreamWatch) -> str:
         values = f"{count(self.tally.values)} {'value' if self.tally.values == 1 else 'values'}"
         expected = rounded(self.tally.values / self.question.arl, 2)
-        false = f"At most {expected} false alarms were to be expected."
+        false = f"At most {expected} false alarms are expected."
         if not machine.incidents.count:
             return f"No alarm in {values}. {false}"
         last = machine.incidents.kept[-1]
@@ -103,7 +103,7 @@ class Watched:
                 count(each.first),
                 count(each.line),
                 count(each.alarms),
-            )  # fmt: skip
+            )
             for each in self.machine.incidents.kept
         ]
         return [head, *rows] if rows else []

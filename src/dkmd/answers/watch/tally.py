@@ -51,7 +51,5 @@ class Tally:
         if not self.bad:
             return []
         more = f", and {count(self.bad - len(self.named))} more" if self.bad > NAMED else ""
-        lines = (
-            "1 malformed line was" if self.bad == 1 else f"{count(self.bad)} malformed lines were"
-        )
-        return [f"{lines} skipped: {'; '.join(self.named)}{more}"]
+        lines = "line was" if self.bad == 1 else "lines were"
+        return [f"{count(self.bad)} malformed {lines} skipped: {'; '.join(self.named)}{more}"]

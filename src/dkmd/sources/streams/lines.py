@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from dkmd.base.errors import FileError
 from dkmd.sources.streams.places import Place, renamed
 
-PIECE = 1 << 18
+PIECE = 1 << 16
 """Bytes that are read at once."""
 
 LONGEST = 1 << 20
