@@ -20,6 +20,8 @@ from .inference.planning import sample_size as sample_size
 from .inference.rel import dkmd_rel as dkmd_rel
 from .inference.result import DkmdResult as DkmdResult
 from .inference.two_sample import dkmd_2samp as dkmd_2samp
+from .matrices.multivariate import dkmd_multivariate as dkmd_multivariate
+from .matrices.result import DkmdMultivariateResult as DkmdMultivariateResult
 from .sequential.alarm import Alarm as Alarm
 from .sequential.detector import Detector as Detector
 from .sequential.monitor import Monitor as Monitor
