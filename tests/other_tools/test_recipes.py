@@ -39,7 +39,7 @@ def _recipe(section: str) -> dict[str, Any]:
     return names
 
 
-def _scores(snapshot: Any) -> list[float]:
+def _scores(snapshot: Any) -> list[Any]:
     return [metric["value"] for metric in snapshot.dict()["metrics"]]
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dkmd.answers.compare import compare
-from dkmd.answers.comparison import CategoryComparison, Comparison
+from dkmd.answers.comparison import Comparison
 from dkmd.answers.comparison.several import MOVED
 from dkmd.answers.options import GroupLabels
 from dkmd.base.errors import TooLittleError
+from dkmd.inference.column_kind import CATEGORY, CONSTANT
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 
@@ -121,9 +122,9 @@ def assert_equivalent(
     if margin is None:
         raise TypeError("assert_equivalent needs a margin: the smallest shift that matters")
     answer = _answer(x, y, margin, alpha, column, groups)
-    if isinstance(answer, CategoryComparison):
+    if answer.kind == CATEGORY:
         raise TypeError("assert_equivalent compares numbers; categories have no shift")
-    if answer.verdict != "equivalent" and answer.kind != "constant":
+    if answer.verdict != "equivalent" and answer.kind != CONSTANT:
         raise AssertionError(
             f"x (current) is not shown to be equivalent to y (reference) up to {margin}:\n"
             f"{answer.headline()}"
@@ -137,12 +138,11 @@ def _answer(
     alpha: float,
     column: str | None,
     groups: GroupLabels | None,
-) -> Comparison | CategoryComparison:
+) -> Comparison:
     """The comparison of y (reference) with x (current), if there is enough data for one."""
     labels = groups if isinstance(groups, str | None) else _turned(groups)
     answer = compare(y, x, margin=margin, alpha=alpha, column=column, groups=labels)
-    constant = isinstance(answer, Comparison) and answer.kind == "constant"
-    if math.isnan(answer.pvalue) and not constant:
+    if math.isnan(answer.pvalue) and answer.kind != CONSTANT:
         why = "; ".join(answer.warnings) or answer.headline()
         raise TooLittleError(f"x (current) and y (reference) cannot be compared: {why}")
     return answer
