@@ -1,3 +1,5 @@
+from .adapters.assertions import assert_equivalent as assert_equivalent
+from .adapters.assertions import assert_not_shifted as assert_not_shifted
 from .answers.compare import compare as compare
 from .answers.comparison import CategoryComparison as CategoryComparison
 from .answers.comparison import Comparison as Comparison
