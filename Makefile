@@ -5,7 +5,7 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study gate-runs clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study gate-runs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,6 +30,17 @@ test-engines: $(READY)  ## run the engine tests on PostgreSQL, Spark and a dask 
 	scripts/install-engines
 	@$(BIN)/python -c 'import pyspark' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres,spark]'
 	DKMD_ENGINES=postgres,spark,dask $(BIN)/python -m pytest -q tests/engines
+
+ADAPTERS := build/adapters
+
+$(ADAPTERS)/ready: pyproject.toml
+	@test -x $(ADAPTERS)/bin/python || $(PYTHON) -m venv $(ADAPTERS)
+	@echo "installing the tools of dkmd[adapters] into $(ADAPTERS) ..."
+	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[adapters]' pytest
+	@touch $@
+
+test-adapters: $(ADAPTERS)/ready  ## run the adapters inside evidently, river, pandera, Dagster and scikit-learn (an environment of their own)
+	$(ADAPTERS)/bin/python -m pytest -q tests/other_tools
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ from typing import Any
 from dkmd.answers.comparison import Drift
 from dkmd.answers.designs import columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
-from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups
+from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups, weigh_of
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -26,6 +26,7 @@ def drift(
     kind: Mapping[str, str] | None = None,
     groups: str | None = None,
     pair_by: str | None = None,
+    weigh: str | None = None,
     covariate: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
     randomized: bool = False,
@@ -47,7 +48,7 @@ def drift(
         data files.
     columns : sequence of str, optional
         By default, all columns that both tables have.
-    margin, groups, pair_by, alpha, scale, nan_policy
+    margin, groups, pair_by, weigh, alpha, scale, nan_policy
         As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
         column with a missing value raises an error: it is not skipped.
     covariate, strata, randomized, weights, counts
@@ -83,7 +84,7 @@ def drift(
         nan_policy=nan_policy,
         expect_ratio=expect_ratio,
         percentiles=percentiles,
-        paired=pair_by is not None,
+        weigh=weigh_of(weigh, pair_by),
     )
     units = units_or_groups(groups, pair_by)
     if not isinstance(units, str | None):

@@ -15,8 +15,9 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.designs import Asked
 from dkmd.inference.groups import SampleGroups
 from dkmd.inference.options import Options
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome, Rows
 from dkmd.inference.two_sample import run
+from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams
 from dkmd.sources.column_data import Beside
 
 Side = TypeVar("Side")
@@ -61,6 +62,22 @@ def _asked(x: Beside | None, y: Beside | None) -> Asked | None:
     strata = {name: (column, y.strata[name]) for name, column in x.strata.items()}
     weights = None if x.weights is None else (x.weights, y.weights)
     return Asked(covariates or None, strata or None, True, weights)
+
+
+def compared_units(
+    reference: Summary,
+    current: Summary,
+    options: Options,
+    units: tuple[UnitStream, UnitStream],
+    logs: bool = False,
+) -> DkmdResult:
+    """The test of current against reference where the same units are on both sides.
+
+    ``units`` are those of reference and current, and the summaries hold all their values.
+    """
+    x, y = turned((reference, current))
+    outcome = compare_unit_streams(x, y, UnitStreams(*turned(units), logs), options)
+    return DkmdResult(Rows.of([outcome]).shaped(()))
 
 
 def centers_of(outcome: Outcome) -> tuple[float, float]:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.inference.covariates import Columns, Index
 from dkmd.inference.groups import Clusters, SampleGroups
-from dkmd.inference.unit_design import Design, UnitSums
-from dkmd.inference.units import common_codes
+from dkmd.inference.unit_design import Design, UnitSums, counted
+from dkmd.inference.unit_labels import common_codes
+from dkmd.inference.units import KindsOfUnits, value_weights
 
 Rows = npt.NDArray[np.bool_]
 
@@ -31,19 +32,19 @@ class PairedUnits(NamedTuple):
         cls, labels: tuple[SampleGroups, SampleGroups], sizes: tuple[int, int], weigh: str
     ) -> PairedUnits:
         """The units of ``compare_units``, with its weights."""
-        names, codes = common_codes(labels, sizes)
-        in_x, in_y = (np.bincount(c, minlength=names.size) for c in codes)
-        both = (in_x > 0) & (in_y > 0)
-        kept = both if weigh == "units" else in_x + in_y > 0
+        known = common_codes(labels, sizes)
+        of_x, of_y = known.x, known.y
+        in_x, in_y = (counted(codes, known.labels.size) for codes in (of_x, of_y))
+        kinds = KindsOfUnits.of(in_x, in_y)
+        kinds.require(weigh)
+        each_x, each_y = value_weights(in_x, in_y, weigh)
+        kept = (each_x > 0.0) | (each_y > 0.0)
         number = np.cumsum(kept) - 1
-        rows = kept[codes[0]], kept[codes[1]]
-        used = number[codes[0][rows[0]]], number[codes[1][rows[1]]]
-        weights = np.ones(used[0].size), np.ones(used[1].size)
-        if weigh == "units":
-            each = 0.5 * float(in_x[both].sum() + in_y[both].sum()) / max(1, int(both.sum()))
-            weights = each / in_x[codes[0][rows[0]]], each / in_y[codes[1][rows[1]]]
-        guarded = weigh == "values" and not both.all()
-        return cls(int(kept.sum()), used, weights, rows, guarded)
+        rows = kept[of_x], kept[of_y]
+        used = of_x[rows[0]], of_y[rows[1]]
+        weights = each_x[used[0]], each_y[used[1]]
+        guarded = weigh == "values" and any(kinds[1:])
+        return cls(int(kept.sum()), (number[used[0]], number[used[1]]), weights, rows, guarded)
 
     def sums(self, e_x: Array, e_y: Array) -> tuple[UnitSums, UnitSums]:
         """The sums of e over units."""
