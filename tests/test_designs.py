@@ -237,9 +237,9 @@ def test_missing_strata_are_a_level_and_rare_levels_are_one() -> None:
 def test_a_covariate_needs_randomized_arms() -> None:
     for how in ({"covariate": (CX, CY)}, {"strata": (CX > 0, CY > 0)}):
         with pytest.raises(ValueError, match=r"randomized=True.*Before and after"):
-            dkmd_2samp(X, Y, **how)  # type: ignore[arg-type]
+            dkmd_2samp(X, Y, **how)
         with pytest.raises(ValueError, match="randomized=True"):
-            compare(Y, X, **how)  # type: ignore[call-overload]
+            compare(Y, X, **how)
 
 
 def test_odd_covariates_are_told() -> None:
