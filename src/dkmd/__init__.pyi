@@ -8,6 +8,7 @@ from .answers.comparison import Drift as Drift
 from .answers.drift import drift as drift
 from .answers.riemann import riemann as riemann
 from .base.errors import DkmdError as DkmdError
+from .base.errors import StateFileError as StateFileError
 from .base.errors import SummaryFileError as SummaryFileError
 from .binned.grid import Grid as Grid
 from .binned.summary import Summary as Summary
@@ -21,6 +22,13 @@ from .inference.planning import sample_size as sample_size
 from .inference.rel import dkmd_rel as dkmd_rel
 from .inference.result import DkmdResult as DkmdResult
 from .inference.two_sample import dkmd_2samp as dkmd_2samp
+from .matrices.multivariate import dkmd_multivariate as dkmd_multivariate
+from .matrices.result import DkmdMultivariateResult as DkmdMultivariateResult
+from .sequential.alarm import Alarm as Alarm
+from .sequential.detector import Detector as Detector
+from .sequential.monitor import Monitor as Monitor
+from .sequential.pairs import PairMonitor as PairMonitor
+from .sequential.result import MonitorResult as MonitorResult
 from .statistic import peers as peers
 from .statistic.embedding import embedding_difference as embedding_difference
 from .statistic.exact import exact as exact

@@ -21,6 +21,7 @@ from dkmd.answers.options import (
     Ratio,
     Settings,
     units_or_groups,
+    weigh_of,
 )
 from dkmd.base.calls import recorded
 from dkmd.base.errors import ColumnError
@@ -107,6 +108,7 @@ def compare(
     kind: str | Mapping[str, str] | None = None,
     groups: GroupLabels | None = None,
     pair_by: GroupLabels | None = None,
+    weigh: str | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     method: Any = None,
@@ -149,7 +151,11 @@ def compare(
     pair_by : (array_like, array_like) or str, optional
         Labels of units that were measured on both sides, such as hosts before and after. Equal
         labels are one unit, and each shared unit weighs the same. What its values share cancels.
-        Units on one side only are left out. The values must be in memory. Not with ``groups``.
+        Units on one side only are left out and counted. Not with ``groups``: labels of units
+        already say which values are repeated measurements.
+    weigh : {"units", "values"}, optional
+        For ``pair_by``. "units", the default: each shared unit weighs the same on both sides.
+        "values": each value weighs the same, and all values are used.
     alpha : float
         Intervals have confidence 1 − alpha.
     scale, method
@@ -202,7 +208,7 @@ def compare(
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
         margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only,
-        paired=pair_by is not None,
+        weigh_of(weigh, pair_by),
     )  # fmt: skip
     groups = units_or_groups(groups, pair_by)
     if most_levels is not None and most_levels < 1:

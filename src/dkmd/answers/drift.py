@@ -8,7 +8,7 @@ from typing import Any
 
 from dkmd.answers.comparison import Drift
 from dkmd.answers.many_columns import TwoTables, compare_columns
-from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups
+from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups, weigh_of
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -25,6 +25,7 @@ def drift(
     kind: Mapping[str, str] | None = None,
     groups: str | None = None,
     pair_by: str | None = None,
+    weigh: str | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     nan_policy: str = "omit",
@@ -41,7 +42,7 @@ def drift(
         data files.
     columns : sequence of str, optional
         By default, all columns that both tables have.
-    margin, groups, pair_by, alpha, scale, nan_policy
+    margin, groups, pair_by, weigh, alpha, scale, nan_policy
         As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
         column with a missing value raises an error: it is not skipped.
     kind : mapping, optional
@@ -75,7 +76,7 @@ def drift(
         nan_policy=nan_policy,
         expect_ratio=expect_ratio,
         percentiles=percentiles,
-        paired=pair_by is not None,
+        weigh=weigh_of(weigh, pair_by),
     )
     units = units_or_groups(groups, pair_by)
     if not isinstance(units, str | None):

@@ -27,7 +27,7 @@ from dkmd.answers.findings import (
 from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
 from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
-from dkmd.answers.orientation import centers_of, compared, shares_of, turned
+from dkmd.answers.orientation import centers_of, compared, compared_units, shares_of, turned
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
@@ -49,7 +49,7 @@ from dkmd.inference.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.shapes import crossing
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.kinds import DATE, DURATION, NUMBER
-from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair
+from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair, units_of_pair
 from dkmd.statistic.witness import Witness
 
 
@@ -244,28 +244,24 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
                 _require_no_nan(side, int(np.isnan(values).sum()), values.size)
         result = compared(reference.values, current.values, options, groups)
         return _Tested(result, (None, None))
-    if options.weigh is not None:
-        raise ValueError(NOT_IN_MEMORY)
     before, after = summaries_of_pair(reference, current)
     if options.nan_policy == "raise":
         for side, summary in ((of_reference, before), (of_current, after)):
             _require_no_nan(side, summary.nan, summary.size + summary.nan)
-    result = compared(before, after, options, groups_of_pair(reference, current, logs=False))
+
+    def tested(old: Summary, new: Summary, options: Options, logs: bool) -> DkmdResult:
+        if options.weigh is not None:
+            return compared_units(old, new, options, units_of_pair(reference, current), logs)
+        return compared(old, new, options, groups_of_pair(reference, current, logs))
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid = log_grid(before + after)
         logs = log_summaries((before, after), grid, (reference.logs, current.logs))
-        groups = groups_of_pair(reference, current, logs=True)
-        return compared(logs[0], logs[1], options.on_logs(), groups)
+        return tested(logs[0], logs[1], options.on_logs(), logs=True)
 
+    result = tested(before, after, options, logs=False)
     return _Tested(result.with_logs(on_logs), (before, after))
-
-
-NOT_IN_MEMORY = (
-    "pairing needs all values in memory, and at least one side is too large, a summary, or kept by "
-    "an engine: give a part of it, or one value per unit"
-)
 
 
 def _require_no_nan(side: LabelledColumn, count: int, rows: int) -> None:

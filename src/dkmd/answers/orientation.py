@@ -14,8 +14,9 @@ import numpy.typing as npt
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import SampleGroups
 from dkmd.inference.options import Options
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome, Rows
 from dkmd.inference.two_sample import run
+from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams
 
 Side = TypeVar("Side")
 
@@ -44,6 +45,22 @@ def compared(
     """The test of current against reference; ``groups`` are those of reference and current."""
     x, y = turned((reference, current))
     return run(x, y, options, None if groups is None else turned(groups))
+
+
+def compared_units(
+    reference: Summary,
+    current: Summary,
+    options: Options,
+    units: tuple[UnitStream, UnitStream],
+    logs: bool = False,
+) -> DkmdResult:
+    """The test of current against reference where the same units are on both sides.
+
+    ``units`` are those of reference and current, and the summaries hold all their values.
+    """
+    x, y = turned((reference, current))
+    outcome = compare_unit_streams(x, y, UnitStreams(*turned(units), logs), options)
+    return DkmdResult(Rows.of([outcome]).shaped(()))
 
 
 def centers_of(outcome: Outcome) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 from dkmd.base.secrets import without_password
 
 FLAGS = (
-    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "worse",
+    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "weigh", "worse",
     "alpha",
     "expect_ratio", "most_levels",
 )  # fmt: skip
@@ -122,9 +122,11 @@ class Call:
 
     def _gate(self, given: list[str]) -> str:
         """The call of a gate: files are loaded first, with the options for tables."""
-        loading = {k: v for k, v in self.options.items() if k in ("column", "by", "groups")}
+        in_tables = ("column", "by", "groups", "pair_by")
+        loading = {k: v for k, v in self.options.items() if k in in_tables}
         more = {k: v for k, v in self.options.items() if k.startswith("also_")}
-        judging = {k: v for k, v in self.options.items() if k not in loading and k not in more}
+        for_files = loading.keys() - {"pair_by"}
+        judging = {k: v for k, v in self.options.items() if k not in for_files and k not in more}
         how = "".join(f", {key}={_written(key, value)}" for key, value in loading.items())
         names, sides = {"gate"}, []
         for path, name, also in zip(self.sources, given, ("reference", "current"), strict=True):

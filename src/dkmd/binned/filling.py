@@ -216,9 +216,46 @@ def _fill_by_weight(
         if math.isinf(value):
             infinite[int(value > 0.0)] += weight
             continue
-        u = (value - center) * per_unit
-        row = int(_any_row(u, first_row, upper_edge))
-        u = min(max(u, -FARTHEST), FARTHEST)
-        table[row, 0] += weight
-        table[row, 1] += weight * u
-        table[row, 2] += weight * u * u
+        _add_weighted((value - center) * per_unit, weight, first_row, upper_edge, table)
+
+
+@compiled
+def _add_weighted(
+    u: float, weight: float, first_row: npt.NDArray[np.uint16], upper_edge: Array, table: Array
+) -> None:
+    """Add one finite value to its bin."""
+    row = int(_any_row(u, first_row, upper_edge))
+    u = min(max(u, -FARTHEST), FARTHEST)
+    table[row, 0] += weight
+    table[row, 1] += weight * u
+    table[row, 2] += weight * u * u
+
+
+def filled_by_unit(values: Array, codes: Index, each: Array, grid: Grid) -> tuple[Array, Array]:
+    """``filled_by_weight`` where a value of unit g weighs ``each[g]``."""
+    table, infinite = np.zeros((_ROWS, 3)), np.zeros(2)
+    _fill_by_unit(
+        values, codes, each, grid.center, 1.0 / grid.unit, FIRST_ROW, UPPER_EDGE, table, infinite
+    )
+    return table, infinite
+
+
+@compiled
+def _fill_by_unit(
+    values: Array,
+    codes: Index,
+    each: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Array,
+    infinite: Array,
+) -> None:
+    """``_fill_by_weight`` with the weights of units."""
+    for i in range(values.size):
+        value, weight = values[i], each[codes[i]]
+        if math.isinf(value):
+            infinite[int(value > 0.0)] += weight
+            continue
+        _add_weighted((value - center) * per_unit, weight, first_row, upper_edge, table)

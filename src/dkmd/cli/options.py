@@ -91,6 +91,14 @@ PairBy = Annotated[
         "counts the same. Instead of --groups.",
     ),
 ]
+Weigh = Annotated[
+    str | None,
+    typer.Option(
+        metavar="units|values",
+        help="With --pair-by: whether each shared unit counts the same (units, the default), or "
+        "each value.",
+    ),
+]
 Alpha = Annotated[
     float,
     typer.Option(metavar="LEVEL", help="Significance level; intervals have confidence 1 - alpha."),

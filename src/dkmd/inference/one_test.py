@@ -275,7 +275,7 @@ def stopped_by_nan(count: int, options: Options) -> bool:
 
 
 def _too_small(options: Options) -> Outcome:
-    note = "each sample needs at least two values; all returned values are NaN"
+    note = "each sample needs at least two values, so there is no answer"
     return NoOutcome(options.alternative, notes=(note,))
 
 

@@ -146,7 +146,7 @@ class Pair:
         apart = self.separation, self.allowance
 
         def test(delta: float, near: float) -> Studentized:
-            found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
+            found = tested(self.x, self.y, delta, near, center, apart, form, numbers)
             return Studentized(*found[:6], units, found[6:])
 
         return test
@@ -392,7 +392,7 @@ SAME_PSI = 1e-9
 
 
 @compiled
-def _tested(
+def tested(
     x: Side,
     y: Side,
     delta: float,

@@ -20,6 +20,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
+from dkmd.inference.unit_streams import UnitStream
 from dkmd.sources.kinds import DATE, DURATION
 from dkmd.statistic.witness import Witness
 
@@ -93,6 +94,8 @@ class StreamedColumn:
     """The pass that this column shares with others; None if it has a pass of its own."""
     offset: int = 0
     """A whole number that was subtracted from the values, so that doubles hold them exactly."""
+    units: UnitStream | None = field(default=None, repr=False)
+    """The groups as units that the other side may have too; None without groups."""
 
     @property
     def summed(self) -> bool:

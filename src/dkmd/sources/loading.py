@@ -160,7 +160,7 @@ def _columns_of_pair(
             raise nothing
         names = [known if side.kinds else name for side, name in zip(sides, names, strict=True)]
     before, after = names
-    if before != after and not (_is_generic(before) or _is_generic(after)):
+    if before != after and not (is_generic(before) or is_generic(after)):
         raise ValueError(
             f"the only numeric column of {sides[0].label} is {before!r} and that of "
             f"{sides[1].label} is {after!r}: say which to compare, or give both one name"
@@ -168,7 +168,7 @@ def _columns_of_pair(
     return before or None, after or None
 
 
-def _is_generic(name: str) -> bool:
+def is_generic(name: str) -> bool:
     """Whether a name is made up: of plain values, or of a column without a header."""
     return re.fullmatch(r"|value|json|column\d+", name) is not None
 
@@ -186,7 +186,7 @@ def _loaded(side: Opened, column: str | None, groups: Any) -> LabelledColumn:
     if side.summary is not None:
         _no_groups(groups)
         known = side.summary.column
-        if column and column != known and not _is_generic(known):
+        if column and column != known and not is_generic(known):
             raise ValueError(f"{label} is a summary of column {known!r}, not of {column!r}")
         name = column or known or "value"
         return LabelledColumn(StoredColumn(side.summary), name, label, side.summary.column_unit)

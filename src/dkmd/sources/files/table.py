@@ -21,12 +21,13 @@ from dkmd.sources.column_data import (
     with_offset,
 )
 from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.files.characters import STDIN
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
-from dkmd.sources.files.text_file import STDIN, TextFile
+from dkmd.sources.files.text_file import TextFile
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.number_words import level_order
