@@ -128,7 +128,8 @@ def _title(page: Path) -> str:
 
 
 LIVE = {
-    "compare": "compare examples/data/latency_before.csv examples/data/latency_after.csv --margin 2%",
+    "compare": "compare examples/data/latency_before.csv examples/data/latency_after.csv "
+    "--margin 2%",
     "drift": "drift examples/data/flights_january.parquet examples/data/flights_july.parquet "
     "--groups date --margin 0.1sd",
     "gate": "gate 'examples/bench/suite/main-*.json' 'examples/bench/suite/branch-*.json' "

@@ -21,9 +21,7 @@ def _samples(moved: float, n: int = 300, m: int = 240) -> tuple[np.ndarray, np.n
 
 
 @pytest.mark.parametrize(("moved", "word"), [(6.0, "HIGHER"), (-6.0, "LOWER")])
-def test_a_shift_that_is_shown_fails_and_the_message_says_where(
-    moved: float, word: str
-) -> None:
+def test_a_shift_that_is_shown_fails_and_the_message_says_where(moved: float, word: str) -> None:
     x, y = _samples(moved)
     with pytest.raises(AssertionError, match=f"value is {word} in current.*by more than 2%"):
         dkmd.assert_not_shifted(x, y, margin="2%")
