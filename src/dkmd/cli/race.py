@@ -13,7 +13,9 @@ import typer
 from dkmd.cli import INTERRUPTED, NO_ANSWER
 from dkmd.cli.options import Json, Quiet, require_outputs
 from dkmd.cli.show import after_writing, progress, show, tell_if_lost
+from dkmd.cli.terminal import show_remarks, show_sentence, show_table, width
 from dkmd.inference.defaults import ALPHA
+from dkmd.render.terminal import fitted, listing_of
 
 if TYPE_CHECKING:
     from dkmd.answers.race import Race, Rules
@@ -125,7 +127,7 @@ def race(
         answer = run_race(racers, rules, runner, _reporter(bar, rules))
     if not answer.rounds:
         return INTERRUPTED
-    show(answer, answer.notes(), json, quiet)
+    _show(answer, json, quiet)
     tell_if_lost(answer.headline())
 
     def write() -> None:
@@ -133,6 +135,21 @@ def race(
             write_whole(export_json, answer.export())
 
     return after_writing(_exit_code(answer, fail_if_slower), write)
+
+
+def _show(answer: Race, json: bool, quiet: bool) -> None:
+    """The table, the notes, and the answer as the last line, which is not broken."""
+    if json or quiet:
+        show(answer, answer.notes(), json, quiet)
+        return
+    listing = listing_of(answer.table())
+    show_table(fitted(listing.columns, listing.rows, listing.steps, width()))
+    print()
+    notes = answer.notes()
+    show_remarks((), notes)
+    if notes:
+        print()
+    show_sentence(answer.headline(), one_line=True)
 
 
 def _two(given: Sequence[str], otherwise: str) -> tuple[str, str]:

@@ -1,0 +1,158 @@
+"""``dkmd race`` and hyperfine on the same commands: false alarms, and time to find 5%.
+
+Run ``python benchmarks/races.py``: about 50 minutes, with hyperfine installed. The tools take
+turns, so both have the same load. The tables are in docs/race.md. Every race is a line of
+``build/races.jsonl``: an interrupted run goes on from there, and ``--table`` prints what there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dkmd.answers.race import Racers, Rules, race
+from dkmd.sources.commands.running import Runner
+
+LOG = Path("build/races.jsonl")
+SAME, SLOWER = "same", "5% slower"
+RACES = {SAME: 300, SLOWER: 40}
+BY_HYPERFINE = {SAME: 60, SLOWER: 40}
+"""How many races there are; hyperfine needs 6 seconds or more for each."""
+
+MOST = {SAME: Rules(max_rounds=100, max_time=60.0), SLOWER: Rules(max_time=30.0)}
+"""When races end. Those of equal commands seldom end earlier."""
+
+LOOPS = 40_000
+ALPHA = 0.05
+
+
+def command(loops: int) -> str:
+    """A program that counts, for some milliseconds."""
+    return f"perl -e 'for (my $i = 0; $i < {loops}; $i++) {{}}'"
+
+
+def slower(loops: int, share: float) -> int:
+    """Loops that take this share more time, with the start of the program: of the fastest runs."""
+    runner = Runner(shell="")
+    counts = (1, loops)
+    fastest = dict.fromkeys(counts, math.inf)
+    for _ in range(300):
+        for each in counts:
+            run, _ = runner.run(command(each))
+            fastest[each] = min(fastest[each], run.user + run.system)
+    start, whole = fastest[1], fastest[loops]
+    return round(loops * (1.0 + share * whole / (whole - start)))
+
+
+def by_race(first: str, second: str, seed: int, rules: Rules) -> dict[str, Any]:
+    """One race of dkmd."""
+    rules = replace(rules, alpha=ALPHA, seed=seed)
+    start = time.monotonic()
+    answer = race(Racers((first, second), ("first", "second")), rules, Runner(shell=""))
+    change, low, high = answer.change
+    return {
+        "verdict": answer.verdict, "rounds": answer.rounds, "change": change,
+        "low": low, "high": high, "seconds": time.monotonic() - start,
+    }  # fmt: skip
+
+
+def by_hyperfine(first: str, second: str) -> dict[str, Any]:
+    """hyperfine's defaults, and Welch's test as in its ``scripts/welch_ttest.py``."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "times.json")
+        words = ["hyperfine", "-N", "--style", "none", "--export-json", path, first, second]
+        start = time.monotonic()
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seconds = time.monotonic() - start
+        results = json.loads(Path(path).read_text())["results"]
+    one, two = (np.array(result["times"]) for result in results)
+    change = float(two.mean() / one.mean() - 1.0)
+    different = bool(stats.ttest_ind(one, two, equal_var=False).pvalue < ALPHA)
+    verdict = ("higher" if change > 0.0 else "lower") if different else "inconclusive"
+    return {
+        "verdict": verdict, "rounds": min(one.size, two.size), "change": change,
+        "seconds": seconds,
+    }  # fmt: skip
+
+
+def run_all() -> None:
+    """Every race that the log lacks, the tools in turns."""
+    LOG.parent.mkdir(exist_ok=True)
+    done = {(row["tool"], row["case"], row["number"]) for row in logged()}
+    loops = slower(LOOPS, 0.05)
+    for number in range(max(RACES.values())):
+        for case in (SAME, SLOWER):
+            pair = command(LOOPS), command(LOOPS if case == SAME else loops)
+            for tool, races in (("dkmd race", RACES), ("hyperfine, Welch", BY_HYPERFINE)):
+                if number >= races[case] or (tool, case, number) in done:
+                    continue
+                ours = tool == "dkmd race"
+                found = by_race(*pair, number, MOST[case]) if ours else by_hyperfine(*pair)
+                row = {"tool": tool, "case": case, "number": number, "loops": loops, **found}
+                with LOG.open("a") as log:
+                    log.write(json.dumps(row) + "\n")
+
+
+def logged() -> list[dict[str, Any]]:
+    """The races so far."""
+    return [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
+
+
+def print_tables() -> None:
+    """Two Markdown tables, with binomial standard errors."""
+    print("| equal commands | races | called different | runs of each |")
+    print("|---|---|---|---|")
+    for tool, rows in _by_tool(SAME):
+        wrong = [row["verdict"] in ("higher", "lower") for row in rows]
+        print(f"| {tool} | {len(rows)} | {_share(wrong)} | {_median(rows, 'rounds'):,.0f} |")
+    print("\n| 5% slower | races | found | wrong way | median seconds | 80% by | runs of each |")
+    print("|---|---|---|---|---|---|---|")
+    for tool, rows in _by_tool(SLOWER):
+        found = [row["verdict"] == "higher" for row in rows]
+        wrong = [row["verdict"] == "lower" for row in rows]
+        late = np.quantile([row["seconds"] for row in rows], 0.8)
+        print(
+            f"| {tool} | {len(rows)} | {_share(found)} | {_share(wrong)} | "
+            f"{_median(rows, 'seconds'):.1f} | {late:.1f} s | {_median(rows, 'rounds'):,.0f} |"
+        )
+
+
+def _by_tool(case: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    rows = [row for row in logged() if row["case"] == case]
+    tools = dict.fromkeys(row["tool"] for row in rows)
+    return [(tool, [row for row in rows if row["tool"] == tool]) for tool in tools]
+
+
+def _median(rows: list[dict[str, Any]], key: str) -> float:
+    return float(np.median([row[key] for row in rows]))
+
+
+def _share(hits: list[bool]) -> str:
+    share = sum(hits) / len(hits)
+    error = math.sqrt(share * (1.0 - share) / len(hits))
+    return f"{100.0 * share:.1f}% ± {100.0 * error:.1f}"
+
+
+def main() -> None:
+    """Race, then print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--table", action="store_true", help="print the tables of the log only")
+    if not parser.parse_args(sys.argv[1:]).table:
+        run_all()
+    print_tables()
+
+
+if __name__ == "__main__":
+    main()
