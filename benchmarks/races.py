@@ -22,20 +22,26 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from dkmd import PairMonitor
 from dkmd.answers.race import Racers, Rules, race
+from dkmd.answers.race.racing import EXPECTED, FEWEST
 from dkmd.sources.commands.running import Runner
 
 LOG = Path("build/races.jsonl")
 SAME, SLOWER = "same", "5% slower"
-RACES = {SAME: 300, SLOWER: 40}
-BY_HYPERFINE = {SAME: 60, SLOWER: 40}
+WALL, CPU, PEER = "dkmd race", "dkmd race --metric cpu", "hyperfine, Welch"
+RACES = {
+    WALL: {SAME: 300, SLOWER: 20},
+    CPU: {SAME: 100, SLOWER: 40},
+    PEER: {SAME: 60, SLOWER: 40},
+}
 """How many races there are; hyperfine needs 6 seconds or more for each."""
 
-MOST = {SAME: Rules(max_rounds=100, max_time=60.0), SLOWER: Rules(max_time=30.0)}
+ALPHA = 0.05
+MOST = {SAME: Rules(ALPHA, max_rounds=100), SLOWER: Rules(ALPHA, max_time=30.0)}
 """When races end. Those of equal commands seldom end earlier."""
 
 LOOPS = 40_000
-ALPHA = 0.05
 
 
 def command(loops: int) -> str:
@@ -56,9 +62,8 @@ def slower(loops: int, share: float) -> int:
     return round(loops * (1.0 + share * whole / (whole - start)))
 
 
-def by_race(first: str, second: str, seed: int, rules: Rules) -> dict[str, Any]:
+def by_race(first: str, second: str, rules: Rules) -> dict[str, Any]:
     """One race of dkmd."""
-    rules = replace(rules, alpha=ALPHA, seed=seed)
     start = time.monotonic()
     answer = race(Racers((first, second), ("first", "second")), rules, Runner(shell=""))
     change, low, high = answer.change
@@ -92,14 +97,14 @@ def run_all() -> None:
     LOG.parent.mkdir(exist_ok=True)
     done = {(row["tool"], row["case"], row["number"]) for row in logged()}
     loops = slower(LOOPS, 0.05)
-    for number in range(max(RACES.values())):
+    for number in range(max(most for races in RACES.values() for most in races.values())):
         for case in (SAME, SLOWER):
             pair = command(LOOPS), command(LOOPS if case == SAME else loops)
-            for tool, races in (("dkmd race", RACES), ("hyperfine, Welch", BY_HYPERFINE)):
+            for tool, races in RACES.items():
                 if number >= races[case] or (tool, case, number) in done:
                     continue
-                ours = tool == "dkmd race"
-                found = by_race(*pair, number, MOST[case]) if ours else by_hyperfine(*pair)
+                rules = replace(MOST[case], seed=number, metric="cpu" if tool == CPU else "wall")
+                found = by_hyperfine(*pair) if tool == PEER else by_race(*pair, rules)
                 row = {"tool": tool, "case": case, "number": number, "loops": loops, **found}
                 with LOG.open("a") as log:
                     log.write(json.dumps(row) + "\n")
@@ -145,6 +150,30 @@ def _share(hits: list[bool]) -> str:
     return f"{100.0 * share:.1f}% ± {100.0 * error:.1f}"
 
 
+def pretended(noise: float, change: float, seed: int) -> int:
+    """Rounds that a race needs on a machine whose runs vary by ``noise`` (standard deviation)."""
+    rng = np.random.default_rng(seed)
+    monitor = PairMonitor(ALPHA, EXPECTED, burn_in=FEWEST, relative=True)
+    for rounds in range(1, 5_001):
+        first, second = rng.lognormal(0.0, noise, 2)
+        if monitor.update((1.0 + change) * second, first).result.decided:
+            return rounds
+    return 5_000
+
+
+def print_quiet() -> None:
+    """How many runs a 5% difference needs on quieter machines, by simulation."""
+    runs = {seconds: max(10, round(3.0 / seconds)) for seconds in (0.005, 0.05, 0.5)}
+    heads = " | ".join(f"hyperfine, {1e3 * seconds:g} ms" for seconds in runs)
+    print(f"\n| runs vary by | rounds: median | 80% by | {heads} |")
+    print("|---|---|---|---|---|---|")
+    for noise in (0.01, 0.02, 0.05, 0.1):
+        rounds = [pretended(noise, 0.05, seed) for seed in range(200)]
+        cells = " | ".join(f"{count:,} runs" for count in runs.values())
+        late = np.quantile(rounds, 0.8)
+        print(f"| {100 * noise:g}% | {np.median(rounds):.0f} | {late:.0f} | {cells} |")
+
+
 def main() -> None:
     """Race, then print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -152,6 +181,7 @@ def main() -> None:
     if not parser.parse_args(sys.argv[1:]).table:
         run_all()
     print_tables()
+    print_quiet()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from shell import here
 
 import dkmd
 from dkmd.answers.race import Race, Racers, Rules, race
-from dkmd.answers.race.result import Runs
+from dkmd.answers.race.result import Runs, measure
 from dkmd.sources.commands.running import CommandError, Run, Runner
 
 SCHEMA = jsonschema.Draft202012Validator(
@@ -113,6 +113,17 @@ def test_an_undecided_race_says_how_much_is_still_possible() -> None:
     assert answer.headline().startswith("INCONCLUSIVE after 30 rounds: B takes ")
     few = raced("1", "1", max_rounds=4, min_rounds=2)
     assert few.headline().startswith("INCONCLUSIVE after 4 rounds: too few")
+
+
+def test_processor_time_can_be_compared_in_place_of_wall_time() -> None:
+    """The pretended runs use 60% of their wall time."""
+    wall, cpu = raced("1", "1.05", pretended(4)), raced("1", "1.05", pretended(4), metric="cpu")
+    assert cpu.change == pytest.approx(wall.change)
+    assert cpu.headline().endswith(f"after {cpu.rounds} rounds of processor time.")
+    assert measure(Run(3.0, 1.0, 0.5, 0), "cpu") == 1.5
+    idle = raced("1", "0", metric="cpu", max_rounds=12)
+    assert "12 rounds were too short to measure, and do not count" in idle.notes()
+    assert not idle.decided
 
 
 def test_races_end_at_their_limits() -> None:

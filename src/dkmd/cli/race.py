@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,13 @@ from dkmd.render.terminal import fitted, listing_of
 
 if TYPE_CHECKING:
     from dkmd.answers.race import Race, Rules
+
+
+class Metric(StrEnum):
+    """What is compared."""
+
+    WALL = "wall"
+    CPU = "cpu"
 
 
 def race(
@@ -66,6 +74,12 @@ def race(
     no_shell: Annotated[
         bool, typer.Option("--no-shell", "-N", help="The same as --shell none.")
     ] = False,
+    metric: Annotated[
+        Metric,
+        typer.Option(
+            help="wall: from start to end. cpu: processor time, which a busy machine disturbs less."
+        ),
+    ] = Metric.WALL,
     ignore_failure: Annotated[
         bool, typer.Option("--ignore-failure", "-i", help="Race on if a command fails.")
     ] = False,
@@ -120,7 +134,7 @@ def race(
     )
     rules = Rules(
         alpha=alpha, margin=margin, warmup=warmup, min_rounds=min_rounds, max_rounds=max_rounds,
-        max_time=max_time, ignore_failure=ignore_failure, seed=seed,
+        max_time=max_time, ignore_failure=ignore_failure, metric=metric.value, seed=seed,
     )  # fmt: skip
     runner = Runner("" if no_shell or shell == "none" else shell, show_output)
     with _ended_by_sigterm(), progress(quiet or show_output) as bar:
