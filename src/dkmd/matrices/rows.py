@@ -126,9 +126,7 @@ def sums_of(rows: Rows, frame: Frame, witness: Radial, blocks: Index, count: int
         for start, stop in parts:
             part, numbers = rows.piece(start, stop), number[start:stop]
             if frame.turn is None:
-                _add_rows(
-                    part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, across
-                )
+                _add_rows(part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, across)
             else:
                 turned = frame.standardized(part)
                 zero, one = np.zeros(turned.shape[1]), np.ones(turned.shape[1])
