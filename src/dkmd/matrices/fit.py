@@ -18,7 +18,6 @@ from dkmd.matrices.center import (
     Sample,
     Slope,
     center_of_sample,
-    pooled_sample,
     refined,
     robust_scales,
     sampled,

@@ -278,7 +278,7 @@ def flips_of(
     length = math.sqrt(float(shift @ shift))
     toward = shift / length if length > 0.0 else np.zeros_like(shift)
     found, squared, along = [], [], []
-    for count in _batches(resamples, max(*(max(side.sums.shape) for side in sides))):
+    for count in _batches(resamples, max(max(side.sums.shape) for side in sides)):
         moved, variance = np.zeros((2, count, shift.size))
         for side, sign in zip(sides, (1.0, -1.0), strict=False):
             flipped = _signs(count, side.count, rng) @ side.sums

@@ -56,8 +56,7 @@ class Rows:
         rows, columns = self.values.shape
         count = min(rows, PIECES * max(1, -(-rows * columns // (PIECES * PIECE_VALUES))))
         edges = np.linspace(0, rows, count + 1).astype(np.int64)
-        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            yield start, stop
+        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
     def piece(self, start: int, stop: int) -> Numbers:
         """Rows of the array with the columns in use: contiguous, float32 or float64."""
