@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
-from dkmd.answers.comparison import ColumnAnswer, Comparison, Comparisons
+from dkmd.answers.comparison import ColumnAnswer, Comparison, Comparisons, TogetherComparison
 from dkmd.answers.designs import Beside, columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
 from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_levels
@@ -24,6 +24,7 @@ from dkmd.answers.options import (
     units_or_groups,
     weigh_of,
 )
+from dkmd.answers.together import compare_together
 from dkmd.base.calls import recorded
 from dkmd.base.errors import ColumnError
 from dkmd.inference.column_kind import CATEGORY
@@ -54,6 +55,18 @@ def compare(
     groups: str | None = None,
     **settings: Unpack[Settings],
 ) -> Comparisons: ...
+
+
+@overload
+def compare(
+    reference: Any,
+    current: Any,
+    *,
+    together: str | Columns,
+    whiten: bool = False,
+    groups: GroupLabels | None = None,
+    **settings: Unpack[Settings],
+) -> TogetherComparison: ...
 
 
 @overload
@@ -104,6 +117,8 @@ def compare(
     reference: Any = None,
     current: Any = None,
     column: str | int | Columns | None = None,
+    together: str | Columns | None = None,
+    whiten: bool = False,
     by: str | int | None = None,
     margin: Margin | None = None,
     kind: str | Mapping[str, str] | None = None,
@@ -125,7 +140,7 @@ def compare(
     percentiles: Sequence[float | str] | None = None,
     most_levels: int | None = MOST_LEVELS,
     advance: Advance | None = None,
-) -> ColumnAnswer | Comparisons:
+) -> ColumnAnswer | Comparisons | TogetherComparison:
     """Which way did it move, by how much, and how sure is that?
 
     ``compare(reference, current)`` compares two samples.
@@ -143,6 +158,13 @@ def compare(
         The column of frames, tables and files. By default the only numeric column, which must have
         the same name on both sides, or the column that a Summary was made of. For several columns
         the answer is a mapping by column.
+    together : str or list of str, optional
+        Columns that are compared as one: names, patterns such as "f_*", or one column of vectors.
+        The answer says whether they moved together, by how many scales, and which columns carry
+        the move (docs/matrices.md). "*" stands for all columns, also of an array of rows and
+        columns.
+    whiten : bool
+        For ``together``: give every direction the same spread first, as in ``dkmd_multivariate``.
     by : str, optional
         The column of a long table that says which sample a row belongs to.
     margin : float or str, optional
@@ -199,9 +221,10 @@ def compare(
 
     Returns
     -------
-    Comparison or Comparisons
-        Comparisons, a mapping, for several columns (by column) and for a long table with more than
-        two levels and no ``current`` (by level). Their p-values are adjusted for their number.
+    Comparison, Comparisons or TogetherComparison
+        TogetherComparison for ``together``. Comparisons, a mapping, for several columns (by column)
+        and for a long table with more than two levels and no ``current`` (by level). Their p-values
+        are adjusted for their number.
 
     Notes
     -----
@@ -220,6 +243,27 @@ def compare(
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('higher', 'current is larger', 3)
     """
+    if together is not None:
+        others = {
+            "column": column, "by": by, "kind": kind, "scale": scale, "where": where,
+            "table": table, "expect_ratio": expect_ratio, "percentiles": percentiles,
+        }  # fmt: skip
+        given = next((name for name, value in others.items() if value is not None), None)
+        if given is not None:
+            raise ValueError(f"together= compares two tables of columns and cannot use {given}=")
+        return compare_together(
+            *_two(samples, reference, current),
+            together,
+            groups=units_or_groups(groups, pair_by),
+            paired=pair_by is not None,
+            margin=margin,
+            alpha=alpha,
+            nan_policy=nan_policy,
+            whiten=whiten,
+            method=method,
+        )
+    if whiten:
+        raise ValueError("whiten=True is for columns that are compared together=")
     several = not isinstance(column, str | int | None)
     columns = _names(column)
     kinds = _kinds(kind, columns)
@@ -307,20 +351,26 @@ def _answer(
         if asked.several:
             return compare_columns_at_levels(table, asked.columns, question, options, asked.kinds)
         return compare_levels(table, asked.column, question, options)
-    if samples and asked.reference is not None:
+    before, after = _two(samples, asked.reference, asked.current)
+    if asked.several:
+        return _columns_of_two(before, after, asked, options)
+    categories = options.kind == CATEGORY
+    pair = load_pair(
+        before, after, asked.column, asked.groups, asked.where, categories, asked.beside
+    )
+    return compare_pair(pair, options)
+
+
+def _two(samples: Sequence[Any], reference: Any, current: Any) -> tuple[Any, Any]:
+    """The two samples, given in order or by name."""
+    if samples and reference is not None:
         raise TypeError(
             "the first sample is the reference: give reference= and current= by name, or neither"
         )
-    given = [*samples, *(s for s in (asked.reference, asked.current) if s is not None)]
+    given = [*samples, *(s for s in (reference, current) if s is not None)]
     if len(given) != 2:
         raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
-    if asked.several:
-        return _columns_of_two(given[0], given[1], asked, options)
-    categories = options.kind == CATEGORY
-    pair = load_pair(
-        given[0], given[1], asked.column, asked.groups, asked.where, categories, asked.beside
-    )
-    return compare_pair(pair, options)
+    return given[0], given[1]
 
 
 def _columns_of_two(

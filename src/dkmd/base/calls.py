@@ -27,6 +27,7 @@ FLAGS = (
 SEVERAL = {
     "columns": "--column",
     "column": "--column",
+    "together": "--together",
     "table": "--table",
     "percentiles": "--percentile",
     "also_reference": "--also-reference",
@@ -86,6 +87,8 @@ class Call:
                 words += [word for each in several for word in (SEVERAL[key], str(each))]
             elif key == "expect_ratio" and not isinstance(value, str):
                 words += ["--expect-ratio", ":".join(f"{part:g}" for part in value)]
+            elif key == "whiten":
+                words += ["--whiten"] if value else []
             elif key == "most_levels" and value is None:
                 words += ["--all-levels"]
             elif isinstance(value, Mapping) and key in FLAGS:
