@@ -109,6 +109,16 @@ Covariates = Annotated[
         "more. The shift is adjusted for it. Needs --randomized.",
     ),
 ]
+PlanCovariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column that will be known before the experiment; repeat the option for more. The "
+        "plan is for the adjusted test of randomised arms.",
+    ),
+]
 Strata = Annotated[
     list[str] | None,
     typer.Option(
