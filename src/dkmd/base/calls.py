@@ -29,6 +29,7 @@ SEVERAL = {
     "column": "--column",
     "table": "--table",
     "percentiles": "--percentile",
+    "segments": "--segments",
     "also_reference": "--also-reference",
     "also_current": "--also-current",
     "history": "--history",
@@ -78,6 +79,8 @@ class Call:
                 words += [word for each in several for word in (SEVERAL[key], str(each))]
             elif key == "expect_ratio" and not isinstance(value, str):
                 words += ["--expect-ratio", ":".join(f"{part:g}" for part in value)]
+            elif key == "cross":
+                words += ["--cross"]
             elif key == "most_levels" and value is None:
                 words += ["--all-levels"]
             elif isinstance(value, Mapping) and key in FLAGS:

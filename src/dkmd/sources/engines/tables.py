@@ -42,6 +42,7 @@ from dkmd.sources.engines.level_queries import (
 )
 from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
+from dkmd.sources.keys import ABSENT, BETWEEN, KEY, RARE, KeyPart
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -117,6 +118,39 @@ class EngineTable:
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
         return {str(name): kind_of_type(kind) for name, kind in self._table.schema().items()}
+
+    def keyed(self, parts: Sequence[KeyPart]) -> EngineTable:
+        """The same table with the column KEY, as an expression."""
+        import ibis
+
+        def key(table: Any) -> Any:
+            texts = []
+            for part in parts:
+                text = self._as_text(table, part.column)
+                kept = (text.notnull(), text) if part.kept is None else (text.isin(part.kept), text)
+                rare = ABSENT if part.kept is None else RARE
+                texts.append(ibis.cases((text.isnull(), ABSENT), kept, else_=rare))
+            joined = texts[0]
+            for text in texts[1:]:
+                joined = joined + BETWEEN + text
+            return table.mutate(**{KEY: joined})
+
+        names = [part.column for part in parts]
+        rows = self._rows
+        keyed = key(self._of(*names)) if rows is None else key(self._table)
+        chosen = None if rows is None else lambda wanted: key(rows([*wanted, *names]))
+        other = EngineTable(keyed, self.name, self._engine, chosen, absent_levels=True)
+        other._offsets = self._offsets
+        return other
+
+    def held(self, column: str, groups: str) -> None:
+        """None: the data stay in the engine."""
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """The same as ``read_levels``."""
+        return self.read_levels(column, by, levels, groups)
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Empty: rows of an engine have no order."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dkmd.base.errors import ColumnError
 from dkmd.sources.column_data import (
     LARGE,
     ColumnData,
@@ -27,6 +28,7 @@ from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import STDIN, TextFile
+from dkmd.sources.keys import KeyPart
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.number_words import level_order
@@ -77,6 +79,31 @@ class FileTable:
             return dict(self._streamed(ColumnRoles(column, None, groups), [ALL]))
 
         return self._exactly(column, read)[ALL]
+
+    def keyed(self, parts: Sequence[KeyPart]) -> FileTable:
+        """The same files with the column KEY; files that have columns and a query language."""
+        if not self._all_duck:
+            raise ColumnError(
+                f"{self.name}: segments need CSV, JSON or Parquet files, or a data frame"
+            )
+        duck, _ = self._by_reader
+        return FileTable([file.keyed(parts) for file in duck], self.name)
+
+    def held(self, column: str, groups: str) -> HeldColumn | None:
+        """A column with labels if all files together have up to LARGE values of it."""
+        found = self._exactly(column, lambda: self._all_held(column, groups)).get(ALL)
+        return found if isinstance(found, HeldColumn) else None
+
+    def _all_held(self, column: str, groups: str) -> dict[str, ColumnData]:
+        held = self._held(column, groups, None)
+        return {} if held is None else {ALL: held}
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """A column at several levels, summed up by one query."""
+        roles = ColumnRoles(column, by, groups)
+        return self._exactly(column, lambda: dict(self._streamed(roles, levels)))
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
