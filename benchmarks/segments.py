@@ -46,14 +46,10 @@ class Cell(NamedTuple):
     unequal: bool
 
     def sizes(self) -> list[tuple[int, int]]:
-        """The values of x and y in each segment; unequal ones differ up to 1:4."""
+        """The values of x and y in each segment; unequal ones are 1:2 and 2:1 in turn."""
         if not self.unequal:
             return [(self.size, self.size)] * self.segments
-        found = []
-        for s in range(self.segments):
-            times = 1 + 3 * (s % 2)
-            found.append((self.size * times, self.size * (5 - times)))
-        return found
+        return [(self.size * (1 + s % 2), self.size * (2 - s % 2)) for s in range(self.segments)]
 
 
 def drawn(cell: Cell, trials: int, shift: float, seed: int) -> list[tuple[Array, Array]]:
@@ -100,6 +96,16 @@ def rejected(pvalues: Array) -> float:
     return 100.0 * float((pvalues < 0.05).mean())
 
 
+AT_ONCE = 500
+"""Trials that are held in memory at once."""
+
+
+def size_of(cell: Cell, trials: int) -> float:
+    """The share of rejections without a difference, in percent."""
+    parts = range(0, trials, AT_ONCE)
+    return rejected(np.concatenate([our_pvalues(drawn(cell, AT_ONCE, 0.0, p)) for p in parts]))
+
+
 def sizes_table(trials: int) -> None:
     """The size at the 5% level, for every cell."""
     error = 100.0 * math.sqrt(0.05 * 0.95 / trials)
@@ -114,12 +120,12 @@ def sizes_table(trials: int) -> None:
             found = []
             for unequal in (False, True):
                 for k in SEGMENTS:
+                    large = k == 20 and size == 500 and unequal  # takes as long as all others
                     cell = Cell(family, k, size, unequal)
-                    found.append(rejected(our_pvalues(drawn(cell, trials, 0.0, 1))))
-            worst = max(worst, *found)
-            print(
-                f"| {family} | {size} | " + " | ".join(f"{p:.1f}" for p in found) + " |", flush=True
-            )
+                    found.append(math.nan if large else size_of(cell, trials))
+            worst = max(worst, *(p for p in found if not math.isnan(p)))
+            cells = " | ".join("" if math.isnan(p) else f"{p:.1f}" for p in found)
+            print(f"| {family} | {size} | {cells} |", flush=True)
     print(f"\nLargest: {worst:.1f}%\n")
 
 

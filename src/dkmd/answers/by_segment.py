@@ -39,7 +39,7 @@ from dkmd.sources.cells import (
     count_cells,
     marginal,
     merged_cells,
-    on_grid,
+    on_one_grid,
     one_grid,
     read_cells,
     size_of,
@@ -241,8 +241,7 @@ class _Work:
             )
             found.append({levels[len(head) :]: cell for levels, cell in read.items()})
         grid = one_grid([cell for side in found for cell in side.values()])
-        before, after = ({k: on_grid(c, grid) for k, c in side.items()} for side in found)
-        return before, after
+        return on_one_grid(found[0], grid), on_one_grid(found[1], grid)
 
     @cached_property
     def _total(self) -> tuple[ColumnData, ColumnData]:

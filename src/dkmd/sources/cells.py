@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dkmd.base.errors import ColumnError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.pooled_shape import median_and_spread
@@ -84,16 +85,27 @@ def one_grid(cells: Sequence[ColumnData]) -> Grid | None:
     return Grid.fit(*previews).rounded() if previews else None
 
 
-def on_grid(cell: ColumnData, grid: Grid | None) -> ColumnData:
-    """A cell whose sums on a common grid serve all comparisons, so that one pass is enough.
+def on_one_grid(cells: Cells, grid: Grid | None) -> Cells:
+    """Cells whose sums on a common grid serve all comparisons, so that one pass is enough.
 
-    If the bins of that grid are too wide for the values of a cell, the cell is read again.
+    If the bins of that grid are too wide for the values of a cell, the cell is read again. If some
+    cells have values of 0 or below, no cell has percentages.
     """
-    if grid is None or not isinstance(cell, StreamedColumn):
+    if grid is None:
+        return cells
+    streamed = [cell for cell in cells.values() if isinstance(cell, StreamedColumn)]
+    positive = all(cell.summary(grid).minimum > 0.0 for cell in streamed)
+    return {levels: _on_grid(cell, grid, positive) for levels, cell in cells.items()}
+
+
+def _on_grid(cell: ColumnData, grid: Grid, positive: bool) -> ColumnData:
+    if not isinstance(cell, StreamedColumn):
         return cell
     asked = cell.summarize
 
     def summarize(other: Grid, logs: float | None) -> Summary:
+        if logs is not None and not positive:
+            raise ColumnError("percentages need positive data; there are values of 0 or below")
         if logs is not None or other == grid:
             return asked(other, logs)
         known = asked(grid, None)

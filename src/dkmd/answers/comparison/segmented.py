@@ -246,7 +246,11 @@ class Segmented:
     def notes(self, most: int | None = None) -> list[str]:
         """What to watch out for: in total, in the mix, and about segments without an answer."""
         told = [*self.total.warnings, *mix_notes(self)]
-        told += [each.words for each in self.left_out]
+        told += [
+            f"{count(each.levels)} rarer levels of {each.by} are one segment (--most-levels and "
+            "--all-levels change that)"
+            for each in self.left_out
+        ]
         return [*told, *not_judged(self, most)]
 
     def to_dict(self) -> dict[str, Any]:

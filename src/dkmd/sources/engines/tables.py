@@ -37,12 +37,13 @@ from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
     chosen_levels,
+    key_of_texts,
     most_frequent,
     one_below_the_other,
 )
 from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
-from dkmd.sources.keys import ABSENT, BETWEEN, KEY, RARE, KeyPart
+from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -121,19 +122,10 @@ class EngineTable:
 
     def keyed(self, parts: Sequence[KeyPart]) -> EngineTable:
         """The same table with the column KEY, as an expression."""
-        import ibis
 
         def key(table: Any) -> Any:
-            texts = []
-            for part in parts:
-                text = self._as_text(table, part.column)
-                kept = (text.notnull(), text) if part.kept is None else (text.isin(part.kept), text)
-                rare = ABSENT if part.kept is None else RARE
-                texts.append(ibis.cases((text.isnull(), ABSENT), kept, else_=rare))
-            joined = texts[0]
-            for text in texts[1:]:
-                joined = joined + BETWEEN + text
-            return table.mutate(**{KEY: joined})
+            texts = [self._as_text(table, part.column) for part in parts]
+            return table.mutate(**{KEY: key_of_texts(texts, parts)})
 
         names = [part.column for part in parts]
         rows = self._rows

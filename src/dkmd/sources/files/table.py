@@ -21,6 +21,7 @@ from dkmd.sources.column_data import (
     preview_of,
     with_offset,
 )
+from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
@@ -31,8 +32,9 @@ from dkmd.sources.files.text_file import STDIN, TextFile
 from dkmd.sources.keys import KeyPart
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
+from dkmd.sources.memory.frames import FrameTable
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import AtLevel, OneByOne
+from dkmd.sources.table import AtLevel, OneByOne, Table
 
 
 class FileTable:
@@ -80,14 +82,22 @@ class FileTable:
 
         return self._exactly(column, read)[ALL]
 
-    def keyed(self, parts: Sequence[KeyPart]) -> FileTable:
-        """The same files with the column KEY; files that have columns and a query language."""
-        if not self._all_duck:
-            raise ColumnError(
-                f"{self.name}: segments need CSV, JSON or Parquet files, or a data frame"
-            )
-        duck, _ = self._by_reader
+    def keyed(self, parts: Sequence[KeyPart]) -> Table:
+        """The same files with the column KEY. Arrow files are mapped into memory for that."""
+        duck, rest = self._by_reader
+        if rest:
+            return self._as_frame().keyed(parts)
         return FileTable([file.keyed(parts) for file in duck], self.name)
+
+    def _as_frame(self) -> FrameTable:
+        """Arrow files as one frame."""
+        import pyarrow as pa
+        from pyarrow import feather
+
+        if not all(isinstance(file, ArrowFile) for file in self.files):
+            raise ColumnError(f"{self.name}: segments need files with columns, of one format")
+        tables = [feather.read_table(file.path, memory_map=True) for file in self.files]
+        return FrameTable(pa.concat_tables(tables), self.name)
 
     def held(self, column: str, groups: str) -> HeldColumn | None:
         """A column with labels if all files together have up to LARGE values of it."""
