@@ -2,6 +2,7 @@
 
     python benchmarks/segments.py                  # both tables, some minutes
     python benchmarks/segments.py --trials 1000    # quicker, and less exact
+    python benchmarks/segments.py --family t2 --size 20
 
 Size: all segments shift by the same amount, which is 0, and levels and spreads differ between
 segments. Power: half of the segments shift by some standard errors, the other half do not. The
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ def size_of(cell: Cell, trials: int) -> float:
     return rejected(np.concatenate([our_pvalues(drawn(cell, AT_ONCE, 0.0, p)) for p in parts]))
 
 
-def sizes_table(trials: int) -> None:
+def sizes_table(trials: int, families: Sequence[str], sizes: Sequence[int]) -> None:
     """The size at the 5% level, for every cell."""
     error = 100.0 * math.sqrt(0.05 * 0.95 / trials)
     print(f"Size at the 5% level ({trials:,} trials, standard error {error:.1f} points)\n")
@@ -115,8 +116,8 @@ def sizes_table(trials: int) -> None:
     )
     print("|---|---|---|---|---|---|---|---|")
     worst = 0.0
-    for family in FAMILIES:
-        for size in SIZES:
+    for size in sizes:
+        for family in families:
             found = []
             for unequal in (False, True):
                 for k in SEGMENTS:
@@ -150,9 +151,12 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=4_000)
-    trials = parser.parse_args().trials
-    sizes_table(trials)
-    power_table(trials)
+    parser.add_argument("--family", action="append", choices=[*FAMILIES])
+    parser.add_argument("--size", action="append", type=int, choices=SIZES)
+    asked = parser.parse_args()
+    sizes_table(asked.trials, asked.family or [*FAMILIES], asked.size or SIZES)
+    if not asked.family and not asked.size:
+        power_table(asked.trials)
 
 
 if __name__ == "__main__":

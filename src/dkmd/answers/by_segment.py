@@ -40,7 +40,6 @@ from dkmd.sources.cells import (
     marginal,
     merged_cells,
     on_one_grid,
-    one_grid,
     read_cells,
     size_of,
 )
@@ -240,8 +239,8 @@ class _Work:
                 side.table, self.column, [*side.prefix, *parts], wanted, self.asked.groups
             )
             found.append({levels[len(head) :]: cell for levels, cell in read.items()})
-        grid = one_grid([cell for side in found for cell in side.values()])
-        return on_one_grid(found[0], grid), on_one_grid(found[1], grid)
+        before, after = on_one_grid(found)
+        return before, after
 
     @cached_property
     def _total(self) -> tuple[ColumnData, ColumnData]:

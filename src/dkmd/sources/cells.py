@@ -28,8 +28,9 @@ class HeldCell(HeldColumn):
     rows: Index = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
-FINE_ENOUGH = 16.0
-"""Bins of a common grid suit a segment if its spread is at least so many times their width."""
+FINE_ENOUGH = 8.0
+"""Bins of a common grid suit a segment if its spread is at least so many times their width:
+sums are then exact to about 1e-6 of their bound."""
 
 
 def count_cells(table: Table, columns: Sequence[str]) -> Counter[Levels]:
@@ -79,23 +80,19 @@ def _rows_of(codes: Index, size: int) -> list[Index]:
     return np.split(order, ends)
 
 
-def one_grid(cells: Sequence[ColumnData]) -> Grid | None:
-    """A grid for all cells that are summed up; None if all are held."""
-    previews = [cell.preview for cell in cells if isinstance(cell, StreamedColumn)]
-    return Grid.fit(*previews).rounded() if previews else None
-
-
-def on_one_grid(cells: Cells, grid: Grid | None) -> Cells:
-    """Cells whose sums on a common grid serve all comparisons, so that one pass is enough.
+def on_one_grid(sides: Sequence[Cells]) -> list[Cells]:
+    """Both sides on a common grid, whose sums serve all comparisons: one pass is enough.
 
     If the bins of that grid are too wide for the values of a cell, the cell is read again. If some
     cells have values of 0 or below, no cell has percentages.
     """
-    if grid is None:
-        return cells
-    streamed = [cell for cell in cells.values() if isinstance(cell, StreamedColumn)]
+    every = [cell for side in sides for cell in side.values()]
+    streamed = [cell for cell in every if isinstance(cell, StreamedColumn)]
+    if not streamed:
+        return list(sides)
+    grid = Grid.fit(*(cell.preview for cell in streamed)).rounded()
     positive = all(cell.summary(grid).minimum > 0.0 for cell in streamed)
-    return {levels: _on_grid(cell, grid, positive) for levels, cell in cells.items()}
+    return [{k: _on_grid(cell, grid, positive) for k, cell in side.items()} for side in sides]
 
 
 def _on_grid(cell: ColumnData, grid: Grid, positive: bool) -> ColumnData:
@@ -141,14 +138,22 @@ def merged_cells(cells: Sequence[ColumnData]) -> ColumnData:
         return HeldColumn(values, groups, held[0].offset)
     streamed = [cell for cell in cells if isinstance(cell, StreamedColumn)]
 
-    def summarize(grid: Grid, logs: float | None) -> Summary:
-        total = Summary(grid)
+    known, grid = streamed[0], streamed[0].grid
+
+    def summed(at: Grid, logs: float | None) -> Summary:
+        total = Summary(at)
         for part in streamed:
-            total.merge(part.summarize(grid, logs))
+            total.merge(part.summarize(at, logs))
         return total
 
+    def summarize(at: Grid, logs: float | None) -> Summary:
+        if logs is not None or grid is None or at == grid:
+            return summed(at, logs)
+        whole = summed(grid, None)  # parts that are too narrow for the grid need not matter
+        return whole.on(at) if _suits(whole) else summed(at, None)
+
     preview = np.concatenate([part.preview for part in streamed])
-    return StreamedColumn(preview, summarize, streamed[0].grid, offset=streamed[0].offset)
+    return StreamedColumn(preview, summarize, grid, offset=known.offset)
 
 
 def size_of(cell: ColumnData | None) -> int:
