@@ -371,6 +371,8 @@ def test_what_cannot_have_segments_is_said() -> None:
             compare(BEFORE, AFTER, **how, **wrong)
     with pytest.raises(ValueError, match="one column"):
         compare(BEFORE, AFTER, column=["value", "device"], segments="country")
+    with pytest.raises(ValueError, match="not with covariates"):
+        compare(BEFORE, AFTER, **how, segments="country", weights="value")
     with pytest.raises(TypeError, match="data frame"):
         compare([1.0, 2.0], [2.0, 3.0], segments="country")
     with pytest.raises(ValueError, match="holds text"):

@@ -146,7 +146,7 @@ class Pair:
         apart = self.separation, self.allowance
 
         def test(delta: float, near: float) -> Studentized:
-            found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
+            found = tested(self.x, self.y, delta, near, center, apart, form, numbers)
             return Studentized(*found[:6], units, found[6:])
 
         return test
@@ -200,8 +200,8 @@ class Pair:
     def constant(self) -> bool:
         """Whether all values are equal on each side."""
         return all(
-            side.variance.max(initial=0.0) == 0.0
-            and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
+            side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
+            and side.variance.max(initial=0.0) == 0.0
             for side in (self.x, self.y)
         )
 
@@ -392,7 +392,7 @@ SAME_PSI = 1e-9
 
 
 @compiled
-def _tested(
+def tested(
     x: Side,
     y: Side,
     delta: float,

@@ -69,7 +69,7 @@ def read_cells(
         if label in keys:
             chosen = rows[at]
             marks = None if units is None else np.asarray(units)[chosen]
-            found[keys[label]] = HeldCell(whole.values[chosen], marks, whole.offset, chosen)
+            found[keys[label]] = HeldCell(whole.values[chosen], marks, whole.offset, rows=chosen)
     return found
 
 

@@ -9,6 +9,7 @@ from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, Parts, SampleFacts
 from dkmd.answers.comparison.segmented import Segment, Segmented, Split
 from dkmd.answers.comparison.several import ColumnAnswer, Comparisons, Drift, LeftOut
+from dkmd.answers.comparison.together import TogetherComparison
 from dkmd.answers.comparison.words import plain_margin
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Segment",
     "Segmented",
     "Split",
+    "TogetherComparison",
     "plain_margin",
     "to_json",
 ]

@@ -17,18 +17,20 @@ from dkmd.sources.column_data import (
     LARGE,
     ColumnData,
     HeldColumn,
+    Labels,
     offset_near,
     preview_of,
     with_offset,
 )
 from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.files.characters import STDIN
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
-from dkmd.sources.files.text_file import STDIN, TextFile
+from dkmd.sources.files.text_file import TextFile
 from dkmd.sources.keys import KeyPart
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
@@ -114,6 +116,10 @@ class FileTable:
         """A column at several levels, summed up by one query."""
         roles = ColumnRoles(column, by, groups)
         return self._exactly(column, lambda: dict(self._streamed(roles, levels)))
+
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """A column as labels, None where a label is missing."""
+        return np.concatenate([file.marks(column, where) for file in self.files])
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
