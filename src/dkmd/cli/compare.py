@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,6 +17,7 @@ from dkmd.cli.options import (
     Connect,
     CountColumn,
     Covariates,
+    Cross,
     Every,
     ExpectRatio,
     Force,
@@ -30,6 +31,7 @@ from dkmd.cli.options import (
     Quiet,
     Randomized,
     Report,
+    Segments,
     Strata,
     Tables,
     Weigh,
@@ -38,6 +40,7 @@ from dkmd.cli.options import (
     kinds_of,
     limit,
     margin_of,
+    names_of,
     require_outputs,
     sources,
 )
@@ -55,8 +58,8 @@ from dkmd.inference.defaults import ALPHA
 from dkmd.render.terminal import listing_of
 
 if TYPE_CHECKING:
-    from dkmd.answers.comparison import ColumnAnswer, Comparisons
-    from dkmd.answers.options import Advance
+    from dkmd.answers.comparison import ColumnAnswer, Comparisons, Segmented
+    from dkmd.answers.options import Advance, Settings
 
 
 @telling_too_little
@@ -82,7 +85,9 @@ def compare(
     most_levels: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, help="Most levels of --by to compare, the most frequent first."
+            metavar="N",
+            min=1,
+            help="Most levels of --by or --segments to compare, the most frequent first.",
         ),
     ] = 100,
     all_levels: Annotated[
@@ -93,6 +98,8 @@ def compare(
     groups: Groups = None,
     pair_by: PairBy = None,
     weigh: Weigh = None,
+    segments: Segments = None,
+    cross: Cross = False,
     covariate: Covariates = None,
     strata: Strata = None,
     randomized: Randomized = False,
@@ -132,6 +139,8 @@ def compare(
           --reference JFK --current EWR --report delays.html
       dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           -c dep_delay -c arr_delay --percentile 50 --percentile 99.9
+      dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
+          -c dep_delay --segments origin,carrier --most-levels 5
       dkmd compare examples/data/experiment.csv -c revenue --by arm --reference A --current B \\
           --covariate revenue_before --strata country --randomized
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
@@ -142,14 +151,15 @@ def compare(
     from dkmd.answers.compare import compare as run
     from dkmd.answers.comparison import Comparisons
     from dkmd.answers.many_levels import compare_bins
-    from dkmd.answers.options import CompareOptions, Settings
+    from dkmd.answers.options import CompareOptions
 
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
+    segmented: Segmented | None = None
     several = len(column or []) > 1
     named = column[0] if column and not several else None
     with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
-            beside = (groups, pair_by, covariate, strata, weight_column, count_column)
+            beside = (groups, pair_by, covariate, strata, weight_column, count_column, segments)
             if files or connect or by or several or any(beside):
                 raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
@@ -180,7 +190,12 @@ def compare(
             }
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
-                if by is None and column and several:
+                if segments or cross:
+                    asked = _Segments(
+                        names_of(segments) or [], cross, by, reference, current, groups
+                    )
+                    segmented = asked.compare(given, column or [], peers, settings)
+                elif by is None and column and several:
                     answer = run(given[0], given[1], column=column, groups=groups, **settings)
                 elif by is None:
                     answer = run(given[0], given[1], column=named, groups=groups, **settings)
@@ -188,6 +203,10 @@ def compare(
                     levels = {"by": by, "reference": reference, "current": current}
                     columns = column if several else named
                     answer = run(given[0], **levels, column=columns, groups=groups, **settings)
+    if segmented is not None:
+        show_several(segmented, json, quiet, every)
+        code = exit_code([segmented.total.pvalue])
+        return after_writing(code, report_of(segmented, report, quiet))
     if peers:
         _show_with_peers(answer, json, quiet)
     elif isinstance(answer, Comparisons):
@@ -201,8 +220,35 @@ def compare(
 
 BINS_ALONE = (
     "--from-bins needs --reference, and no other source, --by, --groups, --pair-by, --covariate, "
-    "--strata, --weight-column, --count-column or second --column"
+    "--strata, --weight-column, --count-column, --segments or second --column"
 )
+
+
+class _Segments(NamedTuple):
+    """What was asked about segments, and about which samples."""
+
+    columns: list[str]
+    cross: bool
+    by: str | None
+    reference: str | None
+    current: str | None
+    groups: str | None
+
+    def compare(
+        self, given: Sequence[Any], column: Sequence[str], peers: bool, settings: Settings
+    ) -> Segmented:
+        """The answer, if nothing else was asked for that segments cannot give."""
+        from dkmd.answers.compare import compare as run
+
+        if peers or len(column) > 1:
+            raise ValueError("--segments needs one --column, and no --peers")
+        if not self.columns:
+            raise ValueError("--cross combines the levels of --segments: give two columns")
+        return run(
+            *given, column=column[0] if column else None, by=self.by, reference=self.reference,
+            current=self.current, groups=self.groups, segments=self.columns, cross=self.cross,
+            **settings,
+        )  # fmt: skip
 
 
 @contextmanager
