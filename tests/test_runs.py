@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import naive
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import polygamma
 from scipy.stats import binom
 
-from dkmd import dkmd_2samp
+from dkmd import Witness, dkmd_2samp
 from dkmd.inference import moderation, run_tails
 from dkmd.inference.between_runs import (
     NO_SOURCE,
@@ -55,6 +56,25 @@ def test_a_run_level_is_the_centre_where_psi_sums_to_zero_and_moves_with_the_dat
     assert level.df == pytest.approx(39.0)
     far = run_level(np.append(values, 1e6))
     assert abs(far.center - level.center) < 0.1
+
+
+def test_the_variance_of_a_level_is_that_of_leaving_out_one_process() -> None:
+    """(G − 1)/G·Σ S_g²/(n − n_g)², divided by the mean slope of ψ; groups of different size."""
+    values = np.array([1.0, 1.3, 0.8, 1.1, 2.9, 1.6, 0.7, 1.2, 1.0, 1.9, 0.4])
+    groups = np.array([5, 5, 5, 2, 2, 7, 7, 7, 7, 9, 2])
+    level = run_level(values, groups)
+    width = 1.4826 * float(np.median(np.abs(values - np.median(values))))
+    psi = Witness(width, width)
+    center = naive.m_center(values, psi)
+    assert level.center == pytest.approx(center, abs=1e-8)
+    each = np.asarray(psi(values - center))
+    slopes = (np.asarray(psi(values - center + 1e-4)) - psi(values - center - 1e-4)) / 2e-4
+    left_out = sum(
+        float(each[groups == g].sum()) ** 2 / (11 - (groups == g).sum()) ** 2 for g in (2, 5, 7, 9)
+    )
+    assert level.variance == pytest.approx(0.75 * left_out / np.mean(slopes) ** 2, rel=1e-6)
+    assert level.df == pytest.approx(121 / (9 + 9 + 16 + 1) - 1)
+    assert level.units == 4
 
 
 def test_the_variance_of_a_level_counts_processes_not_values() -> None:
