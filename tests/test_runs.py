@@ -28,7 +28,7 @@ from dkmd.inference.between_runs import (
     shift_error,
     with_runs,
 )
-from dkmd.inference.blocks import blocks_of
+from dkmd.inference.blocks import _blocks_vary, blocks_of
 from dkmd.inference.level_changes import stretches
 from dkmd.inference.moderation import inverse_trigamma, moderated
 from dkmd.inference.result import ExactOutcome
@@ -390,6 +390,13 @@ def _neighbours(size: int, share: float, rng: np.random.Generator) -> np.ndarray
     return values[100:]
 
 
+def test_independent_values_seldom_look_like_a_slow_drift() -> None:
+    """The share is that of χ² with one degree of freedom less than blocks, to four errors."""
+    rng = np.random.default_rng(12)
+    seen = sum(_blocks_vary(rng.normal(size=240)) for _ in range(6_000))
+    assert abs(seen / 6_000 - 0.025) < 4.0 * math.sqrt(0.025 * 0.975 / 6_000)
+
+
 def test_correlated_neighbours_become_blocks_and_others_do_not() -> None:
     rng = np.random.default_rng(11)
     alike = [blocks_of(_neighbours(200, 0.5, rng)) for _ in range(100)]
@@ -413,6 +420,9 @@ def test_a_process_stays_in_one_block_and_sorted_or_few_values_have_none() -> No
     assert all(np.unique(blocks[processes == p]).size == 1 for p in range(40))
     assert blocks_of(np.sort(rng.normal(size=200))) is None
     assert blocks_of(means[:23]) is None
+    up_and_down = np.repeat([0.0, 5.0, 1.0, 6.0], 6) + 0.1 * rng.normal(size=24)
+    assert np.unique(blocks_of(up_and_down)).size == 4  # 24 values are enough
+    assert blocks_of(up_and_down[1:]) is None
     assert blocks_of(np.ones(100)) is None
     assert blocks_of([math.inf, *rng.normal(size=99)]) is None
 
