@@ -19,6 +19,7 @@ from dkmd.inference.margins import Margin
 from dkmd.sequential import detection as loop
 from dkmd.sequential.alarm import Alarm, Began, KnownAmount, Since, beginning
 from dkmd.sequential.baseline import Baseline
+from dkmd.statistic.witness import Witness
 
 FILES = Format(
     name="dkmd-detector",
@@ -115,6 +116,11 @@ class Detector:
     def reference(self) -> Summary:
         """The reference as a Summary."""
         return self._baseline.summary
+
+    @property
+    def witness(self) -> Witness:
+        """The ψ of the bets. Its centre is not used."""
+        return self._baseline.witness
 
     @property
     def n(self) -> int:
@@ -231,6 +237,10 @@ class Detector:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, in one step. ``load`` continues from there."""
+        FILES.write(path, self.document())
+
+    def document(self) -> Document:
+        """The state as JSON, to be kept together with other state. See ``of_document``."""
         alarm = self.last_alarm
         saved: Document | None = None
         if alarm is not None:
@@ -241,25 +251,26 @@ class Detector:
                 "began": list(alarm.began),
                 "amounts": packed(amounts),
             }
-        FILES.write(path, {
+        return {
             "arl": self.arl, "margin": self.margin, "block": self.block,
             "reference": content_of(self.reference),
             "error": self._baseline.error,
             "state": packed(self._state), "ring": packed(self._ring),
             "drift_detected": self.drift_detected, "warned": self._warned, "last_alarm": saved,
-        })  # fmt: skip
+        }  # fmt: skip
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a file written by ``save``. Any other file raises a StateFileError."""
         document = FILES.read(path)
         try:
-            return cls._of_document(document)
+            return cls.of_document(document)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateFileError(f"{os.fspath(path)} is damaged: {error}") from None
 
     @classmethod
-    def _of_document(cls, document: Document) -> Self:
+    def of_document(cls, document: Document) -> Self:
+        """The detector of a ``document``. Any error means that the document is damaged."""
         self = cls.__new__(cls)
         self.arl, self.margin = float(document["arl"]), document["margin"]
         self.block = int(document["block"])

@@ -166,6 +166,22 @@ class Looks(ABC):
         return None if self._frame is None else self._frame.witness
 
     @property
+    def sizes(self) -> tuple[int, int]:
+        """Values of x and of y, without missing ones."""
+        return self._sizes()
+
+    @property
+    def region(self) -> tuple[float, float] | None:
+        """The shifts within the margin, in the units of ``result.interval``; (0, 0) without one.
+
+        None until the burn-in is complete.
+        """
+        if self._frame is None:
+            return None
+        low, high = self.settings.region(self._frame.spread)
+        return (_factor(low), _factor(high)) if self.settings.relative else (low, high)
+
+    @property
     def result(self) -> MonitorResult:
         """A look: the answer now. Looking costs nothing, and looking again gives the same."""
         if self._result is None:
@@ -297,8 +313,12 @@ class Looks(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, in one step. ``load`` continues from there."""
+        FILES.write(path, self.document())
+
+    def document(self) -> Document:
+        """The state as JSON, to be kept together with other state. See ``of_document``."""
         settings = self.settings
-        FILES.write(path, {
+        return {
             "kind": self.kind,
             "settings": {
                 "alpha": settings.alpha, "expected_n": settings.expected_n,
@@ -312,7 +332,7 @@ class Looks(ABC):
             "looks": self._looks,
             "looked": self._result is not None,
             **self._more_state(),
-        })  # fmt: skip
+        }  # fmt: skip
 
     def _more_state(self) -> Document:
         return {}
@@ -325,12 +345,13 @@ class Looks(ABC):
         if document.get("kind") != cls.kind:
             raise StateFileError(f"{name} is not the state of a {cls.__name__}")
         try:
-            return cls._of_document(document)
+            return cls.of_document(document)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateFileError(f"{name} is damaged: {error}") from None
 
     @classmethod
-    def _of_document(cls, document: Document) -> Self:
+    def of_document(cls, document: Document) -> Self:
+        """The monitor of a ``document``. Any error means that the document is damaged."""
         self = cls.__new__(cls)
         frame = document["frame"]
         Looks.__init__(
