@@ -312,15 +312,31 @@ def test_version_loads_nothing() -> None:
     assert not {"numpy", "numba", "typer", "rich", "duckdb"} & set(modules.split())
 
 
+def _loaded_by(*words: str) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    code = f"import atexit, sys; sys.argv = {['dkmd', *words]!r}; from dkmd.cli import main; "
+    code += "atexit.register(lambda: print(*sys.modules)); main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1, 3), done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+SLOW_TO_IMPORT = {"pandas", "ibis", "sqlglot", "dask", "scipy.stats", "matplotlib", "jinja2"}
+
+
 def test_small_files_are_compared_without_loading_much() -> None:
     """The command should answer within a second, and all of these are slow to import."""
-    words = ["dkmd", "compare", BEFORE, AFTER, "--quiet"]
-    code = f"import atexit, sys; sys.argv = {words!r}; from dkmd.cli import main; "
-    code += "atexit.register(lambda: print(*sys.modules)); main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.splitlines()[-1].split())
+    loaded = _loaded_by("compare", BEFORE, AFTER, "--quiet")
     assert "duckdb" in loaded
-    assert not {"pandas", "ibis", "sqlglot", "dask", "scipy.stats", "matplotlib"} & loaded
+    assert not SLOW_TO_IMPORT & loaded
+
+
+def test_a_gate_of_benchmark_files_loads_no_reader_of_tables() -> None:
+    files = (str(DATA.parent / "bench" / f"pyperf-{build}.json") for build in ("main", "branch"))
+    loaded = _loaded_by("gate", *files)
+    assert "numba" in loaded
+    tables = {"duckdb", "pyarrow", "narwhals", "dkmd.sources.loading", "dkmd.sources.files.table"}
+    assert not (SLOW_TO_IMPORT | tables) & loaded
 
 
 def test_completion_offers_the_commands() -> None:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import polygamma
 from scipy.stats import binom
 
 from dkmd import dkmd_2samp
+from dkmd.inference import moderation, run_tails
 from dkmd.inference.between_runs import (
     NO_SOURCE,
     BetweenRuns,
@@ -30,7 +32,7 @@ from dkmd.inference.level_changes import stretches
 from dkmd.inference.moderation import inverse_trigamma, moderated
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.run_levels import RunLevel, run_level
-from dkmd.inference.run_tails import Past, tail_df
+from dkmd.inference.run_tails import Past, tail_df, tails_of_means
 from dkmd.inference.successive import Spread, constants, successive_df, successive_spread
 from dkmd.inference.tails import student_tails
 
@@ -115,6 +117,16 @@ def test_a_level_change_and_a_wild_run_hardly_change_the_spread() -> None:
     assert plain > 1000.0 * after
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 20])
+def test_the_spread_solves_the_equation_of_hubers_scale(size: int) -> None:
+    """Also if the squares grow so fast that as many as possible lie beyond the bound."""
+    for growth in (1.1, 3.0, 1e4):
+        levels = np.cumsum([0.0, *(growth**i for i in range(size))])
+        square = successive_spread(levels).variance
+        bounded = np.minimum(np.diff(levels) ** 2 / 2.0 / square, 1.5**2)
+        assert bounded.mean() == pytest.approx(constants().mean, rel=1e-12)
+
+
 def test_without_differences_there_is_no_spread() -> None:
     assert successive_spread(np.array([1.0])).df == 0.0
     assert from_history(_levels([1.0])) is NO_SOURCE
@@ -151,6 +163,75 @@ def test_a_benchmark_without_runs_gets_the_usual_variance_and_few_variances_stay
     few, none = moderated(variance[:2], df[:2], np.zeros(2))
     assert none.df == 0.0
     np.testing.assert_array_equal(few.variance, variance[:2])
+
+
+def test_a_noisy_benchmark_whose_runs_agree_by_chance_is_not_taken_for_a_quiet_one() -> None:
+    """In a suite of two kinds a variance of 8 is a small one of those about 100, not a large 1."""
+    rng = np.random.default_rng(7)
+    kinds = np.repeat([1.0, 100.0], [60, 20])
+    variance = kinds * rng.chisquare(4.0, size=80) / 4.0
+    variance[-1] = 8.0
+    df = np.full(80, 4.0)
+    found, prior = moderated(variance, df, np.full(80, 1e-9))
+    usual = float(prior.usual(np.zeros(1))[0])
+    by_formula = (prior.df * usual + 4.0 * 8.0) / (prior.df + 4.0)
+    assert by_formula < 8.0
+    assert 1.4 * by_formula < found.variance[-1] < 100.0
+    # benchmarks in the middle of their kind keep what the formula gives, within a third
+    middle = int(np.argsort(variance[:60])[30])
+    by_formula = (prior.df * usual + 4.0 * variance[middle]) / (prior.df + 4.0)
+    assert by_formula <= found.variance[middle] < 1.33 * by_formula
+
+
+def test_the_distribution_of_a_suite_begins_with_the_inverse_chi_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a correction, 1/E(1/σ²) is the formula of the moderated variance."""
+    ratio, df = np.array([0.3, 1.0, 7.0]), np.array([2.0, 4.0, 9.0])
+    monkeypatch.setattr(moderation, "CORRECTIONS", 0)
+    monkeypatch.setattr(moderation, "REACH", 12.0)
+    found = moderation._by_the_suite(ratio, df, 5.0)
+    np.testing.assert_allclose(found, (5.0 + df * ratio) / (5.0 + df), rtol=1e-6)
+
+
+def test_the_distribution_of_a_suite_is_that_of_plain_em_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ratio, df, prior_df = [0.5, 0.9, 1.4, 60.0], [3.0, 4.0, 4.0, 5.0], 1.5
+    grid = [0.1 * i for i in range(-46, 47)]  # to log 60 + 0.5
+    first = [math.exp(-0.5 * prior_df * (g + math.exp(-g))) for g in grid]
+    first = [each / sum(first) for each in first]
+    share = first
+
+    def found(share: list[float]) -> list[list[float]]:
+        rows = []
+        for r, d in zip(ratio, df, strict=True):
+            # r = σ²·χ²/d, and the density of χ² at d·r/σ²
+            each = [
+                s * math.exp(g) ** (-0.5 * d) * math.exp(-0.5 * d * r / math.exp(g))
+                for g, s in zip(grid, share, strict=True)
+            ]
+            rows.append([e / sum(each) for e in each])
+        return rows
+
+    for _ in range(3):
+        rows = found(share)
+        share = [(sum(row[k] for row in rows) + first[k]) / 5.0 for k in range(len(grid))]
+    expected = [
+        1.0 / sum(p / math.exp(g) for p, g in zip(row, grid, strict=True)) for row in found(share)
+    ]
+    monkeypatch.setattr(moderation, "CORRECTIONS", 3)
+    shown = moderation._by_the_suite(np.array(ratio), np.array(df), prior_df)
+    np.testing.assert_allclose(shown, expected, rtol=1e-9)
+
+
+def test_a_variance_that_no_prior_expects_keeps_its_own_value() -> None:
+    """Many alike, one e^30 times as large: no division by a likelihood of 0."""
+    rng = np.random.default_rng(8)
+    variance = np.append(rng.chisquare(400.0, size=60) / 400.0, math.exp(30.0))
+    found, _ = moderated(variance, np.full(61, 400.0), np.full(61, 1e-9))
+    assert np.isfinite(found.variance).all()
+    assert found.variance[-1] == pytest.approx(math.exp(30.0), rel=0.1)
 
 
 # the error of a shift
@@ -249,6 +330,25 @@ def test_heavy_tails_are_noticed_and_normal_ones_are_not() -> None:
     rng = np.random.default_rng(9)
     assert tail_df(_pasts(rng.normal(size=(50, 20)))) >= 15.0
     assert tail_df(_pasts(rng.standard_t(3, size=(50, 20)))) <= 5.0
+
+
+@pytest.mark.parametrize("df", [2.0, 5.0])
+def test_the_laws_of_tails_are_compared_by_their_largest_likelihood(df: float) -> None:
+    """Both likelihoods against SciPy's densities, at the most likely scale of each."""
+    distances = np.random.default_rng(11).standard_t(4, size=70)
+    scales = np.exp(np.linspace(-1.5, 1.5, 601))
+    student = max(stats.t.logpdf(distances, df, scale=scale).sum() for scale in scales)
+    normal = max(stats.norm.logpdf(distances, scale=scale).sum() for scale in scales)
+    # the scales are 0.5% apart and the likelihood is flat at its top
+    assert run_tails._student_likelihood(distances, df) == pytest.approx(student, abs=0.01)
+    assert run_tails._normal_likelihood(distances) == pytest.approx(normal, abs=0.01)
+
+
+def test_the_tails_of_a_mean_are_those_of_its_kurtosis() -> None:
+    """The excess kurtosis 6/(df − 4) of a mean of R runs is 6/(df − 4)/R; below 4 there is none."""
+    assert [tails_of_means(df, 3.0) for df in (2.5, 4.0, 5.0, 10.0)] == [2.5, 4.0, 7.0, 22.0]
+    assert tails_of_means(10.0, 1.0) == 10.0
+    assert tails_of_means(math.inf, 2.0) == math.inf
 
 
 def test_level_changes_and_one_wild_run_are_not_heavy_tails() -> None:

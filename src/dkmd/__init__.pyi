@@ -1,8 +1,11 @@
+from .adapters.assertions import assert_equivalent as assert_equivalent
+from .adapters.assertions import assert_not_shifted as assert_not_shifted
 from .answers.compare import compare as compare
 from .answers.comparison import CategoryComparison as CategoryComparison
 from .answers.comparison import Comparison as Comparison
 from .answers.comparison import Comparisons as Comparisons
 from .answers.comparison import Drift as Drift
+from .answers.comparison import TogetherComparison as TogetherComparison
 from .answers.drift import drift as drift
 from .answers.riemann import riemann as riemann
 from .base.errors import DkmdError as DkmdError
@@ -20,6 +23,8 @@ from .inference.planning import sample_size as sample_size
 from .inference.rel import dkmd_rel as dkmd_rel
 from .inference.result import DkmdResult as DkmdResult
 from .inference.two_sample import dkmd_2samp as dkmd_2samp
+from .matrices.multivariate import dkmd_multivariate as dkmd_multivariate
+from .matrices.result import DkmdMultivariateResult as DkmdMultivariateResult
 from .sequential.alarm import Alarm as Alarm
 from .sequential.detector import Detector as Detector
 from .sequential.monitor import Monitor as Monitor

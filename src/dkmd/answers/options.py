@@ -51,6 +51,15 @@ def units_or_groups(groups: GroupLabels | None, pair_by: GroupLabels | None) -> 
     return groups if pair_by is None else pair_by
 
 
+def weigh_of(weigh: str | None, pair_by: object) -> str | None:
+    """How units on both sides are weighed; None without units."""
+    if pair_by is None:
+        if weigh is not None:
+            raise ValueError("weigh says how units on both sides count: give pair_by too")
+        return None
+    return weigh or "units"
+
+
 class Settings(TypedDict, total=False):
     """The keywords that every form of ``compare`` accepts."""
 
@@ -61,6 +70,12 @@ class Settings(TypedDict, total=False):
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
     nan_policy: str
     pair_by: GroupLabels | None
+    weigh: str | None
+    covariate: Any  # ``designs.Beside``
+    strata: Any
+    randomized: bool
+    weights: Any
+    counts: Any
     where: Any  # an expression of Ibis, which has no types
     table: str | Sequence[str] | None
     expect_ratio: Ratio | None
@@ -99,10 +114,9 @@ class CompareOptions:
         expect_ratio: Ratio | None = None,
         percentiles: Sequence[float | str] | None = None,
         kind: str | None = None,
-        paired: bool = False,
+        weigh: str | None = None,
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
-        weigh = "units" if paired else None
         test = check_options(None, scale, "exact", "two-sided", method, nan_policy, weigh)
         ratio = None if expect_ratio is None else parse_ratio(expect_ratio)
         known = None if kind is None else parse_kind(kind)

@@ -36,9 +36,11 @@ CHECK_EVERY = 1024
 
 NOTHING, ALARM, CHECK = 0, 1, 2
 
-# places in the constants
+# places in the constants: each sum gains the factor BASE + SLOPE · p
 CENTER, PER_UNIT, PER_BOUND, TOLERANCE, THRESHOLD, BLOCK, TOP, INTERVALS = range(8)
-TABLE = 8
+BASE = 8
+SLOPE = BASE + 2 * N_BETS
+TABLE = SLOPE + 2 * N_BETS
 
 
 def constants(
@@ -55,7 +57,11 @@ def constants(
     head = np.array(
         [center, per_unit, 1.0 / limit, tolerance, threshold, float(block), table.top, origins]
     )
-    return np.concatenate([head, table.origin, table.coefficients.reshape(-1)])
+    stakes = np.tile(BETS, 2) / (1.0 + tolerance)  # first upwards, then downwards
+    slopes = stakes * np.repeat([1.0, -1.0], N_BETS)
+    return np.concatenate(
+        [head, 1.0 - stakes * tolerance, slopes, table.origin, table.coefficients.reshape(-1)]
+    )
 
 
 @compiled
@@ -75,22 +81,29 @@ def _psi(value: float, fixed: Array) -> float:
 
 
 @compiled
-def bet(value: float, fixed: Array, state: Array, ring: Array) -> int:
-    """Take one value: ``ALARM`` if the average of the sums reaches the threshold."""
-    given = state[SEEN]
-    ring[int(given) % ring.size] = value
-    state[SEEN] = given + 1.0
-    state[SINCE] += 1.0
+def _raise_stakes(p: float, fixed: Array, sums: Array) -> float:
+    """Bet on one p. Returns the sum of all M."""
+    for k in range(2 * N_BETS):
+        sums[k] = (1.0 + sums[k]) * (fixed[BASE + k] + fixed[SLOPE + k] * p)
+    # in pairs: a chain of nine additions would take longer than everything else
+    first = (sums[0] + sums[1]) + (sums[2] + sums[3])
+    second = (sums[4] + sums[5]) + (sums[6] + sums[7])
+    return float((first + second) + (sums[8] + sums[9]))
+
+
+@compiled
+def _take(value: float, fixed: Array, state: Array, sums: Array) -> bool:
+    """Take one value. Whether the average of the sums reaches the threshold."""
     if math.isnan(value):
         state[MISSING] += 1.0
-        return NOTHING
+        return False
     p = _psi(value, fixed)
     block = fixed[BLOCK]
     if block > 1.0:
         state[BLOCK_SUM] += p
         state[IN_BLOCK] += 1.0
         if state[IN_BLOCK] < block:
-            return NOTHING
+            return False
         p = state[BLOCK_SUM] / block
         state[BLOCK_SUM] = state[IN_BLOCK] = 0.0
     state[SUM_LAG] += p * state[LAST]
@@ -98,27 +111,35 @@ def bet(value: float, fixed: Array, state: Array, ring: Array) -> int:
     state[SUM_PP] += p * p
     state[COUNT] += 1.0
     state[LAST] = p
-    tolerance = fixed[TOLERANCE]
-    up, down = p - tolerance, -p - tolerance
-    total = 0.0
-    for k in range(N_BETS):
-        stake = BETS[k] / (1.0 + tolerance)
-        above = (1.0 + state[UP + k]) * (1.0 + stake * up)
-        below = (1.0 + state[DOWN + k]) * (1.0 + stake * down)
-        state[UP + k], state[DOWN + k] = above, below
-        total += above + below
-    if total >= 2.0 * N_BETS * fixed[THRESHOLD]:
-        return ALARM
-    return CHECK if state[COUNT] % CHECK_EVERY == 0.0 else NOTHING
+    return bool(_raise_stakes(p, fixed, sums) >= 2.0 * N_BETS * fixed[THRESHOLD])
 
 
 @compiled
 def bet_many(values: Array, start: int, fixed: Array, state: Array, ring: Array) -> int:
     """Take values from ``start`` on. The index of the one that alarmed, or −1."""
+    sums = state[UP:]
+    alarm, stop = -1, values.size
     for i in range(start, values.size):
-        if bet(values[i], fixed, state, ring) == ALARM:
-            return i
-    return -1
+        if _take(values[i], fixed, state, sums):
+            alarm, stop = i, i + 1
+            break
+    given = int(state[SEEN])
+    for i in range(max(start, stop - ring.size), stop):
+        ring[(given + i - start) % ring.size] = values[i]
+    state[SEEN] += stop - start
+    state[SINCE] += stop - start
+    return alarm
+
+
+@compiled
+def bet(value: float, fixed: Array, state: Array, ring: Array) -> int:
+    """Take one value: ``ALARM``, ``CHECK`` (of the correlation, now and then) or ``NOTHING``."""
+    ring[int(state[SEEN]) % ring.size] = value
+    state[SEEN] += 1.0
+    state[SINCE] += 1.0
+    if _take(value, fixed, state, state[UP:]):
+        return ALARM
+    return CHECK if state[SEEN] % CHECK_EVERY == 0.0 else NOTHING
 
 
 @compiled

@@ -39,6 +39,7 @@ from dkmd.sources.engines.column_types import level_literal
 from dkmd.sources.engines.fetched import Columns, by_sample, or_infinite
 from dkmd.sources.engines.group_sums import group_moments, group_sums
 from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
+from dkmd.sources.engines.unit_queries import EngineUnits
 from dkmd.statistic.witness import Witness
 
 COLUMNS_PER_QUERY = 32
@@ -121,7 +122,15 @@ class Scan:
             grid,
             grouped if self._groups is not None else None,
             self,
+            units=None if self._groups is None else self._units(name, self._groups),
         )
+
+    def _units(self, name: str, groups: str) -> EngineUnits:
+        """The groups of a sample as units that another sample may have too."""
+        table, names = self._tables[self._home[name]]
+        text = next(text for text, each in names.items() if each == name)
+        rows = table.filter(table[SAMPLE] == level_literal(table[SAMPLE].type(), text))
+        return EngineUnits(self._engine, rows, groups)
 
     def plan(self, grids: Mapping[str, Grid]) -> None:
         """Announce the grids of all samples, so that they share queries."""

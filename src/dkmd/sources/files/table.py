@@ -16,17 +16,19 @@ from dkmd.sources.column_data import (
     LARGE,
     ColumnData,
     HeldColumn,
+    Labels,
     offset_near,
     preview_of,
     with_offset,
 )
 from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.files.characters import STDIN
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
-from dkmd.sources.files.text_file import STDIN, TextFile
+from dkmd.sources.files.text_file import TextFile
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.number_words import level_order
@@ -77,6 +79,10 @@ class FileTable:
             return dict(self._streamed(ColumnRoles(column, None, groups), [ALL]))
 
         return self._exactly(column, read)[ALL]
+
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """A column as labels, None where a label is missing."""
+        return np.concatenate([file.marks(column, where) for file in self.files])
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
