@@ -40,6 +40,21 @@ def test_a_picture_becomes_an_image_for_each_mode() -> None:
     assert docs_site.fitted(picture, Path("docs")) == images
 
 
+def _table(rows: int, cell: str) -> str:
+    return "| data | size |\n|---|---|\n" + f"| {cell} | 4.2% |\n" * rows
+
+
+def test_long_tables_of_numbers_are_folded_and_others_are_not() -> None:
+    def folded(text: str) -> bool:
+        return "Table of 13 rows: data, size" in docs_site.fitted(text, Path("docs"))
+
+    assert folded(_table(13, "5 and 5"))
+    assert not folded(_table(12, "5 and 5"))
+    assert not folded(_table(13, "words").replace("4.2%", "more words"))
+    held = f"<details><summary>All</summary>\n\n{_table(13, '5 and 5')}\n</details>"
+    assert docs_site.fitted(held, Path("docs")).count("<details") == 1
+
+
 def test_the_navigation_has_only_pages_that_are_there_and_all_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
