@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import polygamma
 from scipy.stats import binom
 
 from dkmd import dkmd_2samp
-from dkmd.inference import moderation
+from dkmd.inference import moderation, run_tails
 from dkmd.inference.between_runs import (
     NO_SOURCE,
     BetweenRuns,
@@ -31,7 +32,7 @@ from dkmd.inference.level_changes import stretches
 from dkmd.inference.moderation import inverse_trigamma, moderated
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.run_levels import RunLevel, run_level
-from dkmd.inference.run_tails import Past, tail_df
+from dkmd.inference.run_tails import Past, tail_df, tails_of_means
 from dkmd.inference.successive import Spread, constants, successive_df, successive_spread
 from dkmd.inference.tails import student_tails
 
@@ -114,6 +115,16 @@ def test_a_level_change_and_a_wild_run_hardly_change_the_spread() -> None:
     assert before < after < 1.6 * before
     plain = float(np.mean(np.diff(odd) ** 2) / 2.0)
     assert plain > 1000.0 * after
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 20])
+def test_the_spread_solves_the_equation_of_hubers_scale(size: int) -> None:
+    """Also if the squares grow so fast that as many as possible lie beyond the bound."""
+    for growth in (1.1, 3.0, 1e4):
+        levels = np.cumsum([0.0, *(growth**i for i in range(size))])
+        square = successive_spread(levels).variance
+        bounded = np.minimum(np.diff(levels) ** 2 / 2.0 / square, 1.5**2)
+        assert bounded.mean() == pytest.approx(constants().mean, rel=1e-12)
 
 
 def test_without_differences_there_is_no_spread() -> None:
@@ -319,6 +330,25 @@ def test_heavy_tails_are_noticed_and_normal_ones_are_not() -> None:
     rng = np.random.default_rng(9)
     assert tail_df(_pasts(rng.normal(size=(50, 20)))) >= 15.0
     assert tail_df(_pasts(rng.standard_t(3, size=(50, 20)))) <= 5.0
+
+
+@pytest.mark.parametrize("df", [2.0, 5.0])
+def test_the_laws_of_tails_are_compared_by_their_largest_likelihood(df: float) -> None:
+    """Both likelihoods against SciPy's densities, at the most likely scale of each."""
+    distances = np.random.default_rng(11).standard_t(4, size=70)
+    scales = np.exp(np.linspace(-1.5, 1.5, 601))
+    student = max(stats.t.logpdf(distances, df, scale=scale).sum() for scale in scales)
+    normal = max(stats.norm.logpdf(distances, scale=scale).sum() for scale in scales)
+    # the scales are 0.5% apart and the likelihood is flat at its top
+    assert run_tails._student_likelihood(distances, df) == pytest.approx(student, abs=0.01)
+    assert run_tails._normal_likelihood(distances) == pytest.approx(normal, abs=0.01)
+
+
+def test_the_tails_of_a_mean_are_those_of_its_kurtosis() -> None:
+    """The excess kurtosis 6/(df − 4) of a mean of R runs is 6/(df − 4)/R; below 4 there is none."""
+    assert [tails_of_means(df, 3.0) for df in (2.5, 4.0, 5.0, 10.0)] == [2.5, 4.0, 7.0, 22.0]
+    assert tails_of_means(10.0, 1.0) == 10.0
+    assert tails_of_means(math.inf, 2.0) == math.inf
 
 
 def test_level_changes_and_one_wild_run_are_not_heavy_tails() -> None:

@@ -17,10 +17,11 @@ from dkmd.answers.one_category import compare_categories
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions, Level
 from dkmd.inference.column_kind import CATEGORY, parse_kind
+from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels
-from dkmd.sources.loading import are_numbers, no_grouped_categories
+from dkmd.sources.loading import are_numbers, no_designed_categories, no_grouped_categories
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
 from dkmd.sources.table import Table
@@ -69,6 +70,7 @@ class Levels(NamedTuple):
     reference: Level | None
     current: Level | None = None
     groups: str | None = None
+    beside: Columns | None = None
     most: int | None = None  # compare at most so many levels, the most frequent; None: all
     advance: Advance | None = None
 
@@ -104,7 +106,8 @@ def compare_levels(
     kinds = table.kinds()
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
-    column = column or the_numeric_column(kinds, table.name, (by, groups))
+    names = [] if asked.beside is None else list(asked.beside.names)
+    column = column or the_numeric_column(kinds, table.name, (by, groups, *names))
     base, wanted, left_out = _chosen_levels(table, kinds[by], asked)
     kind = kinds.get(column, "")
     found = None
@@ -136,7 +139,8 @@ def _numbers_at(
 
     def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, name, (by, level))
-        return LabelledColumn(read[level], name, level, unit, kind, missing_at)
+        data = attach(read[level], asked.beside, table.name, table, (by, level))
+        return LabelledColumn(data, name, level, unit, kind, missing_at)
 
     first = sample(levels[0])
     return {
@@ -168,6 +172,8 @@ def _categories_at(
         return None
     if asked.groups is not None:
         raise no_grouped_categories(column)
+    if asked.beside is not None:
+        raise no_designed_categories(column)
 
     def sample(level: str) -> LabelledLevels:
         missing_at = partial(table.missing_at, column, (by, level))

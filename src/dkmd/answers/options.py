@@ -71,6 +71,11 @@ class Settings(TypedDict, total=False):
     nan_policy: str
     pair_by: GroupLabels | None
     weigh: str | None
+    covariate: Any  # ``designs.Beside``
+    strata: Any
+    randomized: bool
+    weights: Any
+    counts: Any
     where: Any  # an expression of Ibis, which has no types
     table: str | Sequence[str] | None
     expect_ratio: Ratio | None

@@ -27,11 +27,16 @@ FLAGS = (
 SEVERAL = {
     "columns": "--column",
     "column": "--column",
+    "together": "--together",
     "table": "--table",
     "percentiles": "--percentile",
     "also_reference": "--also-reference",
     "also_current": "--also-current",
     "history": "--history",
+    "covariate": "--covariate",
+    "strata": "--strata",
+    "weights": "--weight-column",
+    "counts": "--count-column",
 }
 """Options that the command line repeats for each value."""
 
@@ -73,11 +78,17 @@ class Call:
                 return None
             words += [path] if "table" not in self.options else ["--connect", path]
         for key, value in self.options.items():
-            if key in SEVERAL:
+            if key == "randomized":
+                words += ["--randomized"] if value else []
+            elif key in SEVERAL and not _is_plain(value):
+                return None
+            elif key in SEVERAL:
                 several = [value] if isinstance(value, str | int) else value
                 words += [word for each in several for word in (SEVERAL[key], str(each))]
             elif key == "expect_ratio" and not isinstance(value, str):
                 words += ["--expect-ratio", ":".join(f"{part:g}" for part in value)]
+            elif key == "whiten":
+                words += ["--whiten"] if value else []
             elif key == "most_levels" and value is None:
                 words += ["--all-levels"]
             elif isinstance(value, Mapping) and key in FLAGS:

@@ -15,6 +15,8 @@ from dkmd.cli.options import (
     By,
     Columns,
     Connect,
+    CountColumn,
+    Covariates,
     Every,
     ExpectRatio,
     Force,
@@ -26,9 +28,12 @@ from dkmd.cli.options import (
     PairBy,
     Percentiles,
     Quiet,
+    Randomized,
     Report,
+    Strata,
     Tables,
     Weigh,
+    WeightColumn,
     Where,
     kinds_of,
     limit,
@@ -88,6 +93,11 @@ def compare(
     groups: Groups = None,
     pair_by: PairBy = None,
     weigh: Weigh = None,
+    covariate: Covariates = None,
+    strata: Strata = None,
+    randomized: Randomized = False,
+    weight_column: WeightColumn = None,
+    count_column: CountColumn = None,
     expect_ratio: ExpectRatio = None,
     percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
@@ -122,6 +132,8 @@ def compare(
           --reference JFK --current EWR --report delays.html
       dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           -c dep_delay -c arr_delay --percentile 50 --percentile 99.9
+      dkmd compare examples/data/experiment.csv -c revenue --by arm --reference A --current B \\
+          --covariate revenue_before --strata country --randomized
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
           --by build --reference 41 --current 42
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
@@ -137,7 +149,8 @@ def compare(
     named = column[0] if column and not several else None
     with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
-            if files or connect or by or groups or pair_by or several:
+            beside = (groups, pair_by, covariate, strata, weight_column, count_column)
+            if files or connect or by or several or any(beside):
                 raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
                 margin_of(margin),
@@ -155,6 +168,11 @@ def compare(
                 "alpha": alpha,
                 "pair_by": pair_by,
                 "weigh": weigh,
+                "covariate": covariate or None,
+                "strata": strata or None,
+                "randomized": randomized,
+                "weights": weight_column,
+                "counts": count_column,
                 "expect_ratio": expect_ratio,
                 "percentiles": percentile or None,
                 "most_levels": None if all_levels else most_levels,
@@ -167,15 +185,9 @@ def compare(
                 elif by is None:
                     answer = run(given[0], given[1], column=named, groups=groups, **settings)
                 else:
-                    answer = run(
-                        given[0],
-                        by=by,
-                        reference=reference,
-                        current=current,
-                        column=column if several else named,
-                        groups=groups,
-                        **settings,
-                    )
+                    levels = {"by": by, "reference": reference, "current": current}
+                    columns = column if several else named
+                    answer = run(given[0], **levels, column=columns, groups=groups, **settings)
     if peers:
         _show_with_peers(answer, json, quiet)
     elif isinstance(answer, Comparisons):
@@ -188,8 +200,8 @@ def compare(
 
 
 BINS_ALONE = (
-    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by or second "
-    "--column"
+    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by, --covariate, "
+    "--strata, --weight-column, --count-column or second --column"
 )
 
 

@@ -99,6 +99,46 @@ Weigh = Annotated[
         "each value.",
     ),
 ]
+Covariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column known before the experiment, such as revenue_before; repeat the option for "
+        "more. The shift is adjusted for it. Needs --randomized.",
+    ),
+]
+Strata = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strata",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column of strata, such as the country; repeat the option for more. Needs "
+        "--randomized.",
+    ),
+]
+Randomized = Annotated[
+    bool,
+    typer.Option("--randomized", help="Chance decided which unit joined which side (an A/B test)."),
+]
+WeightColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column of weights: how much a row stands for (survey, sampling rate).",
+    ),
+]
+CountColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column of counts: a row stands for so many equal rows.",
+    ),
+]
 Alpha = Annotated[
     float,
     typer.Option(metavar="LEVEL", help="Significance level; intervals have confidence 1 - alpha."),

@@ -200,8 +200,8 @@ class Pair:
     def constant(self) -> bool:
         """Whether all values are equal on each side."""
         return all(
-            side.variance.max(initial=0.0) == 0.0
-            and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
+            side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
+            and side.variance.max(initial=0.0) == 0.0
             for side in (self.x, self.y)
         )
 

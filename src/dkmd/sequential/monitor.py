@@ -22,7 +22,6 @@ from dkmd.sequential.gathering import (
     OFF_THE_COMMON_VALUE,
     Batch,
     Gathering,
-    burnt_in,
     off_the_common_value,
 )
 from dkmd.sequential.looks import (
@@ -219,11 +218,11 @@ def reference_of(
     else:
         grid = Grid.fit(values) if witness is None else grid_of(witness)
         summary = Summary.of(values, grid)
-    if not burnt_in([summary], settings.burn_in):
+    apart = off_the_common_value([summary])
+    if summary.size < settings.burn_in or apart < OFF_THE_COMMON_VALUE:
         raise TooLittleError(
-            f"the reference has {summary.size:,} values, of which "
-            f"{off_the_common_value([summary]):,} differ from the most frequent one: at least "
-            f"{settings.burn_in} and {OFF_THE_COMMON_VALUE} are needed"
+            f"the reference has {summary.size:,} values, of which {apart:,} differ from the most "
+            f"frequent one: at least {settings.burn_in} and {OFF_THE_COMMON_VALUE} are needed"
         )
     return summary
 

@@ -51,6 +51,15 @@ class SharedPass(Protocol):
 
 
 @dataclass(frozen=True)
+class Beside:
+    """Columns beside the values of one side, a row each: covariates, strata and weights."""
+
+    covariates: Mapping[str, Array] = field(default_factory=dict)
+    strata: Mapping[str, Labels] = field(default_factory=dict)
+    weights: Array | None = None
+
+
+@dataclass(frozen=True)
 class HeldColumn:
     """Values in memory, with their group labels if they are repeated measurements."""
 
@@ -58,6 +67,7 @@ class HeldColumn:
     groups: Labels | None = None
     offset: int = 0
     """A whole number that was subtracted from the values, so that doubles hold them exactly."""
+    beside: Beside | None = None
 
     @property
     def preview(self) -> Array:
@@ -67,7 +77,7 @@ class HeldColumn:
     @property
     def summed(self) -> bool:
         """Whether there are so many values that they are compared by their sums per bin."""
-        return self.values.size > LARGE and self.groups is None
+        return self.values.size > LARGE and self.groups is None and self.beside is None
 
     def summary(self, grid: Grid) -> Summary:
         """The sums per bin on a grid."""

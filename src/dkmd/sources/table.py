@@ -6,9 +6,9 @@ Files, data frames, dask collections and tables of an engine all implement it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
-from dkmd.sources.column_data import ColumnData
+from dkmd.sources.column_data import ColumnData, Labels
 from dkmd.sources.level_counts import LevelCounts
 
 AtLevel = tuple[str, object] | None
@@ -60,6 +60,14 @@ class Table(Protocol):
 
     def require_readable(self) -> None:
         """Raise an error if nothing can be read: the connection is lost, or a file is gone."""
+
+
+@runtime_checkable
+class Aligned(Table, Protocol):
+    """A table whose rows have an order, so that columns read one by one belong together."""
+
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """A column as labels, None where a label is missing."""
 
 
 Read = TypeVar("Read")

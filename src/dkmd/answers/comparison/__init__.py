@@ -8,6 +8,7 @@ from dkmd.answers.comparison.categories import CategoryComparison, CategoryFacts
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, Parts, SampleFacts
 from dkmd.answers.comparison.several import ColumnAnswer, Comparisons, Drift, LeftOut
+from dkmd.answers.comparison.together import TogetherComparison
 from dkmd.answers.comparison.words import plain_margin
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "LeftOut",
     "Parts",
     "SampleFacts",
+    "TogetherComparison",
     "plain_margin",
     "to_json",
 ]

@@ -129,6 +129,15 @@ class DuckFile:
             self.refuse_missing_labels(groups, where)
         return values, labels.astype(str)
 
+    def marks(self, column: str, where: AtLevel) -> Labels:
+        """A column as labels in the order of its rows, None where one is missing."""
+        self._settle_encoding()
+        found = self._run(
+            f"SELECT {self._level(column)} AS g FROM {self._source.sql}{self._where(where)}",
+            fetch_columns,
+        )
+        return found["g"]
+
     def _read_ahead(self, column: str) -> Array:
         """A whole column, read together with the next columns."""
         if column not in self._ahead:

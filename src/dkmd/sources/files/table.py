@@ -16,6 +16,7 @@ from dkmd.sources.column_data import (
     LARGE,
     ColumnData,
     HeldColumn,
+    Labels,
     offset_near,
     preview_of,
     with_offset,
@@ -78,6 +79,10 @@ class FileTable:
             return dict(self._streamed(ColumnRoles(column, None, groups), [ALL]))
 
         return self._exactly(column, read)[ALL]
+
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """A column as labels, None where a label is missing."""
+        return np.concatenate([file.marks(column, where) for file in self.files])
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None

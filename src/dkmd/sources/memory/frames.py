@@ -19,6 +19,7 @@ from dkmd.sources.level_counts import LevelCounts
 from dkmd.sources.memory.columns import (
     RowNumbers,
     as_labels,
+    as_marks,
     as_numbers,
     count_levels,
     is_missing,
@@ -89,6 +90,10 @@ class Frame:
         """One column as group labels."""
         native, rows = self._chosen(column, where)
         return as_labels(native, f"{self.name}, column {column!r}", rows)
+
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """One column as labels, None where a label is missing."""
+        return as_marks(self._chosen(column, where)[0])
 
     def missing_row(self, column: str, where: AtLevel = None) -> int | None:
         """The row number of the first missing value; None if no value is missing."""
