@@ -247,6 +247,8 @@ def compare(
         others = {
             "column": column, "by": by, "kind": kind, "scale": scale, "where": where,
             "table": table, "expect_ratio": expect_ratio, "percentiles": percentiles,
+            "weigh": weigh, "covariate": covariate, "strata": strata, "weights": weights,
+            "counts": counts,
         }  # fmt: skip
         given = next((name for name, value in others.items() if value is not None), None)
         if given is not None:
