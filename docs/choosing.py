@@ -84,7 +84,8 @@ SCENES = (
 def welch(x: Array, y: Array, rng: np.random.Generator) -> Array:
     """p-values of Welch's t-test, one per row."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num(ttest_ind(x, y, axis=1, equal_var=False).pvalue, nan=1.0)
+        found = ttest_ind(x, y, axis=1, equal_var=False).pvalue
+    return np.asarray(np.nan_to_num(found, nan=1.0))
 
 
 def mann_whitney(x: Array, y: Array, rng: np.random.Generator) -> Array:
