@@ -151,7 +151,7 @@ STEP = (WIDTH - LEFT - 20.0) / len(TESTS)
 
 def figure(found: Mapping[str, Mapping[str, float]], palette: Mapping[str, str]) -> str:
     """A bar for each share. What should be found is blue, a false alarm is orange."""
-    height = TOP + ROW * (0.8 * len(SCENES) + 1.1) - 4.0
+    height = TOP + ROW * (0.8 * len(SCENES) + 1.1) + 8.0
     parts = [f'<rect width="{number(WIDTH)}" height="{number(height)}" fill="{palette["paper"]}"/>']
     for i, name in enumerate(TESTS):
         for row, part in enumerate(reversed(name.split("-"))):  # long names in two lines
