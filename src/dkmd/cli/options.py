@@ -72,7 +72,7 @@ ExpectRatio = Annotated[
     typer.Option(
         metavar="R:C",
         help="Planned sizes of an experiment's arms, REFERENCE:CURRENT, such as 1:1. Arms that are "
-        "unequal beyond chance (p < 0.001) are told first.",
+        "unequal beyond chance (p < 0.001) are reported first.",
     ),
 ]
 Percentiles = Annotated[
