@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
+DOCS_READY := .venv/docs-ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs clean
@@ -22,6 +23,16 @@ demo: $(READY)  ## run compare, drift and gate on the shipped data; pages go to 
 
 paper: $(READY)  ## make every table and figure of the paper in build/paper (under 3 minutes)
 	$(BIN)/dkmd reproduce --out build/paper
+
+$(DOCS_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY)  ## build the documentation site in build/site; it opens from disk
+	$(BIN)/python scripts/docs_site.py
+
+docs-serve: $(DOCS_READY)  ## show the documentation site on localhost
+	$(BIN)/python scripts/docs_site.py --serve
 
 test: $(READY)  ## run the tests and doctests
 	$(BIN)/python -m pytest -q -n auto --dist loadfile
@@ -60,6 +71,9 @@ $(BROWSER_READY): $(READY) tests/browser/install.sh tests/browser/package.json
 
 test-browser: $(BROWSER_READY)  ## test the report in a real browser (installs Chromium, Playwright, axe-core)
 	$(BIN)/python -m pytest -q tests/browser
+
+test-docs: $(BROWSER_READY) docs  ## build the site and test it in a real browser: links, requests, search, accessibility
+	$(BIN)/python -m pytest -q tests/docs_site
 
 test-nojit: $(READY)  ## run the tests as plain Python, without the slow ones
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile

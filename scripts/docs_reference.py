@@ -1,4 +1,4 @@
-"""The reference pages of the site, written from the code: commands, Python names, JSON documents."""
+"""The reference pages of the site, from the code: commands, Python names, JSON documents."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _spelled(record: str) -> str:
     """An option's spellings as code; of an argument, its name without its type."""
     if record.startswith("-"):
         return f"`{record}`".replace("<", "").replace(">", "").replace("|", "\\|")
-    return f"`{record.split(' <')[0]}`"
+    return f"`{record.split(' <', maxsplit=1)[0]}`"
 
 
 def _words(help_: str) -> str:
@@ -161,7 +161,11 @@ def _kind(rule: Mapping[str, Any]) -> str:
     for words in ("anyOf", "oneOf"):
         if words in rule:
             return " or ".join(_kind(each) for each in rule[words])
-    kind = rule.get("type", "any value")
+    return _typed(rule, rule.get("type", "any value"))
+
+
+def _typed(rule: Mapping[str, Any], kind: Any) -> str:
+    """A field of a JSON type."""
     if kind == "array":
         return f"list of {_kind(rule.get('items', {}))}" if rule.get("items") else "list"
     if kind == "object" and isinstance(rule.get("additionalProperties"), dict):

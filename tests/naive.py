@@ -308,3 +308,65 @@ def weighted(
     df = 1 / sum((part / total) ** 2 / f for part, f in parts)
     shift = root(sides[:1]) - root(sides[1:])
     return means[0] - means[1], math.sqrt(total), float(df), shift
+
+
+def log_mixture(t: float, df: float, information: float, r: float) -> float:
+    """ln E of the t mixture: the mean likelihood ratio of t over a normal prior of the shift.
+
+    Given the shift in standard errors, t is noncentral. Over a normal prior with variance I/r that
+    makes t a Student t stretched by √(1 + I/r): the ratio of two densities.
+    """
+    stretch = mp.sqrt(1 + mp.mpf(information) / r)
+
+    def log_density(value: Any) -> Any:
+        return -(mp.mpf(df) + 1) / 2 * mp.log(1 + value * value / df)
+
+    return float(log_density(t / stretch) - mp.log(stretch) - log_density(mp.mpf(t)))
+
+
+def arms_log_e(
+    x: Array,
+    y: Array,
+    functions: tuple[Callable[[Any], Any], Callable[[Any], Any]],
+    scale: float,
+    r: float,
+) -> float:
+    """ln E of two arms at no shift, by the definitions: the smaller with own and pooled variance.
+
+    ``functions`` are ψ and ψ'. Only for arms within three standard errors of each other.
+    """
+    psi, slope = functions
+    n, m = x.size, y.size
+    center = m_center(np.concatenate([x, y]), psi)
+    of_x, of_y = psi(x - center), psi(y - center)
+    a, b = float(np.mean(slope(x - center))), float(np.mean(slope(y - center)))
+    difference = float(of_x.mean() - of_y.mean())
+    parts = [
+        (n + m) ** 2 * b**2 * of_x.var(ddof=1) / n / (n * a + m * b) ** 2,
+        (n + m) ** 2 * a**2 * of_y.var(ddof=1) / m / (n * a + m * b) ** 2,
+    ]
+    within = ((n - 1) * of_x.var(ddof=1) + (m - 1) * of_y.var(ddof=1)) / (n + m - 2)
+    # degrees of freedom: each arm at its own centre
+    own = [side - m_center(side, psi) for side in (x, y)]
+    shares = [psi(z).var(ddof=1) / (z.size * float(np.mean(slope(z))) ** 2) for z in own]
+    df = sum(shares) ** 2 / (shares[0] ** 2 / (n - 1) + shares[1] ** 2 / (m - 1))
+    per_shift = (n + m) * a * b / (n * a + m * b)
+    evidence = []
+    for variance, freedom in ((sum(parts), df), (within * (1 / n + 1 / m), n + m - 2)):
+        information = (scale * per_shift) ** 2 / variance
+        evidence.append(log_mixture(difference / math.sqrt(variance), freedom, information, r))
+    return min(evidence)
+
+
+def shiryaev_roberts(p: Array, bets: Sequence[float], tolerance: float) -> list[float]:
+    """The mean of the sums over bets and both sides after each value: sums over all beginnings."""
+    means = []
+    for end in range(1, p.size + 1):
+        total = 0.0
+        for side in (1.0, -1.0):
+            for bet in bets:
+                stake = bet / (1.0 + tolerance)
+                factors = 1.0 + stake * (side * p[:end] - tolerance)
+                total += sum(float(np.prod(factors[start:])) for start in range(end))
+        means.append(total / (2 * len(bets)))
+    return means

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from river.base import DriftDetector
+from scipy.stats import poisson
 from sklearn.base import clone
 
 import dkmd
 from dkmd.adapters import evidently
+from dkmd.adapters.river import DkmdDrift
 from dkmd.adapters.scikit import TwoSampleDrift
 
 ROOT = Path(__file__).parents[2]
@@ -131,3 +134,51 @@ def test_scikit_learn_clones_the_detector() -> None:
     assert copy.get_params() == {"margin": "0.2sd", "alpha": 0.01}
     with pytest.raises(ValueError, match="call fit first"):
         copy.predict(rng.normal(size=(50, 2)))
+
+
+def _alarms(detector: DkmdDrift, stream: np.ndarray) -> list[int]:
+    """The positions of alarms."""
+    found = []
+    for i, value in enumerate(stream):
+        detector.update(float(value))
+        if detector.drift_detected:
+            found.append(i)
+    return found
+
+
+def test_river_sees_a_detector_of_its_own_kind() -> None:
+    detector = DkmdDrift(warm_up=60, arl=2000, margin="0.1sd")
+    assert isinstance(detector, DriftDetector)
+    copy = detector.clone()
+    assert (copy.warm_up, copy.arl, copy.margin) == (60, 2000, "0.1sd")
+    with pytest.raises(ValueError, match="at least 25"):
+        DkmdDrift(warm_up=24)
+
+
+@pytest.mark.parametrize(("moved", "word"), [(1.5, "higher"), (-1.5, "lower")])
+def test_a_river_detector_learns_the_new_level_after_an_alarm(moved: float, word: str) -> None:
+    rng = np.random.default_rng(21)
+    stream = np.concatenate([rng.normal(0, 1, 400), rng.normal(moved, 1, 700)])
+    detector = DkmdDrift(warm_up=200)
+    (at,) = _alarms(detector, stream)
+    assert 400 <= at < 450
+    assert detector.last_alarm is not None
+    assert detector.last_alarm.direction == word
+
+
+def test_a_river_detector_keeps_a_reference_that_was_given() -> None:
+    rng = np.random.default_rng(22)
+    detector = DkmdDrift(reference=rng.normal(0, 1, 500))
+    assert len(_alarms(detector, rng.normal(1.5, 1, 600))) > 3
+
+
+def test_false_alarms_of_a_river_detector_keep_their_bound() -> None:
+    """At most one per 500 values on average: 20 in 20 streams of 500 after the warm-up."""
+    rng = np.random.default_rng(23)
+    streams = rng.standard_t(3, (20, 600))
+    found = sum(len(_alarms(DkmdDrift(warm_up=100, arl=500), stream)) for stream in streams)
+    assert found <= poisson.ppf(0.999, 20)
+
+
+def test_the_page_shows_what_river_finds() -> None:
+    assert _recipe("river")["alarms"] == [(1028, "higher")]

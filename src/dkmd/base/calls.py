@@ -27,8 +27,10 @@ FLAGS = (
 SEVERAL = {
     "columns": "--column",
     "column": "--column",
+    "together": "--together",
     "table": "--table",
     "percentiles": "--percentile",
+    "segments": "--segments",
     "also_reference": "--also-reference",
     "also_current": "--also-current",
     "history": "--history",
@@ -38,6 +40,9 @@ SEVERAL = {
     "counts": "--count-column",
 }
 """Options that the command line repeats for each value."""
+
+SWITCHES = ("randomized", "whiten", "cross")
+"""Options that are true or false."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,8 @@ class Call:
                 return None
             words += [path] if "table" not in self.options else ["--connect", path]
         for key, value in self.options.items():
-            if key == "randomized":
-                words += ["--randomized"] if value else []
+            if key in SWITCHES:
+                words += [f"--{key}"] if value else []
             elif key in SEVERAL and not _is_plain(value):
                 return None
             elif key in SEVERAL:

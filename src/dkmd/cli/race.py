@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,19 @@ import typer
 from dkmd.cli import INTERRUPTED, NO_ANSWER
 from dkmd.cli.options import Json, Quiet, require_outputs
 from dkmd.cli.show import after_writing, progress, show, tell_if_lost
+from dkmd.cli.terminal import show_remarks, show_sentence, show_table, width
 from dkmd.inference.defaults import ALPHA
+from dkmd.render.terminal import fitted, listing_of
 
 if TYPE_CHECKING:
     from dkmd.answers.race import Race, Rules
+
+
+class Metric(StrEnum):
+    """What is compared."""
+
+    WALL = "wall"
+    CPU = "cpu"
 
 
 def race(
@@ -64,6 +74,12 @@ def race(
     no_shell: Annotated[
         bool, typer.Option("--no-shell", "-N", help="The same as --shell none.")
     ] = False,
+    metric: Annotated[
+        Metric,
+        typer.Option(
+            help="wall: from start to end. cpu: processor time, which a busy machine disturbs less."
+        ),
+    ] = Metric.WALL,
     ignore_failure: Annotated[
         bool, typer.Option("--ignore-failure", "-i", help="Race on if a command fails.")
     ] = False,
@@ -118,14 +134,14 @@ def race(
     )
     rules = Rules(
         alpha=alpha, margin=margin, warmup=warmup, min_rounds=min_rounds, max_rounds=max_rounds,
-        max_time=max_time, ignore_failure=ignore_failure, seed=seed,
+        max_time=max_time, ignore_failure=ignore_failure, metric=metric.value, seed=seed,
     )  # fmt: skip
     runner = Runner("" if no_shell or shell == "none" else shell, show_output)
     with _ended_by_sigterm(), progress(quiet or show_output) as bar:
         answer = run_race(racers, rules, runner, _reporter(bar, rules))
     if not answer.rounds:
         return INTERRUPTED
-    show(answer, answer.notes(), json, quiet)
+    _show(answer, json, quiet)
     tell_if_lost(answer.headline())
 
     def write() -> None:
@@ -133,6 +149,21 @@ def race(
             write_whole(export_json, answer.export())
 
     return after_writing(_exit_code(answer, fail_if_slower), write)
+
+
+def _show(answer: Race, json: bool, quiet: bool) -> None:
+    """The table, the notes, and the answer as the last line, which is not broken."""
+    if json or quiet:
+        show(answer, answer.notes(), json, quiet)
+        return
+    listing = listing_of(answer.table())
+    show_table(fitted(listing.columns, listing.rows, listing.steps, width()))
+    print()
+    notes = answer.notes()
+    show_remarks((), notes)
+    if notes:
+        print()
+    show_sentence(answer.headline(), one_line=True)
 
 
 def _two(given: Sequence[str], otherwise: str) -> tuple[str, str]:

@@ -44,7 +44,7 @@ class Matrices:
             )
         if sum(self.dropped):
             told.append(
-                f"{self.dropped[0]:,} rows of x and {self.dropped[1]:,} rows of y have missing "
+                f"{self.dropped[1]:,} rows of y and {self.dropped[0]:,} rows of x have missing "
                 "values and were left out"
             )
         return told
@@ -56,7 +56,7 @@ class Matrices:
 
 
 def as_matrix(values: Any, name: str) -> Numbers:
-    """``values`` as an array of rows and columns; one-dimensional values are one column. No copy."""
+    """``values`` as rows and columns; one-dimensional values are one column. No copy."""
     array = real_numbers(values, name)
     if array.ndim == 1:
         array = array[:, None]
@@ -72,7 +72,8 @@ def check_matrices(x: Any, y: Any, nan_policy: str) -> Matrices | None:
     first, second = as_matrix(x, "x"), as_matrix(y, "y")
     if first.shape[1] != second.shape[1]:
         raise ValueError(
-            f"x has {first.shape[1]} columns and y has {second.shape[1]}: both need the same columns"
+            f"x has {first.shape[1]} columns and y has {second.shape[1]}: both need the same "
+            "columns"
         )
     (bad_x, counts_x), (bad_y, counts_y) = _missing(first), _missing(second)
     columns = np.arange(first.shape[1])

@@ -18,7 +18,6 @@ from dkmd.matrices.center import (
     Sample,
     Slope,
     center_of_sample,
-    pooled_sample,
     refined,
     robust_scales,
     sampled,
@@ -190,14 +189,12 @@ def _relabelled(
         sums.append(psi if how.whiten else slope.solve(psi))
         sizes.append(blocks.sizes)
     pooled = np.concatenate([part[:-1] for part in sums])
-    noise = np.einsum("ij,ij->j", pooled, pooled)
     relabelling = Relabelling(
         pooled,
         np.concatenate([part[:-1] for part in sizes]),
         len(sums[0]) - 1,
         (sums[0][-1], sums[1][-1]),
         (float(sizes[0][-1]), float(sizes[1][-1])),
-        np.full(noise.size, noise.sum()) if how.whiten else np.maximum(noise, 1e-300),
     )
     statistic = frame.in_data((means[0] - means[1])[None, :])[0]
     return statistic, frame, relabelling.statistics(how.resamples, how.rng, how.whiten)

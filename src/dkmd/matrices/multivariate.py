@@ -209,8 +209,8 @@ def _require_rows(rows: int, columns: int, sample: Array) -> None:
     """Reject whitening of too few rows, or of infinite values."""
     if rows <= ROWS_PER_COLUMN * columns:
         raise DkmdError(
-            f"whiten=True needs more than {ROWS_PER_COLUMN} rows per column; there are {rows:,} rows "
-            f"and {columns:,} columns that vary"
+            f"whiten=True needs more than {ROWS_PER_COLUMN} rows per column; there are {rows:,} "
+            f"rows and {columns:,} columns that vary"
         )
     if not np.isfinite(sample).all():
         raise DkmdError("whiten=True needs finite values: leave out rows with infinite values")

@@ -17,11 +17,13 @@ MOST_DRAWN = 2000
 """Rows of each side that are projected."""
 
 
-def projected(fit: Fit, sides: tuple[Rows, ...]) -> tuple[Array, Array]:
-    """The values of x and y in the direction of the move, in scales; for pairs, their differences.
+def projected(fit: Fit, sides: tuple[Rows, ...]) -> tuple[Array, Array] | None:
+    """The values of x and y in the direction of the move, in scales; None for pairs.
 
     Columns whose move is within its noise get no weight, and others the less the noisier they are.
     """
+    if len(sides) == 1:
+        return None
     shift, variance = fit.half_shifts[0], np.maximum(fit.half_variances[0], TINY)
     kept = np.maximum(1.0 - variance / np.maximum(shift * shift, TINY), 0.0)
     direction = shift * kept if kept.any() else shift
@@ -32,4 +34,4 @@ def projected(fit: Fit, sides: tuple[Rows, ...]) -> tuple[Array, Array]:
         drawn = second[np.linspace(0, second.size - 1, min(second.size, MOST_DRAWN)).astype(int)]
         z = np.clip((rows.taken(drawn) - fit.frame.center) / fit.frame.scale, -1e6, 1e6)
         found.append(np.asarray(z @ direction))
-    return (found[0], found[1]) if len(found) == 2 else (found[0], np.zeros(1))
+    return found[0], found[1]

@@ -123,7 +123,6 @@ class Relabelling:
     of_x: int
     fixed: tuple[Array, Array]  # the sums over the fixed rows of x and of y
     fixed_sizes: tuple[float, float]
-    noise: Array  # (columns,): the variance of the pooled values
 
     def statistics(self, resamples: int, rng: np.random.Generator, norm_only: bool) -> Statistics:
         """Both statistics of the data and of relabellings; of all relabellings if they are few."""
@@ -131,30 +130,40 @@ class Relabelling:
         few = blocks <= 40 and math.comb(blocks, self.of_x) <= resamples
         observed = np.zeros((1, blocks))
         observed[0, : self.of_x] = 1.0
-        total, largest = [], []
-        for labels in self._every() if few else self._drawn(resamples, rng):
-            t = self._squared(labels)
-            total.append(t.sum(axis=1))
-            largest.append(t.max(axis=1))
-        t = self._squared(observed)
-        return Statistics(
-            np.concatenate(total),
-            np.concatenate(total if norm_only else largest),
-            float(t.sum()),
-            float(t.sum() if norm_only else t.max()),
-            few,
-        )
+        squares = self.sums * self.sums
+        weighted = self.sums * self.sizes[:, None] if np.ptp(self.sizes) else None
+        parts = [
+            self._of(labels, squares, weighted, norm_only)
+            for labels in [observed, *(self._every() if few else self._drawn(resamples, rng))]
+        ]
+        total, largest = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return Statistics(total[1:], largest[1:], float(total[0]), float(largest[0]), few)
 
-    def _squared(self, labels: Array) -> Array:
-        """Squared differences of means, in units of their noise."""
-        in_x = labels @ self.sums
-        size_x = labels @ self.sizes
-        in_y, size_y = self.sums.sum(axis=0) - in_x, self.sizes.sum() - size_x
-        mean_x = (in_x + self.fixed[0]) / (size_x + self.fixed_sizes[0])[:, None]
-        mean_y = (in_y + self.fixed[1]) / (size_y + self.fixed_sizes[1])[:, None]
-        difference = mean_x - mean_y
-        squared: Array = difference * difference / self.noise
-        return squared
+    def _of(
+        self, labels: Array, squares: Array, weighted: Array | None, norm_only: bool
+    ) -> tuple[Array, Array]:
+        """Both statistics of some labellings, studentised with the variances of their sides."""
+        totals = self.sums.sum(axis=0), squares.sum(axis=0)
+        difference, variance = np.zeros((2, labels.shape[0], totals[0].size))
+        in_x = labels @ self.sums, labels @ squares
+        cross = None if weighted is None else labels @ weighted
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            chosen = labels if side == 0 else 1.0 - labels
+            sums, squared = in_x if side == 0 else (totals[0] - in_x[0], totals[1] - in_x[1])
+            size, square_size = chosen @ self.sizes, chosen @ (self.sizes * self.sizes)
+            count, rows = chosen.sum(axis=1), size + self.fixed_sizes[side]
+            mean = (sums + self.fixed[side]) / rows[:, None]
+            if cross is None or weighted is None:
+                product = sums * self.sizes[0]
+            else:
+                product = cross if side == 0 else weighted.sum(axis=0) - cross
+            about_mean = squared - 2.0 * mean * product + mean * mean * square_size[:, None]
+            # of one row, times 1/rows: blocks stand for the rows that stay, too
+            factor = count / np.maximum(count - 1.0, 1.0) / size / rows
+            variance += np.maximum(about_mean, 0.0) * factor[:, None]
+            difference += sign * mean
+        variance = np.maximum(variance, 1e-9 * totals[1] / self.sizes.sum() ** 2)
+        return both_statistics(difference, variance, norm_only)
 
     def _drawn(self, resamples: int, rng: np.random.Generator) -> Iterator[Array]:
         for count in _batches(resamples, max(self.sums.shape)):
@@ -179,20 +188,31 @@ def flipped_about_zero(
     sums: Array, resamples: int, rng: np.random.Generator, norm_only: bool
 ) -> Statistics:
     """Statistics of flipped signs of pairs: exact if the two rows of a pair may change places."""
-    noise = np.maximum(np.einsum("ij,ij->j", sums, sums), 1e-300)
-    noise = np.full(noise.size, noise.sum()) if norm_only else noise
-    total, largest = [], []
-    for count in _batches(resamples + 1, max(sums.shape)):
-        signs = _signs(count, sums.shape[0], rng)
-        if not total:
+    count = sums.shape[0]
+    squares = np.einsum("ij,ij->j", sums, sums)
+    found = []
+    for size in _batches(resamples + 1, max(sums.shape)):
+        signs = _signs(size, count, rng)
+        if not found:
             signs[0] = 1.0  # the data themselves come first
         moved = signs @ sums
-        t = moved * moved / noise
-        total.append(t.sum(axis=1))
-        largest.append(t.max(axis=1))
-    totals = np.concatenate(total)
-    maxima = totals if norm_only else np.concatenate(largest)
-    return Statistics(totals[1:], maxima[1:], float(totals[0]), float(maxima[0]))
+        found.append(both_statistics(moved, left_over(squares, moved, count), norm_only))
+    total, largest = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Statistics(total[1:], largest[1:], float(total[0]), float(largest[0]))
+
+
+def both_statistics(moved: Array, variance: Array, norm_only: bool) -> tuple[Array, Array]:
+    """The sum of squared t and the largest, of each row; of the length alone if asked for."""
+    if norm_only:
+        ratio = np.einsum("ij,ij->i", moved, moved) / np.maximum(variance.sum(axis=1), TINY)
+        return ratio, ratio
+    t = moved * moved / np.maximum(variance, TINY)
+    return t.sum(axis=1), t.max(axis=1)
+
+
+def left_over(squares: Array, moved: Array, count: int) -> Array:
+    """The variance of sums of ``count`` terms about their mean, from Σ of their squares."""
+    return np.maximum((count * squares - moved * moved) / max(count - 1.0, 1.0), 1e-9 * squares)
 
 
 @dataclass(frozen=True)
@@ -255,36 +275,21 @@ def flips_of(
     The variance is worked out anew for each resample, so that few blocks have heavy tails as they
     should: of normal influences, t has blocks − 1 degrees of freedom.
     """
-    variance = variance_of(sides)
     length = math.sqrt(float(shift @ shift))
     toward = shift / length if length > 0.0 else np.zeros_like(shift)
-    total, largest, squared, along = [], [], [], []
-    for count in _batches(resamples, max(*(max(side.sums.shape) for side in sides))):
-        moved = np.zeros((count, shift.size))
-        noise = np.zeros((count, shift.size))
+    found, squared, along = [], [], []
+    for count in _batches(resamples, max(max(side.sums.shape) for side in sides)):
+        moved, variance = np.zeros((2, count, shift.size))
         for side, sign in zip(sides, (1.0, -1.0), strict=False):
             flipped = _signs(count, side.count, rng) @ side.sums
             moved += sign * flipped
-            noise += np.maximum(
-                (side.count * side.squares - flipped * flipped) / (side.count - 1.0),
-                1e-9 * side.squares,
-            )
-        if norm_only:
-            ratio = np.einsum("ij,ij->i", moved, moved) / noise.sum(axis=1)
-            total.append(ratio)
-            largest.append(ratio)
-        else:
-            t = moved * moved / np.maximum(noise, TINY)
-            total.append(t.sum(axis=1))
-            largest.append(t.max(axis=1))
+            variance += left_over(side.squares, flipped, side.count)
+        found.append(both_statistics(moved, variance, norm_only))
         squared.append(np.einsum("ij,ij->i", moved, moved))
         along.append(moved @ toward)
-    if norm_only:
-        observed = (float(shift @ shift) / float(variance.sum()),) * 2
-    else:
-        t = shift * shift / np.maximum(variance, TINY)
-        observed = float(t.sum()), float(t.max())
-    statistics = Statistics(np.concatenate(total), np.concatenate(largest), *observed)
+    observed = both_statistics(shift[None, :], variance_of(sides)[None, :], norm_only)
+    total, largest = (np.concatenate(each) for each in zip(*found, strict=True))
+    statistics = Statistics(total, largest, float(observed[0][0]), float(observed[1][0]))
     return Flips(statistics, np.concatenate(squared), np.concatenate(along))
 
 

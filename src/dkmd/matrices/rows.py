@@ -56,8 +56,7 @@ class Rows:
         rows, columns = self.values.shape
         count = min(rows, PIECES * max(1, -(-rows * columns // (PIECES * PIECE_VALUES))))
         edges = np.linspace(0, rows, count + 1).astype(np.int64)
-        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            yield start, stop
+        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
     def piece(self, start: int, stop: int) -> Numbers:
         """Rows of the array with the columns in use: contiguous, float32 or float64."""
@@ -126,9 +125,7 @@ def sums_of(rows: Rows, frame: Frame, witness: Radial, blocks: Index, count: int
         for start, stop in parts:
             part, numbers = rows.piece(start, stop), number[start:stop]
             if frame.turn is None:
-                _add_rows(
-                    part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, across
-                )
+                _add_rows(part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, across)
             else:
                 turned = frame.standardized(part)
                 zero, one = np.zeros(turned.shape[1]), np.ones(turned.shape[1])

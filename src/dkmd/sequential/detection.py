@@ -88,7 +88,7 @@ def _raise_stakes(p: float, fixed: Array, sums: Array) -> float:
     # in pairs: a chain of nine additions would take longer than everything else
     first = (sums[0] + sums[1]) + (sums[2] + sums[3])
     second = (sums[4] + sums[5]) + (sums[6] + sums[7])
-    return (first + second) + (sums[8] + sums[9])
+    return float((first + second) + (sums[8] + sums[9]))
 
 
 @compiled
@@ -111,7 +111,7 @@ def _take(value: float, fixed: Array, state: Array, sums: Array) -> bool:
     state[SUM_PP] += p * p
     state[COUNT] += 1.0
     state[LAST] = p
-    return _raise_stakes(p, fixed, sums) >= 2.0 * N_BETS * fixed[THRESHOLD]
+    return bool(_raise_stakes(p, fixed, sums) >= 2.0 * N_BETS * fixed[THRESHOLD])
 
 
 @compiled
@@ -133,7 +133,7 @@ def bet_many(values: Array, start: int, fixed: Array, state: Array, ring: Array)
 
 @compiled
 def bet(value: float, fixed: Array, state: Array, ring: Array) -> int:
-    """Take one value: ``ALARM``, ``CHECK`` if it is time to look at correlations, or ``NOTHING``."""
+    """Take one value: ``ALARM``, ``CHECK`` (of the correlation, now and then) or ``NOTHING``."""
     ring[int(state[SEEN]) % ring.size] = value
     state[SEEN] += 1.0
     state[SINCE] += 1.0

@@ -7,7 +7,7 @@ completes the burn-in fixes it. This module knows nothing about evidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class Gathering:
 
     def __init__(self, arms: int, grid: Grid | None = None) -> None:
         self.missing = [0] * arms
+        self.frequencies: dict[float, int] = {}  # of raw values, until they vary enough
         self.waiting: list[list[Array]] = [[] for _ in range(arms)]
         self.summaries: list[Summary] = []
         if grid is not None:
@@ -63,7 +64,24 @@ class Gathering:
             self.summaries[arm].update(kept)
         elif kept.size:
             self.waiting[arm].append(kept.copy() if kept is values else kept)
+            self._count(kept)
             self._limit_waiting()
+
+    def _count(self, values: Array) -> None:
+        """Count equal raw values, until enough values differ from the most frequent one."""
+        if _apart(self.frequencies) < OFF_THE_COMMON_VALUE:
+            for value, count in zip(*np.unique(values, return_counts=True), strict=True):
+                self.frequencies[value] = self.frequencies.get(value, 0) + int(count)
+
+    def apart(self) -> int:
+        """How many values differ from the most frequent one: exact up to the number needed."""
+        if self.summaries:
+            return off_the_common_value(self.summaries)
+        return _apart(self.frequencies)
+
+    def burnt_in(self, burn_in: int) -> bool:
+        """Whether all arms are large enough, and vary enough, to judge them."""
+        return min(self.sizes()) >= burn_in and self.apart() >= OFF_THE_COMMON_VALUE
 
     def _add_summary(self, arm: int, batch: Summary, name: str) -> None:
         if self.grid is None:
@@ -104,15 +122,6 @@ class Gathering:
             return [summary.size for summary in self.summaries]
         return [sum(batch.size for batch in batches) for batches in self.waiting]
 
-    def view(self) -> list[Summary]:
-        """The Summaries; for raw values on a grid of their own, which is not fixed by this."""
-        if self.summaries:
-            return self.summaries
-        copy = Gathering(len(self.waiting))
-        copy.waiting = self.waiting
-        copy.fix(self.fitted_grid() if any(self.waiting) else Grid(0.0, 1.0))
-        return copy.summaries
-
     def merge(self, other: Gathering) -> None:
         """Add another gathering of as many arms. Two grids must be the same."""
         if other.grid is not None:
@@ -147,27 +156,24 @@ class Gathering:
         gathering.missing = [int(count) for count in document["missing"]]
         gathering.waiting = [[values] if values.size else [] for values in waiting]
         gathering.summaries = [summary_of(content) for content in document["summaries"]]
+        for values in waiting:
+            gathering._count(values)
         if len(gathering.summaries) not in (0, len(waiting)):
             raise ValueError("its arms differ in number")
         return gathering
 
 
+def _apart(frequencies: Mapping[Any, int]) -> int:
+    """How many values differ from the most frequent one."""
+    return sum(frequencies.values()) - max(frequencies.values(), default=0)
+
+
 def off_the_common_value(summaries: Sequence[Summary]) -> int:
     """How many values differ from the most frequent one. Values of one bin count as equal."""
-    counts: dict[Any, int] = {}
+    frequencies: dict[float, int] = {}
     for summary in summaries:
-        ends = (-math.inf, summary.minus_inf), (math.inf, summary.plus_inf)
-        for place, count in (
-            *zip(summary.bins.tolist(), summary.counts.tolist(), strict=True),
-            *ends,
-        ):
-            counts[place] = counts.get(place, 0) + count
-    total = sum(counts.values())
-    return total - max(counts.values(), default=0)
-
-
-def burnt_in(summaries: Sequence[Summary], burn_in: int) -> bool:
-    """Whether all arms are large enough, and vary enough, to judge them."""
-    if min(summary.size for summary in summaries) < burn_in:
-        return False
-    return off_the_common_value(summaries) >= OFF_THE_COMMON_VALUE
+        places = [*summary.bins.tolist(), -math.inf, math.inf]
+        counts = [*summary.counts.tolist(), summary.minus_inf, summary.plus_inf]
+        for place, count in zip(places, counts, strict=True):
+            frequencies[place] = frequencies.get(place, 0) + count
+    return _apart(frequencies)

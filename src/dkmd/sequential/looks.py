@@ -17,12 +17,7 @@ from dkmd.base.errors import ColumnError, StateFileError
 from dkmd.binned.grid import UNITS_PER_SCALE, Grid
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
-from dkmd.sequential.gathering import (
-    OFF_THE_COMMON_VALUE,
-    Gathering,
-    burnt_in,
-    off_the_common_value,
-)
+from dkmd.sequential.gathering import OFF_THE_COMMON_VALUE, Gathering
 from dkmd.sequential.mixture import Looked, confidence_sequence
 from dkmd.sequential.result import (
     DECIDED,
@@ -154,6 +149,7 @@ class Looks(ABC):
         self.settings = settings
         self._gathering = gathering
         self._frame = frame
+        self._ready = False  # whether the burn-in is complete
         self._best = 0.0  # the largest ln E at the looks so far
         self._decision: Decision | None = None
         self._looks = 0
@@ -204,12 +200,11 @@ class Looks(ABC):
     def _changed(self) -> Self:
         """After new values: forget the last answer; complete the burn-in if that is possible."""
         self._result = None
-        if self._frame is None:
-            views = self._gathering.view()
-            if burnt_in(views, self.settings.burn_in):
-                if not self._gathering.summaries:
-                    self._gathering.fix(views[0].grid)
-                self._frame = self._fitted_frame()
+        self._ready = self._ready or self._gathering.burnt_in(self.settings.burn_in)
+        if self._ready and self._frame is None:
+            if not self._gathering.summaries:
+                self._gathering.fix(self._gathering.fitted_grid())
+            self._frame = self._fitted_frame()
         return self
 
     def _sizes(self) -> tuple[int, int]:
@@ -218,9 +213,8 @@ class Looks(ABC):
 
     def _look(self) -> MonitorResult:
         """Evidence, interval and verdict of the values so far."""
-        summaries = self._gathering.view()
         frame = self._frame
-        if frame is None or not burnt_in(summaries, self.settings.burn_in):
+        if frame is None or not self._ready:
             return self._too_early()
         looked = self._looked(frame)
         limit = self.settings.log_limit
@@ -276,7 +270,7 @@ class Looks(ABC):
         """The answer before the burn-in is complete."""
         n_x, n_y = self._sizes()
         missing = self._gathering.missing
-        apart = off_the_common_value(self._gathering.view())
+        apart = self._gathering.apart()
         return MonitorResult(
             verdict="inconclusive", decided=False, direction=direction_in_words(math.nan),
             shift=math.nan, interval=(-math.inf, math.inf), pvalue=1.0, evalue=1.0,
@@ -296,15 +290,18 @@ class Looks(ABC):
         """
         if type(other) is not type(self) or other.settings != self.settings:
             raise ValueError("only monitors of one kind and with the same settings can be added")
+        self._require_same_frame(other)
+        self._merge_gathering(other)
+        self._frame = self._frame or other._frame
+        self._best, self._decision, self._looks = 0.0, None, 0
+        return self._changed()
+
+    def _require_same_frame(self, other: Self) -> None:
         if None not in (self._frame, other._frame) and self._frame != other._frame:
             raise ValueError(
                 "these monitors fixed different scales in their burn-ins: give both the same "
                 "witness or reference"
             )
-        self._merge_gathering(other)
-        self._frame = self._frame or other._frame
-        self._best, self._decision, self._looks = 0.0, None, 0
-        return self._changed()
 
     def _merge_gathering(self, other: Self) -> None:
         self._gathering.merge(other._gathering)
@@ -333,6 +330,7 @@ class Looks(ABC):
             "best": self._best,
             "decision": self._decision,
             "looks": self._looks,
+            "looked": self._result is not None,
             **self._more_state(),
         }  # fmt: skip
 
@@ -362,11 +360,12 @@ class Looks(ABC):
             Gathering.of_document(document["gathering"]),
             None if frame is None else Frame.of_document(frame),
         )
-        self._best, self._looks = float(document["best"]), int(document["looks"])
+        self._best = float(document["best"])
+        self._looks = int(document["looks"]) - bool(document["looked"])  # taken again by ``result``
         decision = document["decision"]
         self._decision = None if decision is None else Decision(*decision)
         self._restore(document)
-        return self
+        return self._changed()
 
     def _restore(self, document: Document) -> None:
         """What a kind of monitor keeps beside the rest. Most keep nothing."""

@@ -22,7 +22,6 @@ from dkmd.sequential.gathering import (
     OFF_THE_COMMON_VALUE,
     Batch,
     Gathering,
-    burnt_in,
     off_the_common_value,
 )
 from dkmd.sequential.looks import (
@@ -149,7 +148,7 @@ class Monitor(Looks):
             return None
         witness = Witness(fitted.width, fitted.width)
         arms = TwoArms(of_x, of_y, witness, 1.0, 1.0)
-        scale = math.sqrt(arms.spot[2] / (1.0 / x.size + 1.0 / y.size))
+        scale = math.sqrt(arms.spot.variance / (1.0 / x.size + 1.0 / y.size))
         if not (scale > 0.0 and math.isfinite(scale)):  # constants, or a centre at infinity
             scale = fitted.shape.spread
         return Frame(witness, scale, fitted.shape.spread)
@@ -162,11 +161,12 @@ class Monitor(Looks):
         r = prior_information(self.settings.alpha, expected)
         return TwoArms(Side.of(x), Side.of(y), frame.witness, frame.scale, r)
 
-    def _merge_gathering(self, other: Self) -> None:
-        if (self._reference is None) != (other._reference is None) or (
-            self._reference is not None and self._reference != other._reference
-        ):
+    def _require_same_frame(self, other: Self) -> None:
+        if self._reference != other._reference:
             raise ValueError("only monitors with the same reference can be added")
+        super()._require_same_frame(other)
+
+    def _merge_gathering(self, other: Self) -> None:
         theirs = other._gathering
         if self._reference is not None:  # the reference counts once
             x_only = Gathering(2, theirs.grid)
@@ -219,11 +219,11 @@ def reference_of(
     else:
         grid = Grid.fit(values) if witness is None else grid_of(witness)
         summary = Summary.of(values, grid)
-    if not burnt_in([summary], settings.burn_in):
+    apart = off_the_common_value([summary])
+    if summary.size < settings.burn_in or apart < OFF_THE_COMMON_VALUE:
         raise TooLittleError(
-            f"the reference has {summary.size:,} values, of which "
-            f"{off_the_common_value([summary]):,} differ from the most frequent one: at least "
-            f"{settings.burn_in} and {OFF_THE_COMMON_VALUE} are needed"
+            f"the reference has {summary.size:,} values, of which {apart:,} differ from the most "
+            f"frequent one: at least {settings.burn_in} and {OFF_THE_COMMON_VALUE} are needed"
         )
     return summary
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dkmd.answers.race.result import Race, Runs
+from dkmd.answers.race.result import WALL, Race, Runs, measure
 from dkmd.inference.margins import Margin
 from dkmd.sequential.pairs import PairMonitor
 from dkmd.sources.commands.running import CommandError, Run, Runner
@@ -45,6 +45,7 @@ class Rules:
     max_rounds: int | None = None
     max_time: float = 60.0
     ignore_failure: bool = False
+    metric: str = WALL
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -134,7 +135,9 @@ class _Track:
         done = {side: self.run(side, f"round {number:,}") for side in order}
         for side, run in done.items():
             self.runs[side].append(run)
-        self.monitor.update(done[1].wall, done[0].wall)
+        first, second = (measure(done[side], self.rules.metric) for side in (0, 1))
+        if min(first, second) > 0.0:
+            self.monitor.update(second, first)
 
     def is_over(self, seconds: float, decided: bool) -> bool:
         rounds, most = len(self.runs[0]), self.rules.max_rounds
@@ -157,6 +160,7 @@ class _Track:
             margin=self.rules.margin,
             seconds=seconds,
             shell=self.runner.shell,
+            metric=self.rules.metric,
             interrupted=interrupted,
         )
 

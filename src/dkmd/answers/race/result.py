@@ -14,6 +14,9 @@ from dkmd.inference.margins import Margin
 from dkmd.sequential.result import MonitorResult
 from dkmd.sources.commands.running import Run
 
+WALL, CPU = "wall", "cpu"
+"""What is compared: the time from start to end, or the processor time of the command."""
+
 TIMES_AS_FAST = 2.0
 """From this ratio on, "2.31 times as fast" is easier to read than percent."""
 
@@ -80,12 +83,18 @@ class Race:
     margin: Margin | None
     seconds: float
     shell: str
+    metric: str = WALL
     interrupted: bool = False
 
     @property
     def rounds(self) -> int:
         """Rounds that both commands finished."""
         return len(self.sides[1].runs)
+
+    @property
+    def pairs(self) -> list[tuple[Run, Run]]:
+        """The runs of each round."""
+        return list(zip(self.sides[0].runs, self.sides[1].runs, strict=True))
 
     @property
     def decided(self) -> bool:
@@ -111,6 +120,8 @@ class Race:
     def headline(self) -> str:
         """The answer in one sentence."""
         after = f"after {count(self.rounds)} {'round' if self.rounds == 1 else 'rounds'}"
+        if self.metric == CPU:
+            after += " of processor time"
         first, second = (side.short() for side in self.sides)
         change, low, high = self.change
         if self.verdict == "higher":
@@ -147,6 +158,9 @@ class Race:
         """What may disturb the race."""
         found = []
         whole = [side for side in self.sides if side.runs]
+        unknown = sum(min(measure(run, self.metric) for run in pair) <= 0.0 for pair in self.pairs)
+        if unknown:
+            found.append(f"{count(unknown)} rounds were too short to measure, and do not count")
         if self.shell and any(statistics.median(side.times) < SHORT for side in whole):
             found.append(
                 "the start of the shell is part of times below 5 ms, and hides differences: -N "
@@ -181,6 +195,7 @@ class Race:
             "rounds": self.rounds,
             "seconds": self.seconds,
             "shell": self.shell or None,
+            "metric": self.metric,
             "commands": [{"name": side.name, **side.hyperfine()} for side in self.sides],
             "headline": self.headline(),
             "notes": self.notes(),
@@ -189,6 +204,11 @@ class Race:
     def export(self) -> str:
         """The file of ``hyperfine --export-json``."""
         return to_json({"results": [side.hyperfine() for side in self.sides]}, indent=2) + "\n"
+
+
+def measure(run: Run, metric: str) -> float:
+    """The time of a run that is compared, in seconds."""
+    return run.wall if metric == WALL else run.cpu
 
 
 def _faster(change: tuple[float, ...], loser: str) -> str:

@@ -116,10 +116,10 @@ class ArmsWatch:
         if result.verdict in ("higher", "lower"):
             verdict = f"{second} is {result.verdict.upper()} than {first}"
         elif result.verdict == "equivalent":
-            verdict = f"{second} and {first} are EQUIVALENT within {question.margin}"
+            verdict = f"{second} and {first} are EQUIVALENT within {question.margin_in_words}"
         elif self.not_worse:
             verdict = f"{second} is not worse than {first}"
-            verdict += f" by more than {question.margin}" if question.margin else ""
+            verdict += f" by more than {question.margin_in_words}" if question.margin else ""
         else:
             verdict = f"INCONCLUSIVE: {second} against {first}"
         return f"{verdict}: {self.amount()}. {sizes}."

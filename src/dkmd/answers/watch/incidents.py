@@ -33,7 +33,8 @@ class Incident:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self) | {"began": list(self.began), "interval": list(self.interval)}
+        began = dict(zip(("estimate", "low", "high"), self.began, strict=True))
+        return asdict(self) | {"began": began, "interval": list(self.interval)}
 
 
 class Incidents:

@@ -46,6 +46,11 @@ class Question:
         """For a checkpoint."""
         return asdict(self)
 
+    @property
+    def margin_in_words(self) -> str:
+        """The margin as it was given."""
+        return f"{self.margin:g}" if isinstance(self.margin, float) else str(self.margin or "")
+
     def difference(self, other: dict[str, Any]) -> str:
         """The first option that differs from those of a checkpoint; empty if none does."""
         for key, value in self.to_dict().items():

@@ -46,9 +46,11 @@ class StreamWatch:
         text = ""
         if is_told(incident.alarms):
             text = self.in_words(incident, alarm.at + 1, line)
+        began = {name: position + 1 for name, position in alarm.began._asdict().items()}
         return event(
             "alarm", text, alarm=self.incidents.alarms, incident=incident.number,
-            alarms_of_incident=incident.alarms, line=line, **alarm.to_dict(),
+            alarms_of_incident=incident.alarms,
+            **alarm.to_dict() | {"at": alarm.at + 1, "began": began}, line=line,
         )  # fmt: skip
 
     def in_words(self, incident: Incident, at: int, line: int) -> str:
