@@ -38,12 +38,17 @@ class _Found(NamedTuple):
 
 
 def load_benchmarks(
-    path: str, column: str | None = None, by: str | None = None, groups: str | None = None
+    path: str,
+    column: str | None = None,
+    by: str | None = None,
+    groups: str | None = None,
+    pair_by: str | None = None,
 ) -> Benchmarks:
     """Read named measurements from a benchmark file or a table.
 
     In a table every numeric column is a benchmark, or only ``column``. With ``by``, every value of
-    that column names a benchmark. ``groups`` is the column that says which process measured a row.
+    that column names a benchmark. ``groups`` is the column that says which process measured a row,
+    and ``pair_by`` the column of machines or rounds that both builds have in common.
     """
     found = _look_into(path)
     if found.benchmarks is not None:
@@ -62,18 +67,32 @@ def load_benchmarks(
         if found.refusal is not None:
             raise found.refusal from None
         raise
-    return benchmarks_of(AskedOfTable(table, kinds, column, by, groups), found.refusal)
+    if groups and pair_by:
+        raise BenchmarkFileError(
+            "give groups or pair_by, not both: pair_by already says which values are repeated "
+            "measurements"
+        )
+    asked = AskedOfTable(table, kinds, column, by, groups or pair_by, pair_by or "")
+    return benchmarks_of(asked, found.refusal)
 
 
 def load_runs(
-    *given: str, column: str | None = None, by: str | None = None, groups: str | None = None
+    *given: str,
+    column: str | None = None,
+    by: str | None = None,
+    groups: str | None = None,
+    pair_by: str | None = None,
 ) -> list[Benchmarks]:
     """Read the runs of one build: each benchmark file is a run.
 
     ``given`` are files, folders and patterns (``main/*.json``). A table is one run, also if it
     consists of several files. The other options are those of ``load_benchmarks``.
     """
-    return [load_benchmarks(path, column, by, groups) for each in given for path in run_files(each)]
+    return [
+        load_benchmarks(path, column, by, groups, pair_by)
+        for each in given
+        for path in run_files(each)
+    ]
 
 
 def _look_into(path: str) -> _Found:

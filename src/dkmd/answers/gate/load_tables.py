@@ -23,16 +23,19 @@ class AskedOfTable(NamedTuple):
     column: str | None
     by: str | None
     groups: str | None
+    pair_by: str = ""
 
     def measured(self, column: str, data: ColumnData) -> Measurements:
         """One column, or one level of it, as measurements."""
         if not isinstance(data, HeldColumn):
             raise BenchmarkFileError(f"{self.table.name} is too large for a gate: use dkmd compare")
-        labels = np.arange(data.values.size)
+        labels, marks = np.arange(data.values.size), {}
         if data.groups is not None:
-            _, labels = np.unique(np.asarray(data.groups).astype(str), return_inverse=True)
+            names, labels = np.unique(np.asarray(data.groups).astype(str), return_inverse=True)
+            if self.pair_by:
+                marks = {i: {self.pair_by: name} for i, name in enumerate(names.tolist())}
         unit = unit_of(column, self.kinds.get(column, ""))
-        return Measurements(unit, data.values.tolist(), labels.tolist())
+        return Measurements(unit, data.values.tolist(), labels.tolist(), marks=marks)
 
 
 def benchmarks_of(asked: AskedOfTable, refusal: BenchmarkFileError | None) -> BenchmarkFile:
