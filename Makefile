@@ -92,6 +92,9 @@ bench-scale: $(READY)  ## measure the largest sizes and the engines (half an hou
 study: $(READY)  ## run the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
 
+segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (15 minutes)
+	$(BIN)/python benchmarks/segments.py
+
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
 
