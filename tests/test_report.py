@@ -238,7 +238,7 @@ def test_a_billion_values_make_no_larger_page() -> None:
 def test_the_pictures_of_the_documentation_are_small_and_there() -> None:
     shown = set()
     for file in (ROOT / "README.md", ROOT / "docs" / "report.md"):
-        for name in re.findall(r'(?:\]\(|src=")([^)"]*\.png)', file.read_text()):
+        for name in re.findall(r'(?:\]\(|src="|srcset=")([^)"]*\.png)', file.read_text()):
             picture = file.parent / name
             assert picture.stat().st_size <= 80_000
             shown.add(picture.resolve())

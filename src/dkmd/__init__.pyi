@@ -5,6 +5,7 @@ from .answers.comparison import CategoryComparison as CategoryComparison
 from .answers.comparison import Comparison as Comparison
 from .answers.comparison import Comparisons as Comparisons
 from .answers.comparison import Drift as Drift
+from .answers.comparison import Segmented as Segmented
 from .answers.comparison import TogetherComparison as TogetherComparison
 from .answers.drift import drift as drift
 from .answers.riemann import riemann as riemann

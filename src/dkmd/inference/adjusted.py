@@ -32,9 +32,9 @@ from dkmd.inference.pair import (
     NO_SPREAD,
     Pair,
     Studentized,
-    _near_slopes,
     beyond_allowance,
     influence_weights,
+    near_slopes,
     satterthwaite,
 )
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of, means_of
@@ -170,7 +170,7 @@ class AdjustedPair(Pair):
         apart = self.separation, self.allowance
 
         def test(delta: float, near: float) -> Studentized:
-            found = _adjusted(
+            found = adjusted_at(
                 (self.x, self.y), cross, model, delta, near, center, apart, form, numbers
             )
             return Studentized(*found, units)
@@ -205,7 +205,7 @@ class AdjustedPair(Pair):
 
 
 @compiled
-def _adjusted(
+def adjusted_at(
     sides: tuple[Side, Side],
     cross: tuple[Cross, Cross],
     model: Model,
@@ -231,7 +231,7 @@ def _adjusted(
     if not fixed:
         excess = beyond_allowance(apart[0] - delta, apart[1])
         if excess != 0.0:
-            slope_x, slope_y = _near_slopes(x, y, delta, center, excess, form)
+            slope_x, slope_y = near_slopes(x, y, delta, center, excess, form)
         weights = influence_weights(n, m, slope_x, slope_y)
     mean = (n * mean_x + m * mean_y) / total
     square = (squares_x + squares_y) / total

@@ -34,11 +34,13 @@ from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
     chosen_levels,
+    key_of_texts,
     most_frequent,
     one_below_the_other,
 )
 from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
+from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -114,6 +116,30 @@ class EngineTable:
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
         return {str(name): kind_of_type(kind) for name, kind in self._table.schema().items()}
+
+    def keyed(self, parts: Sequence[KeyPart]) -> EngineTable:
+        """The same table with the column KEY, as an expression."""
+
+        def key(table: Any) -> Any:
+            texts = [self._as_text(table, part.column) for part in parts]
+            return table.mutate(**{KEY: key_of_texts(texts, parts)})
+
+        names = [part.column for part in parts]
+        rows = self._rows
+        keyed = key(self._of(*names)) if rows is None else key(self._table)
+        chosen = None if rows is None else lambda wanted: key(rows([*wanted, *names]))
+        other = EngineTable(keyed, self.name, self._engine, chosen, absent_levels=True)
+        other._offsets = self._offsets
+        return other
+
+    def held(self, column: str, groups: str) -> None:
+        """None: the data stay in the engine."""
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """The same as ``read_levels``."""
+        return self.read_levels(column, by, levels, groups)
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Empty: rows of an engine have no order."""
