@@ -6,7 +6,7 @@ BROWSER_READY := .venv/browser-ready
 DOCS_READY := .venv/docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study gate-runs clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study gate-runs races clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -97,6 +97,9 @@ segments-study: $(READY)  ## simulate the test whether segments differ; prints t
 
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
+
+races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the tables of docs/race.md (an hour)
+	$(BIN)/python benchmarks/races.py
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
