@@ -6,7 +6,7 @@ BROWSER_READY := .venv/browser-ready
 DOCS_READY := .venv/docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study gate-runs clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study gate-runs looks clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -94,6 +94,9 @@ study: $(READY)  ## run the calibration study: size, power and coverage against 
 
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
+
+looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (15 minutes)
+	$(BIN)/python benchmarks/looks.py --write docs/watch.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
