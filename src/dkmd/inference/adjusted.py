@@ -170,7 +170,7 @@ class AdjustedPair(Pair):
         apart = self.separation, self.allowance
 
         def test(delta: float, near: float) -> Studentized:
-            found = _adjusted(
+            found = adjusted_at(
                 (self.x, self.y), cross, model, delta, near, center, apart, form, numbers
             )
             return Studentized(*found, units)
@@ -205,7 +205,7 @@ class AdjustedPair(Pair):
 
 
 @compiled
-def _adjusted(
+def adjusted_at(
     sides: tuple[Side, Side],
     cross: tuple[Cross, Cross],
     model: Model,
