@@ -6,7 +6,7 @@ BROWSER_READY := .venv/browser-ready
 DOCS_READY := .venv/docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study gate-runs races looks segments-study clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks segments-study clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -94,6 +94,9 @@ study: $(READY)  ## run the calibration study: size, power and coverage against 
 
 segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (15 minutes)
 	$(BIN)/python benchmarks/segments.py
+
+designs: $(READY)  ## simulate covariates, strata and weights: the tables of docs/designs.md (minutes)
+	$(BIN)/python -W ignore benchmarks/designs.py
 
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
