@@ -32,9 +32,9 @@ from dkmd.inference.pair import (
     NO_SPREAD,
     Pair,
     Studentized,
-    _near_slopes,
     beyond_allowance,
     influence_weights,
+    near_slopes,
     satterthwaite,
 )
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of, means_of
@@ -246,7 +246,7 @@ def adjusted_at(
     if not fixed:
         excess = beyond_allowance(apart[0] - delta, apart[1])
         if excess != 0.0:
-            slope_x, slope_y = _near_slopes(x, y, delta, center, excess, form)
+            slope_x, slope_y = near_slopes(x, y, delta, center, excess, form)
         weights = influence_weights(n, m, slope_x, slope_y)
     mean = (n * mean_x + m * mean_y) / total
     square = (squares_x + squares_y) / total
