@@ -158,6 +158,10 @@ def _test_rows() -> list[Ratio]:
         welch = lambda x=x, y=y: _welch_with_interval(x, y)  # noqa: E731
         whole = lambda x=x, y=y: _everything(x, y)  # noqa: E731
         rows.append(_row("dkmd_2samp", n, "scipy ttest_ind (Welch)", whole, welch, limit))
+        if n == 2_000_000:
+            plain = lambda x=x, y=y: dkmd_2samp(x, y)  # noqa: E731
+            adjusted = lambda x=x, y=y: _adjusted(x, y)  # noqa: E731
+            rows.append(_row("adjusted", n, "dkmd_2samp without it", adjusted, plain, None))
         if n == 20_000_000:
             rows += _filling_rows(x, y, welch)
     return rows
@@ -177,6 +181,11 @@ def _units_rows() -> list[Ratio]:
         plain = lambda: dkmd_2samp(x, y)  # noqa: E731
         rows.append(_row(f"paired units, {what}", n, "dkmd_2samp", paired, plain, limit))
     return rows
+
+
+def _adjusted(x: np.ndarray, y: np.ndarray) -> None:
+    """Run the test with a covariate, which is the other sample in another order."""
+    dkmd_2samp(x, y, covariate=(y[::-1], x[::-1]), randomized=True)
 
 
 def _everything(x: np.ndarray, y: np.ndarray) -> None:

@@ -1,7 +1,7 @@
 """Thousands of two-arm experiments, looked at all the time, in compiled code.
 
 Each run keeps its values in cells with their mean and variance, as a ``Summary`` does, but with
-fewer of them: 24 per factor e of the distance. The evidence comes from the package's own functions.
+fewer of them: 8 per factor e of the distance. The evidence comes from the package's own functions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dkmd.sequential.arms import evidence, spot
 from dkmd.sequential.gathering import OFF_THE_COMMON_VALUE
 from dkmd.sequential.mixture import log_evidence, prior_information
 
-PER_E_FOLD, CELLS = 24.0, 1200
+PER_E_FOLD, CELLS = 8.0, 400
 """Cells on either side of the origin. The last one ends at e^50 widths."""
 
 BURN_IN = 25
@@ -140,7 +140,7 @@ def frozen(x: Array, y: Array, unit: Form) -> tuple[float, float, float]:
     form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
     if x.size == 0:
         side_x = side_y
-    variance = spot(side_x, side_y, 0.0, 0.0, form)[2]
+    variance = spot(side_x, side_y, 0.0, 0.0, form).variance
     per_value = 1.0 / side_x.size + 1.0 / side_y.size
     scale = math.sqrt(variance / per_value)
     if not (scale > 0.0 and math.isfinite(scale)):
@@ -212,11 +212,10 @@ def one_run(plan: tuple[float, ...], unit: Form, stops: npt.NDArray[np.int64]) -
             fill(y, done_y, m, origin, width, cells_y)
             if stops[DKMD] == 0:
                 side_x, side_y = side_from(cells_x, float(n)), side_from(cells_y, float(m))
-                near_x, near_y, variance = spot(side_x, side_y, near_x, near_y, form)
-                found = evidence(
-                    side_x, side_y, truth, near, (near_x - near_y, variance), form,
-                    (scale, r, -math.log(alpha)),
-                )  # fmt: skip
+                at = spot(side_x, side_y, near_x, near_y, form)
+                near_x, near_y = at.center_x, at.center_y
+                numbers = scale, r, -math.log(alpha)
+                found = evidence(side_x, side_y, truth, near, at, form, numbers)
                 near = found[2]
                 if found[0] >= -math.log(alpha):
                     stops[DKMD] = n

@@ -9,12 +9,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from looks_arms import FAMILIES, draw
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.sequential.baseline import Baseline
 from dkmd.sequential.detection import DOWN, STATE_SIZE, UP, bet_many
-from looks_arms import FAMILIES, draw
 
 CHUNK = 256
 FAR = 400_000

@@ -234,7 +234,7 @@ def compare(
         If the sample is the URL of a database: its table, or the two tables to compare.
     expect_ratio : str or (float, float), optional
         The planned sizes of an experiment's arms, reference : current, such as "1:1". Sizes that
-        are unequal beyond chance (p < 0.001) are told first. Groups count as units.
+        are unequal beyond chance (p < 0.001) are reported first. Groups count as units.
     percentiles : sequence of float, optional
         The percentiles to show, such as [50, 99.9]. By default 5, 25, 50, 75, 90, 95, 99, 99.9.
     most_levels : int or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -74,6 +75,18 @@ def compare(
         ),
     ] = None,
     column: Columns = None,
+    together: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Columns to compare as one: a name, a pattern such as 'f_*', or a column of "
+            "vectors (Parquet, Arrow). Repeat for more.",
+        ),
+    ] = None,
+    whiten: Annotated[
+        bool,
+        typer.Option("--whiten", help="With --together: give every direction the same spread."),
+    ] = False,
     by: By = None,
     reference: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Level of --by to compare with.")
@@ -143,6 +156,8 @@ def compare(
           -c dep_delay --segments origin,carrier --most-levels 5
       dkmd compare examples/data/experiment.csv -c revenue --by arm --reference A --current B \\
           --covariate revenue_before --strata country --randomized
+      dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
+          --together '*_delay' --margin 0.1sd
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
           --by build --reference 41 --current 42
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
@@ -154,6 +169,16 @@ def compare(
     from dkmd.answers.options import CompareOptions
 
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
+    if together or whiten:
+        limit(memory)
+        return _compare_together(
+            files or [], together or [], _Shown(report, json, quiet), reference, current,
+            {"groups": groups, "pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
+            whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
+            percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
+            covariate=covariate, strata=strata, weight_column=weight_column,
+            count_column=count_column, segments=segments,
+        )  # fmt: skip
     segmented: Segmented | None = None
     several = len(column or []) > 1
     named = column[0] if column and not several else None
@@ -249,6 +274,42 @@ class _Segments(NamedTuple):
             current=self.current, groups=self.groups, segments=self.columns, cross=self.cross,
             **settings,
         )  # fmt: skip
+
+
+class _Shown(NamedTuple):
+    """How an answer is shown."""
+
+    report: Path | None
+    json: bool
+    quiet: bool
+
+
+def _compare_together(
+    files: list[str],
+    together: list[str],
+    shown: _Shown,
+    reference: str | None,
+    current: str | None,
+    settings: Settings,
+    whiten: bool,
+    **refused: object,
+) -> int:
+    """Several columns of two files as one; ``refused`` are options that do not go with that."""
+    from dkmd.answers.compare import compare as run
+
+    if not together:
+        raise ValueError("--whiten is for columns that are compared --together")
+    given = next((name for name, value in refused.items() if value), None)
+    if given is not None:
+        flag = f"--{given.replace('_', '-')}"
+        raise ValueError(f"--together compares two tables of columns and cannot use {flag}")
+    _check(files, None, reference, current)
+    with working("reading …", shown.quiet):
+        more = {"whiten": True} if whiten else {}
+        answer = run(files[0], files[1], together=together, **settings, **more)
+    show(answer, answer.warnings, shown.json, shown.quiet)
+    code = exit_code([answer.pvalue])
+    return after_writing(code, report_of(answer, shown.report, shown.quiet))
 
 
 @contextmanager

@@ -72,7 +72,7 @@ ExpectRatio = Annotated[
     typer.Option(
         metavar="R:C",
         help="Planned sizes of an experiment's arms, REFERENCE:CURRENT, such as 1:1. Arms that are "
-        "unequal beyond chance (p < 0.001) are told first.",
+        "unequal beyond chance (p < 0.001) are reported first.",
     ),
 ]
 Percentiles = Annotated[
@@ -120,6 +120,16 @@ Covariates = Annotated[
         autocompletion=columns,
         help="Column known before the experiment, such as revenue_before; repeat the option for "
         "more. The shift is adjusted for it. Needs --randomized.",
+    ),
+]
+PlanCovariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column that will be known before the experiment; repeat the option for more. The "
+        "plan is for the adjusted test of randomised arms.",
     ),
 ]
 Strata = Annotated[

@@ -10,17 +10,27 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from dkmd.base.compiled import compiled
-from dkmd.inference.pair import tested
+from dkmd.inference.pair import beyond_allowance, near_slopes, satterthwaite, tested
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of, means_of
 from dkmd.sequential.mixture import Evidence, critical_t, information, log_evidence
 from dkmd.statistic.witness import Witness
 
 REACH = 3.0
 """Arms farther apart than this many standard errors are moved closer while slopes are computed."""
+
+
+class Spot(NamedTuple):
+    """Two arms, each at its own centre. The variance is that of the shift."""
+
+    center_x: float  # offsets from the origin
+    center_y: float
+    variance: float  # V/(n·slope²), summed over both arms; inf if a centre is at infinity
+    df: float
 
 
 @dataclass(frozen=True)
@@ -39,86 +49,85 @@ class TwoArms:
         return Form.of(self.witness)
 
     @cached_property
-    def spot(self) -> tuple[float, float, float]:
-        """The centres of both arms and the variance of the shift."""
-        found: tuple[float, float, float] = spot(self.x, self.y, 0.0, 0.0, self.form)
-        return found
+    def spot(self) -> Spot:
+        """Both arms, each at its own centre."""
+        return Spot(*spot(self.x, self.y, 0.0, 0.0, self.form))
 
     @property
     def shift(self) -> float:
         """The centre of x minus the centre of y."""
-        return self.spot[0] - self.spot[1]
+        return self.spot.center_x - self.spot.center_y
 
     @property
     def information(self) -> float:
         """s²/Var(shift): about 1/(1/n + 1/m)."""
-        return information(self.spot[2], self.scale)
+        return information(self.spot.variance, self.scale)
 
     def evidence(self, delta: float, log_limit: float) -> Evidence:
         """The evidence against the shift ``delta``."""
-        near = self.spot[1] if math.isfinite(self.spot[1]) else 0.0
-        apart = self.shift, self.spot[2]
+        near = self.spot.center_y if math.isfinite(self.spot.center_y) else 0.0
         numbers = self.scale, self.r, log_limit
-        return Evidence(*evidence(self.x, self.y, delta, near, apart, self.form, numbers))
+        found = evidence(self.x, self.y, delta, near, self.spot, self.form, numbers)
+        return Evidence(found[0], found[1])
 
 
 @compiled
-def spot(x: Side, y: Side, near_x: float, near_y: float, form: Form) -> tuple[float, float, float]:
-    """The centres of both arms, as offsets, and the variance of the shift: V/(n·slope²), summed."""
+def spot(x: Side, y: Side, near_x: float, near_y: float, form: Form) -> Spot:
+    """Where two arms are, each at its own centre. ``near_x`` and ``near_y`` are guesses."""
     nothing = Side(np.empty(0), np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
     center_x = center_of(nothing, x, 0.0, near_x, form, ACCURATE)
     center_y = center_of(nothing, y, 0.0, near_y, form, ACCURATE)
+    n, m = x.size, y.size
     if not (math.isfinite(center_x) and math.isfinite(center_y)):
-        return center_x, center_y, math.inf
+        return Spot(center_x, center_y, math.inf, min(n, m) - 1.0)
     _, variance_x, slope_x, _, _ = means_of(x, center_x, form)
     _, variance_y, slope_y, _, _ = means_of(y, center_y, form)
     if not (slope_x > 0.0 and slope_y > 0.0):
-        return center_x, center_y, math.inf
-    variance = variance_x / (x.size * slope_x * slope_x) + variance_y / (y.size * slope_y * slope_y)
-    return center_x, center_y, variance * form.length * form.length
+        return Spot(center_x, center_y, math.inf, min(n, m) - 1.0)
+    squared = form.length * form.length
+    part_x = squared * variance_x / (n * slope_x * slope_x)
+    part_y = squared * variance_y / (m * slope_y * slope_y)
+    df = n + m - 2.0
+    if part_x + part_y > 0.0:
+        df = satterthwaite(part_x, part_y, n - 1.0, m - 1.0)
+    return Spot(center_x, center_y, part_x + part_y, df)
 
 
 @compiled
 def evidence(
-    x: Side,
-    y: Side,
-    delta: float,
-    near: float,
-    apart: tuple[float, float],
-    form: Form,
+    x: Side, y: Side, delta: float, near: float, at: Spot, form: Form,
     numbers: tuple[float, float, float],
-) -> tuple[float, float, float]:
-    """The ``Evidence`` against the shift ``delta``.
+) -> tuple[float, float, float]:  # fmt: skip
+    """ln E and the score against the shift ``delta``, and the common centre (guess: ``near``).
 
-    ``apart`` is (shift, variance) of ``spot``, and ``numbers`` are s, r and the limit of ln E.
+    ``numbers`` are s, r and the limit of ln E.
     """
     scale, r, log_limit = numbers
     n, m = x.size, y.size
     total = n + m
-    shift, variance = apart
     clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m, math.nan)
-    allowance = REACH * math.sqrt(variance)
-    found = tested(x, y, delta, near, math.nan, (shift, allowance), form, clusters)
-    statistic, error, df, center, z, _, upper, lower = found
+    apart, reach = at.center_x - at.center_y, REACH * math.sqrt(at.variance)
+    found = tested(x, y, delta, near, math.nan, (apart, reach), form, clusters)
+    statistic, error, _, center, z, _, upper, lower = found
     if math.isnan(statistic):
         return 0.0, 0.0, center
-    info = information(variance, scale)
-    if statistic == 0.0:
-        return log_evidence(0.0, total - 2.0, info, r), 0.0, center
-    own = statistic / error if error > 0.0 else math.copysign(math.inf, statistic)
+    excess = beyond_allowance(apart - delta, reach)
+    slope_x, slope_y = near_slopes(x, y, delta, center, excess, form)
+    # D = shift · N a b/(n a + m b) for small shifts
+    slopes = n * slope_x + m * slope_y
+    per_shift = total * slope_x * slope_y / slopes if slopes > 0.0 else 0.0
     room = total - 1.0 - z * z
-    pooled = z * math.sqrt((total - 2.0) / room) if room > 0.0 else math.copysign(math.inf, z)
-    # t = D/se: the same D, so the ratio of the two t is the ratio of the standard errors
-    ratio = own / pooled if math.isfinite(own) and math.isfinite(pooled) else 1.0
-    pooled_info = info / (ratio * ratio)
-    log_e = min(
-        log_evidence(own, df, info, r),
-        log_evidence(pooled, total - 2.0, pooled_info, r),
-    )
-    score = min(
-        abs(own) / critical_t(df, info, r, log_limit),
-        abs(pooled) / critical_t(total - 2.0, pooled_info, r, log_limit),
-    )
+    spread = 0.0  # the standard error of D with the pooled variance
+    if z != 0.0 and room > 0.0:
+        spread = abs(statistic / z) * math.sqrt(room / (total - 2.0))
+    log_e, score = math.inf, math.inf
+    for spread_of_d, df in ((error, at.df), (spread, total - 2.0)):
+        t = 0.0
+        if statistic != 0.0:
+            t = abs(statistic) / spread_of_d if spread_of_d > 0.0 else math.inf
+        known = information(spread_of_d * spread_of_d, scale * per_shift)
+        log_e = min(log_e, log_evidence(t, df, known, r))
+        score = min(score, t / critical_t(df, known, r, log_limit))
     least = upper if statistic > 0.0 else lower
     if least > 0.0:
         most = -math.log(2.0 * least)

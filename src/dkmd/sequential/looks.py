@@ -290,15 +290,18 @@ class Looks(ABC):
         """
         if type(other) is not type(self) or other.settings != self.settings:
             raise ValueError("only monitors of one kind and with the same settings can be added")
+        self._require_same_frame(other)
+        self._merge_gathering(other)
+        self._frame = self._frame or other._frame
+        self._best, self._decision, self._looks = 0.0, None, 0
+        return self._changed()
+
+    def _require_same_frame(self, other: Self) -> None:
         if None not in (self._frame, other._frame) and self._frame != other._frame:
             raise ValueError(
                 "these monitors fixed different scales in their burn-ins: give both the same "
                 "witness or reference"
             )
-        self._merge_gathering(other)
-        self._frame = self._frame or other._frame
-        self._best, self._decision, self._looks = 0.0, None, 0
-        return self._changed()
 
     def _merge_gathering(self, other: Self) -> None:
         self._gathering.merge(other._gathering)

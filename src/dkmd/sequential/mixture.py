@@ -65,7 +65,6 @@ class Evidence(NamedTuple):
 
     log_e: float
     score: float  # t by the t that decides: the shift is rejected from ±1 on
-    center: float = math.nan  # the common centre, as an offset, for two arms
 
 
 class Looked(Protocol):
@@ -89,7 +88,7 @@ def confidence_sequence(looked: Looked, scale: float, log_limit: float) -> tuple
     0 is inside exactly when E is below its limit at 0. ``scale`` is s.
     """
     shift, known = looked.shift, looked.information
-    if math.isnan(shift) or not known > 0.0:
+    if math.isnan(shift):
         return -math.inf, math.inf
     if math.isinf(known):  # nothing varies within the arms
         at_zero = looked.evidence(0.0, log_limit)
@@ -100,7 +99,9 @@ def confidence_sequence(looked: Looked, scale: float, log_limit: float) -> tuple
         """Falls with delta, and is 0 at the lower end (side 1) or the upper end (side −1)."""
         return looked.evidence(delta, log_limit).score - side
 
-    width = min(max(4.0 * scale / math.sqrt(known), 1e-12 * scale), 1e3 * scale)
+    width = scale
+    if known > 0.0:
+        width *= min(max(4.0 / math.sqrt(known), 1e-12), 1e3)
     ends = []
     for side in (1.0, -1.0):
         middle, zero = (shift, -side), (0.0, beyond(0.0, side))

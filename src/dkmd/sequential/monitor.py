@@ -148,7 +148,7 @@ class Monitor(Looks):
             return None
         witness = Witness(fitted.width, fitted.width)
         arms = TwoArms(of_x, of_y, witness, 1.0, 1.0)
-        scale = math.sqrt(arms.spot[2] / (1.0 / x.size + 1.0 / y.size))
+        scale = math.sqrt(arms.spot.variance / (1.0 / x.size + 1.0 / y.size))
         if not (scale > 0.0 and math.isfinite(scale)):  # constants, or a centre at infinity
             scale = fitted.shape.spread
         return Frame(witness, scale, fitted.shape.spread)
@@ -161,11 +161,12 @@ class Monitor(Looks):
         r = prior_information(self.settings.alpha, expected)
         return TwoArms(Side.of(x), Side.of(y), frame.witness, frame.scale, r)
 
-    def _merge_gathering(self, other: Self) -> None:
-        if (self._reference is None) != (other._reference is None) or (
-            self._reference is not None and self._reference != other._reference
-        ):
+    def _require_same_frame(self, other: Self) -> None:
+        if self._reference != other._reference:
             raise ValueError("only monitors with the same reference can be added")
+        super()._require_same_frame(other)
+
+    def _merge_gathering(self, other: Self) -> None:
         theirs = other._gathering
         if self._reference is not None:  # the reference counts once
             x_only = Gathering(2, theirs.grid)
