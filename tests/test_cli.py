@@ -78,7 +78,7 @@ def test_every_format_gives_what_its_values_give(suffix: str, tmp_path: Path) ->
             np.savetxt(path, values, fmt="%.3f")
         else:
             getattr(frame, f"to_{suffix}")(path)
-    found = answer("compare", f"a.{suffix}", f"b.{suffix}", cwd=tmp_path, by=run)
+    found = answer("compare", f"a.{suffix}", f"b.{suffix}", cwd=tmp_path)
     expected = json.loads(compare(samples["a"], samples["b"]).to_json())
     for key in ("shift", "shift_interval", "pvalue", "statistic", "relative_shift", "verdict"):
         assert found[key] == expected[key]
@@ -263,13 +263,13 @@ def test_files_from_elsewhere_are_read_by_the_command(tmp_path: Path) -> None:
         "when": pa.array(range(100), pa.timestamp("us")),
     }
     pq.write_table(pa.table(odd), tmp_path / "odd.parquet")
-    found = answer("compare", "days", "days/2.csv", cwd=tmp_path, by=run)
+    found = answer("compare", "days", "days/2.csv", cwd=tmp_path)
     assert (found["name"], found["reference"]["size"], found["current"]["size"]) == (
         "größe", 100, 50
     )  # fmt: skip
-    prices = answer("compare", "odd.parquet", "odd.parquet", cwd=tmp_path, by=run)
+    prices = answer("compare", "odd.parquet", "odd.parquet", cwd=tmp_path)
     assert (prices["name"], prices["shift"], prices["reference"]["nan"]) == ("price", 0.0, 1)
-    dates = answer("compare", "odd.parquet", "odd.parquet", "-c", "when", cwd=tmp_path, by=run)
+    dates = answer("compare", "odd.parquet", "odd.parquet", "-c", "when", cwd=tmp_path)
     assert (dates["dates"], dates["shift"], dates["unit"]) == (True, 0.0, "s")
 
 
