@@ -1,8 +1,7 @@
 """Does looking all the time keep its promise, and what does it cost? The tables of docs/watch.md.
 
 ``make looks`` runs everything and writes the tables. ``--only`` runs some of them, and ``--runs``
-and ``--streams`` set their size. The detectors of river are compared if river is installed
-(``pip install 'dkmd[looks]'``).
+and ``--streams`` set their size.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from looks_arms import FAMILIES, METHODS, Plan, draw, stopping_times
-from looks_rivals import RIVALS, Rival, rival_streams, tuned
+from looks_rivals import RIVALS, rival_streams, tuned
 from looks_streams import seed, streams
 
 from dkmd.base.whole_files import write_whole
@@ -232,8 +231,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if given.write is not None:
             write_whole(given.write, written(given.write.read_text(), name, text))
 
-
-__all__ = ["Rival"]
 
 if __name__ == "__main__":
     main()

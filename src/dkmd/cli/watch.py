@@ -150,10 +150,10 @@ def watch(
     \b
     Examples:
       dkmd watch examples/data/before.txt examples/data/after.txt
-      dkmd summarize latency.parquet -c ms --out reference.dkmd
-      tail -F access.log | jq --unbuffered .ms | dkmd watch reference.dkmd -
-      dkmd watch reference.dkmd app.jsonl --follow --field ms --state app.state --json
-      dkmd watch visits.csv --by arm --reference A --current B -c revenue --until-decided
+      dkmd summarize examples/data/latency_before.csv -o reference.dkmd
+      dkmd watch reference.dkmd examples/data/latency_after.csv --state latency.state --json
+      dkmd watch reference.dkmd examples/data/latency_after.csv --report watch.html
+      dkmd watch reference.dkmd examples/data/latency_after.csv --until-decided --worse lower
     """
     from dkmd.answers.watch import Input, Question
 
