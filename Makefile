@@ -47,7 +47,7 @@ ADAPTERS := build/adapters
 $(ADAPTERS)/ready: pyproject.toml
 	@test -x $(ADAPTERS)/bin/python || $(PYTHON) -m venv $(ADAPTERS)
 	@echo "installing the tools of dkmd[adapters] into $(ADAPTERS) ..."
-	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[adapters]' pytest
+	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[adapters]' hypothesis pytest
 	@touch $@
 
 test-adapters: $(ADAPTERS)/ready  ## run the adapters inside evidently, river, pandera, Dagster and scikit-learn (an environment of their own)
