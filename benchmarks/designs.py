@@ -6,6 +6,7 @@ Run ``make designs``: 4,000 trials per cell. It takes about a quarter of an hour
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,14 +15,25 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from dkmd.base.arrays import Array
-from dkmd.inference.covariates import Known, Named
+from dkmd.base.compiled import compiled
+from dkmd.inference.adjusted import Cross, Model, adjusted_at
+from dkmd.inference.covariates import WIDTH, Known, Named
 from dkmd.inference.designs import Given, Labels, compare_designed
+from dkmd.inference.direct import atoms_of, origin_of, side_of
 from dkmd.inference.options import check_options
+from dkmd.inference.pair import influence_weights
+from dkmd.inference.pooled_shape import Shape, shape_of
+from dkmd.inference.scale import ADAPTIVE, unit_form, width_for
+from dkmd.inference.sides import ACCURATE, Form, Side, atom_means, center_of, means_of
+from dkmd.inference.tails import guarded, relabelled_skewness
+from dkmd.inference.two_sample import row_tails
 from dkmd.inference.weights import Weights
 
 TRIALS = 4_000
 
-FAMILIES: dict[str, Callable[[Array], Array]] = {
+Family = Callable[[Array], Array]
+
+FAMILIES: dict[str, Family] = {
     "normal": lambda z: z,
     "t2": lambda z: np.asarray(stats.t.ppf(special.ndtr(z), 2)),
     "lognormal": np.exp,
@@ -57,7 +69,7 @@ class Trial(NamedTuple):
         return compare_designed(self.x, self.y, self.groups, options, given).pvalue
 
 
-Draw = Callable[[np.random.Generator, Callable[[Array], Array], int, int], Trial]
+Draw = Callable[[np.random.Generator, Family, int, int], Trial]
 
 
 def correlated(rng: np.random.Generator, size: int, columns: int) -> tuple[Array, Array]:
@@ -70,7 +82,7 @@ def correlated(rng: np.random.Generator, size: int, columns: int) -> tuple[Array
 def covariates(columns: int) -> Draw:
     """A design with covariates of the outcome's own family."""
 
-    def draw(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
+    def draw(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
         outcome, known = correlated(rng, n + m, columns)
         values, known = family(outcome), family(known)
         named = tuple(Named(f"c{j}", known[:n, j], known[n:, j]) for j in range(columns))
@@ -79,31 +91,13 @@ def covariates(columns: int) -> Draw:
     return draw
 
 
-def strata(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
-    """Five strata of unequal size that explain part of the outcome."""
-    outcome, known = correlated(rng, n + m, 1)
-    level = np.searchsorted([-1.0, -0.3, 0.5, 1.5], known[:, 0])
-    values = family(outcome)
-    return Trial(values[:n], values[n:], Given(Known((), (Named("s", level[:n], level[n:]),))))
-
-
-def missing(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
-    """One covariate of which a third is missing."""
-    trial = covariates(1)(rng, family, n, m)
-    (one,) = trial.given.known.covariates if trial.given.known else ()
-    sides = [np.where(rng.random(side.size) < 1.0 / 3.0, np.nan, side) for side in (one.x, one.y)]
-    return trial._replace(given=Given(Known((Named("c", *sides),))))
-
-
-def weights(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
+def weights(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
     """Lognormal weights that know nothing about the values."""
     values, given = family(rng.normal(size=n + m)), rng.lognormal(size=n + m)
     return Trial(values[:n], values[n:], Given(None, Weights(given[:n], given[n:])))
 
 
-def weighted_covariate(
-    rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int
-) -> Trial:
+def weighted_covariate(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
     """Lognormal weights and a covariate."""
     trial = covariates(1)(rng, family, n, m)
     given = rng.lognormal(size=n + m)
@@ -113,7 +107,7 @@ def weighted_covariate(
 def grouped(weighted: bool, known: bool) -> Draw:
     """Groups of five values; the covariate is that of the group, and so are the weights."""
 
-    def draw(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
+    def draw(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
         units = np.arange(n + m)
         level, before = correlated(rng, n + m, 1)
         labels = np.repeat(units, 5)
@@ -130,7 +124,7 @@ def grouped(weighted: bool, known: bool) -> Draw:
     return draw
 
 
-def pairs(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m: int) -> Trial:
+def pairs(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
     """n units on both sides with a covariate of each measurement."""
     units = max(n, m)
     level = rng.normal(size=units)
@@ -143,11 +137,193 @@ def pairs(rng: np.random.Generator, family: Callable[[Array], Array], n: int, m:
     return Trial(sides[0], sides[1], Given(Known((Named("c", *known),))), labels, True)
 
 
+@compiled
+def _adjusted_trials(
+    xs: Array, ys: Array, known: Array, numeric: int, unit: Form, out: Array
+) -> None:
+    """The adjusted test of many trials: the package's own loops, without Python between them.
+
+    ``known`` is (trials, values of x then y, columns). The first columns are covariates, NaN where
+    they are missing; the others are zeros and ones.
+    """
+    n, m = xs.shape[1], ys.shape[1]
+    columns = known.shape[2]
+    for trial in range(xs.shape[0]):
+        values = np.concatenate((xs[trial], ys[trial]))
+        x, y = np.sort(xs[trial]), np.sort(ys[trial])
+        origin = origin_of(x, y)
+        atoms = atoms_of(x, origin), atoms_of(y, origin)
+        sides = side_of(atoms[0], float(n)), side_of(atoms[1], float(m))
+        shape = Shape(*shape_of(atoms[0], atoms[1], 0.0, False))
+        width = width_for(sides[0], sides[1], shape, ADAPTIVE, math.nan, unit)
+        if not width > 0.0:
+            continue
+        form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
+        g = _bounded_columns(known[trial], numeric, unit)
+        cross = (
+            _cross(sides[0], values[:n] - origin, g[:n]),
+            _cross(sides[1], values[n:] - origin, g[n:]),
+        )
+        apart = cross[0].mean - cross[1].mean
+        within = cross[0].gram + cross[1].gram
+        pooled = within + n * m / (n + m) * np.outer(apart, apart)
+        rank = float(np.linalg.matrix_rank(within, 1e-9))
+        inverse = np.linalg.pinv(within, 1e-10), np.linalg.pinv(pooled, 1e-10)
+        model = Model(inverse[0], inverse[1], apart, rank, np.empty(0))  # type: ignore[arg-type]
+        clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, float(n), float(m), math.nan)
+        separation = shape.separation, shape.allowance
+        center = center_of(sides[0], sides[1], 0.0, shape.median, form, ACCURATE)
+        if math.isinf(center) or math.isnan(center):
+            continue
+        # what is left of e, for its skewness
+        slopes = means_of(sides[0], center, form)[2], means_of(sides[1], center, form)[2]
+        weights = influence_weights(float(n), float(m), slopes[0], slopes[1])
+        e = np.empty(n + m)
+        for i in range(n + m):
+            weight = weights[0] if i < n else weights[1]
+            e[i] = weight * _psi(values[i] - origin - center, form)
+        products = np.zeros(columns)
+        for j in range(columns):
+            for i in range(n + m):
+                mean = cross[0].mean[j] if i < n else cross[1].mean[j]
+                products[j] += e[i] * (g[i, j] - mean)
+        left = e - g @ (inverse[0] @ products)
+        left -= left.mean()
+        second, third = (left**2).mean(), (left**3).mean()
+        skewness = relabelled_skewness(third / second**1.5, float(n), float(m))
+        clusters = (
+            1.0, 1.0, n - 1.0, m - 1.0, 1.0, skewness, float(n), float(m), math.nan,
+        )  # fmt: skip
+        found = adjusted_at(sides, cross, model, 0.0, center, math.nan, separation, form, clusters)
+        out[trial, 0], out[trial, 1], out[trial, 2] = found[0] / found[1], found[2], found[4]
+        out[trial, 3], out[trial, 4] = found[5], n + m - rank
+
+
+@compiled
+def _psi(away: float, form: Form) -> float:
+    """ψ in lengths; ±inf is data."""
+    if math.isinf(away):
+        return math.copysign(form.limit, away)
+    return atom_means(away, 0.0, form)[0]
+
+
+@compiled
+def _bounded_columns(known: Array, numeric: int, unit: Form) -> Array:
+    """The columns g of one trial."""
+    g = known.copy()
+    for j in range(numeric):
+        column = known[:, j]
+        there = np.sort(column[~np.isnan(column)])
+        origin = origin_of(there, there)
+        shape = Shape(*shape_of(atoms_of(there, origin), atoms_of(there[:0], origin), 0.0, True))
+        width = WIDTH * shape.spread
+        form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
+        for i in range(column.size):
+            away = column[i] - origin - shape.median
+            g[i, j] = 0.0 if math.isnan(away) else _psi(away, form)
+    return g
+
+
+@compiled
+def _cross(side: Side, values: Array, g: Array) -> Cross:
+    """``Cross.of_atoms`` for weights of 1."""
+    columns = g.shape[1]
+    sums, ends = np.zeros((side.offset.size, columns)), np.zeros((2, columns))
+    total, gram = np.zeros(columns), np.zeros((columns, columns))
+    for i in range(values.size):
+        at = np.searchsorted(side.offset, values[i])
+        for j in range(columns):
+            total[j] += g[i, j]
+            if not math.isinf(values[i]):
+                sums[at, j] += g[i, j]
+            else:
+                ends[int(values[i] > 0.0), j] += g[i, j]
+            for k in range(columns):
+                gram[j, k] += g[i, j] * g[i, k]
+    mean = total / side.size
+    gram -= side.size * np.outer(mean, mean)
+    nothing = np.zeros_like(sums)
+    return Cross(sums, nothing, nothing, ends, mean, gram)
+
+
+class Batch(NamedTuple):
+    """Many trials of one design without weights and groups."""
+
+    x: Array  # (trials, n)
+    y: Array
+    known: Array  # (trials, n + m, columns)
+    numeric: int
+
+    def pvalues(self) -> Array:
+        """Of all trials; 1 where nothing can be compared."""
+        out = np.full((self.x.shape[0], 5), math.nan)
+        _adjusted_trials(self.x, self.y, self.known, self.numeric, unit_form(), out)
+        fine = ~np.isnan(out[:, 0])
+        found = np.ones(fine.size)
+        found[fine] = guarded(*out[fine].T).pvalue("two-sided")
+        return found
+
+    def trial(self, i: int) -> Trial:
+        """One of them, for the package's own way."""
+        n = self.x.shape[1]
+        covariates = tuple(
+            Named(f"c{j}", self.known[i, :n, j], self.known[i, n:, j]) for j in range(self.numeric)
+        )
+        # dummies are the levels of one factor; the column of a missing covariate comes by itself
+        dummies = self.known[i, :, self.numeric :]
+        strata: tuple[Named, ...] = ()
+        if dummies.shape[1] and not np.isnan(self.known[i]).any():
+            levels = (dummies * np.arange(1, dummies.shape[1] + 1)).sum(axis=1)
+            strata = (Named("s", levels[:n], levels[n:]),)
+        return Trial(self.x[i], self.y[i], Given(Known(covariates, strata)))
+
+
+Many = Callable[[np.random.Generator, Family, int, int, int], Batch]
+
+
+def many_covariates(columns: int, missing: bool = False) -> Many:
+    """Covariates of the outcome's own family, perhaps with a third of them missing."""
+
+    def draw(rng: np.random.Generator, family: Family, n: int, m: int, trials: int) -> Batch:
+        outcome, known = correlated(rng, trials * (n + m), columns)
+        values = family(outcome).reshape(trials, n + m)
+        covariates = family(known).reshape(trials, n + m, columns)
+        if missing:
+            gone = rng.random(covariates.shape) < 1.0 / 3.0
+            covariates = np.concatenate([np.where(gone, math.nan, covariates), gone], axis=2)
+        return Batch(*_sides(values, n), covariates, columns)
+
+    return draw
+
+
+def many_strata(rng: np.random.Generator, family: Family, n: int, m: int, trials: int) -> Batch:
+    """Five strata of unequal size that explain part of the outcome."""
+    outcome, known = correlated(rng, trials * (n + m), 1)
+    level = np.searchsorted([-1.0, -0.3, 0.5, 1.5], known[:, 0]).reshape(trials, n + m, 1)
+    dummies = (level == np.array([0, 1, 3, 4])).astype(np.float64)
+    return Batch(*_sides(family(outcome).reshape(trials, n + m), n), dummies, 0)
+
+
+def _sides(values: Array, n: int) -> tuple[Array, Array]:
+    return np.ascontiguousarray(values[:, :n]), np.ascontiguousarray(values[:, n:])
+
+
+BATCHES: dict[str, Many] = {
+    "1 covariate": many_covariates(1),
+    "3 covariates": many_covariates(3),
+    "strata": many_strata,
+    "1 covariate, a third missing": many_covariates(1, missing=True),
+}
+
+
+def require_same(batch: Batch, pvalues: Array) -> None:
+    """Stop if the loops here and the package disagree on the first trials."""
+    own = [batch.trial(i).pvalue() for i in range(5)]
+    if not np.allclose(own, pvalues[:5], rtol=1e-6):
+        raise AssertionError(f"{own} and {pvalues[:5]} should be the same")
+
+
 DESIGNS: dict[str, Draw] = {
-    "1 covariate": covariates(1),
-    "3 covariates": covariates(3),
-    "strata": strata,
-    "1 covariate, a third missing": missing,
     "weights": weights,
     "weights, 1 covariate": weighted_covariate,
     "groups of 5, 1 covariate": grouped(weighted=False, known=True),
@@ -165,6 +341,18 @@ MAIN = ("1 covariate", "3 covariates", "strata", "weights")
 """Designs that are tried at all sizes; the others at 30:30."""
 
 
+def pvalues_of(
+    name: str, rng: np.random.Generator, family: Family, n: int, m: int, trials: int
+) -> Array:
+    """The p-values of a design if nothing differs."""
+    if name not in BATCHES:
+        return np.array([DESIGNS[name](rng, family, n, m).pvalue() for _ in range(trials)])
+    batch = BATCHES[name](rng, family, n, m, trials)
+    found = batch.pvalues()
+    require_same(batch, found)
+    return found
+
+
 def size_table(trials: int, designs: list[str]) -> None:
     """Rejections at 5% (and 1%) if nothing differs."""
     print(f"| design | sizes | {' | '.join(FAMILIES)} |")
@@ -174,7 +362,7 @@ def size_table(trials: int, designs: list[str]) -> None:
             cells = []
             for family in FAMILIES.values():
                 rng = np.random.default_rng([n, m, len(name)])
-                found = np.array([DESIGNS[name](rng, family, n, m).pvalue() for _ in range(trials)])
+                found = pvalues_of(name, rng, family, n, m, trials)
                 cells.append(
                     f"{100 * rejected(found, 0.05):.1f} ({100 * rejected(found, 0.01):.1f})"
                 )
@@ -187,7 +375,10 @@ def cuped(x: Array, y: Array, before: tuple[Array, Array]) -> float:
     covariance = sum(np.cov(v, c)[0, 1] / v.size for v, c in sides)
     variance = sum(np.var(c, ddof=1) / c.size for _, c in sides)
     left = [v - covariance / variance * c for v, c in sides]
-    return float(stats.ttest_ind(left[0], left[1], equal_var=False).pvalue)
+    parts = [np.var(side, ddof=1) / side.size for side in left]
+    df = sum(parts) ** 2 / sum(p**2 / (side.size - 1) for p, side in zip(parts, left, strict=True))
+    t = (left[0].mean() - left[1].mean()) / math.sqrt(sum(parts))
+    return float(2.0 * special.stdtr(df, -abs(t)))
 
 
 SHIFTS = {"normal": 0.2, "lognormal": 0.25, "t2": 0.3}
@@ -199,20 +390,18 @@ def power_table(trials: int) -> None:
     print("| data | shift | dkmd | dkmd, adjusted | CUPED on means | Welch |")
     print("|---|---|---|---|---|---|")
     for name, shift in SHIFTS.items():
-        rng = np.random.default_rng(7)
-        found: list[list[float]] = []
-        for _ in range(trials):
-            trial = covariates(1)(rng, FAMILIES[name], 150, 150)
-            trial = trial._replace(x=trial.x + shift)
-            known = trial.given.known
-            assert known is not None
-            (one,) = known.covariates
-            found.append([
-                trial._replace(given=Given()).pvalue(), trial.pvalue(),
-                cuped(trial.x, trial.y, (one.x, one.y)),
-                float(stats.ttest_ind(trial.x, trial.y, equal_var=False).pvalue),
-            ])  # fmt: skip
-        shown = [f"{100 * rejected(column, 0.05):.1f}" for column in np.array(found).T]
+        batch = many_covariates(1)(np.random.default_rng(7), FAMILIES[name], 150, 150, trials)
+        batch = batch._replace(x=batch.x + shift)
+        raw = row_tails(batch.x, batch.y).pvalue("two-sided")
+        adjusted = batch.pvalues()
+        require_same(batch, adjusted)
+        means = [
+            cuped(x, y, (g[:150, 0], g[150:, 0]))
+            for x, y, g in zip(batch.x, batch.y, batch.known, strict=True)
+        ]
+        welch = stats.ttest_ind(batch.x, batch.y, axis=1, equal_var=False).pvalue
+        found = (raw, adjusted, np.array(means), welch)
+        shown = [f"{100 * rejected(column, 0.05):.1f}" for column in found]
         print(f"| {name} | {shift} | {' | '.join(shown)} |", flush=True)
 
 
@@ -220,7 +409,7 @@ def main() -> None:
     """Print the tables of docs/designs.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=TRIALS)
-    parser.add_argument("--designs", nargs="*", default=list(DESIGNS))
+    parser.add_argument("--designs", nargs="*", default=[*BATCHES, *DESIGNS])
     parser.add_argument("--no-power", action="store_true")
     asked = parser.parse_args()
     print(f"{asked.trials:,} trials per cell; the standard error of 5% is "

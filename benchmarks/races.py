@@ -32,13 +32,13 @@ SAME, SLOWER = "same", "5% slower"
 WALL, CPU, PEER = "dkmd race", "dkmd race --metric cpu", "hyperfine, Welch"
 RACES = {
     WALL: {SAME: 300, SLOWER: 20},
-    CPU: {SAME: 100, SLOWER: 40},
-    PEER: {SAME: 60, SLOWER: 40},
+    CPU: {SAME: 60, SLOWER: 30},
+    PEER: {SAME: 30, SLOWER: 20},
 }
 """How many races there are; hyperfine needs 6 seconds or more for each."""
 
 ALPHA = 0.05
-MOST = {SAME: Rules(ALPHA, max_rounds=100), SLOWER: Rules(ALPHA, max_time=30.0)}
+MOST = {SAME: Rules(ALPHA, max_rounds=50), SLOWER: Rules(ALPHA, max_time=30.0)}
 """When races end. Those of equal commands seldom end earlier."""
 
 LOOPS = 40_000

@@ -84,7 +84,8 @@ SCENES = (
 def welch(x: Array, y: Array, rng: np.random.Generator) -> Array:
     """p-values of Welch's t-test, one per row."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num(ttest_ind(x, y, axis=1, equal_var=False).pvalue, nan=1.0)
+        found = ttest_ind(x, y, axis=1, equal_var=False).pvalue
+    return np.asarray(np.nan_to_num(found, nan=1.0))
 
 
 def mann_whitney(x: Array, y: Array, rng: np.random.Generator) -> Array:
@@ -150,7 +151,7 @@ STEP = (WIDTH - LEFT - 20.0) / len(TESTS)
 
 def figure(found: Mapping[str, Mapping[str, float]], palette: Mapping[str, str]) -> str:
     """A bar for each share. What should be found is blue, a false alarm is orange."""
-    height = TOP + ROW * (0.8 * len(SCENES) + 1.1) - 4.0
+    height = TOP + ROW * (0.8 * len(SCENES) + 1.1) + 8.0
     parts = [f'<rect width="{number(WIDTH)}" height="{number(height)}" fill="{palette["paper"]}"/>']
     for i, name in enumerate(TESTS):
         for row, part in enumerate(reversed(name.split("-"))):  # long names in two lines

@@ -33,6 +33,11 @@ PICTURE = re.compile(
 )
 
 
+TABLE = re.compile(r"(<details>.*\n\n)?((?:^\|.*\n){3,})", re.M)
+MOST_ROWS = 12
+"""A table of numbers with more rows than this is folded on the site."""
+
+
 def stage() -> None:
     """Write every page and asset into build/docs, which is emptied first."""
     shutil.rmtree(STAGED, ignore_errors=True)
@@ -56,9 +61,22 @@ def fitted(text: str, place: Path) -> str:
 
     ``place`` is the folder of the page in the repository.
     """
+    text = TABLE.sub(_folded, text)
     text = text.replace("<details>", '<details markdown="1">')
     text = PICTURE.sub(_two_images, text)
     return LINK.sub(lambda link: _target(link[1], place) + (link[2] or ""), text)
+
+
+def _folded(table: re.Match[str]) -> str:
+    """A long table of numbers below a line that opens it; tables of words stay open."""
+    head, rows = table[2].splitlines()[0], table[2].splitlines()[2:]
+    cells = [cell.strip() for row in rows for cell in row.strip("|").split("|")]
+    numbers = sum(bool(re.match(r"[−+×\d–]", cell)) for cell in cells)
+    if table[1] or len(rows) <= MOST_ROWS or numbers < len(cells) / 2:
+        return table[0]
+    names = ", ".join(name.strip() for name in head.strip("| ").split("|")[:3])
+    summary = f"<summary>Table of {len(rows)} rows: {names}, …</summary>"
+    return f'<details markdown="1">{summary}\n\n{table[2]}\n</details>\n'
 
 
 def _two_images(picture: re.Match[str]) -> str:

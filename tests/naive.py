@@ -231,6 +231,85 @@ def units(
     return means[0] - means[1], math.sqrt(variance), 1 / inverse, shift
 
 
+def adjusted(
+    x: Array,
+    y: Array,
+    g: tuple[Array, Array],
+    psi: Callable[[Any], Any],
+    slope: Callable[[Any], Any],
+) -> tuple[float, float, float]:
+    """D_adj, its standard error and degrees of freedom of section 2.8, for columns g.
+
+    θ comes from a least-squares fit with a level for each side. The samples must be no farther
+    apart than chance explains.
+    """
+    n, m = x.size, y.size
+    k = g[0].shape[1]
+
+    def centred(a: Array) -> Array:
+        return np.asarray(a - a.mean(axis=0))
+
+    c = m_center(np.concatenate([x, y]), psi)
+    a, b = slope(x - c).mean(), slope(y - c).mean()
+    weights = (n + m) * b / (n * a + m * b), (n + m) * a / (n * a + m * b)
+    e = [w * psi(side - c) for w, side in zip(weights, (x, y), strict=True)]
+    sides = np.repeat([0, 1], [n, m])
+    design = np.column_stack([sides == 0, sides == 1, np.concatenate(g)])
+    theta = np.linalg.lstsq(design.astype(float), np.concatenate(e), rcond=None)[0][2:]
+    apart = g[0].mean(axis=0) - g[1].mean(axis=0)
+    grams = [centred(side).T @ centred(side) for side in g]
+    leaning = np.linalg.solve(grams[0] + grams[1], apart)
+    parts, freedoms = [], []
+    for part, columns, gram, size in zip(e, g, grams, (n, m), strict=True):
+        left = centred(part - columns @ theta)
+        freedoms.append(size - 1 - k * size / (n + m))
+        parts.append(left @ left / freedoms[-1] * (1 / size + leaning @ gram @ leaning))
+    total = sum(parts)
+    df = 1 / sum((p / total) ** 2 / f for p, f in zip(parts, freedoms, strict=True))
+    statistic = psi(x - c).mean() - psi(y - c).mean() - theta @ apart
+    return float(statistic), math.sqrt(total), float(df)
+
+
+def weighted(
+    x: Array,
+    y: Array,
+    weights: tuple[Array, Array],
+    psi: Callable[[Any], Any],
+    slope: Callable[[Any], Any],
+) -> tuple[float, float, float, float]:
+    """Statistic, standard error, degrees of freedom and shift of weighted values, one by one."""
+    sizes = [w.sum() ** 2 / (w**2).sum() for w in weights]
+    shares = [w / w.sum() for w in weights]
+
+    def root(sides: list[tuple[Array, Array, float]]) -> float:
+        low, high = min(s[0].min() for s in sides), max(s[0].max() for s in sides)
+        for _ in range(200):
+            middle = (low + high) / 2
+            above = sum(size * (w @ psi(v - middle)) for v, w, size in sides)
+            low, high = (middle, high) if above > 0 else (low, middle)
+        return float((low + high) / 2)
+
+    sides = list(zip((x, y), shares, sizes, strict=True))
+    c = root(sides)
+    a, b = (float(w @ slope(v - c)) for v, w, _ in sides)
+    both = sum(sizes) / (sizes[0] * a + sizes[1] * b)
+    parts, means = [], []
+    for (values, w, size), factor in zip(sides, (both * b, both * a), strict=True):
+        mean = float(w @ psi(values - c))
+        count = values.size
+        without = [
+            (np.delete(w, i) @ psi(np.delete(values, i) - c)) / np.delete(w, i).sum()
+            for i in range(count)
+        ]
+        jackknife = (count - 1) / count * sum((mean - other) ** 2 for other in without)
+        parts.append((factor**2 * jackknife, size - 1))
+        means.append(mean)
+    total = sum(part for part, _ in parts)
+    df = 1 / sum((part / total) ** 2 / f for part, f in parts)
+    shift = root(sides[:1]) - root(sides[1:])
+    return means[0] - means[1], math.sqrt(total), float(df), shift
+
+
 def log_mixture(t: float, df: float, information: float, r: float) -> float:
     """ln E of the t mixture: the mean likelihood ratio of t over a normal prior of the shift.
 

@@ -29,6 +29,7 @@ def test_a_shift_that_is_shown_fails_and_the_message_says_where(moved: float, wo
         dkmd.assert_equivalent(x, y, margin="2%")
 
 
+@pytest.mark.slow
 def test_a_shift_within_the_margin_passes_both() -> None:
     x, y = _samples(0.5, 3000, 2500)
     dkmd.assert_not_shifted(x, y, margin="4%")
@@ -42,6 +43,7 @@ def test_what_the_data_cannot_tell_passes_one_and_fails_the_other() -> None:
         dkmd.assert_equivalent(x, y, margin="1%")
 
 
+@pytest.mark.slow
 def test_the_assertions_decide_as_compare_does_at_another_level() -> None:
     """The margin is put just inside and just outside the interval's end."""
     x, y = _samples(3.0)
@@ -92,6 +94,7 @@ def test_equivalence_needs_a_margin() -> None:
         dkmd.assert_equivalent([1.0, 2.0], [1.0, 2.0], margin=None)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_assertion_fails_by_chance_as_often_as_alpha_says() -> None:
     rng = np.random.default_rng(13)
     failed = 0
@@ -114,6 +117,7 @@ def test_the_detector_answers_in_the_order_of_the_reference() -> None:
     assert detector.drift_["a"].verdict == "higher"
 
 
+@pytest.mark.slow
 def test_a_margin_of_the_detector_hides_small_shifts() -> None:
     rng = np.random.default_rng(4)
     old, new = rng.normal(size=(4000, 2)), rng.normal([0.1, 0.6], size=(4000, 2))

@@ -350,7 +350,9 @@ def test_completion_offers_the_commands() -> None:
     assert "--install-completion" in shown
 
 
-COMMANDS = ("compare", "drift", "gate", "plan", "summarize", "sql", "reproduce")
+COMMANDS = (
+    "compare", "drift", "gate", "plan", "summarize", "sql", "reproduce", "watch", "race",
+)  # fmt: skip
 
 
 def _examples(command: str) -> str:
@@ -368,7 +370,8 @@ def test_the_examples_of_the_help_work(command: str, tmp_path: Path) -> None:
     assert all(words[0] == "dkmd" for words in found)
     left_out = ("--connect", "reproduce")  # these need a missing database, or minutes of work
     for _, *words in (words for words in found if not set(left_out) & set(words)):
-        code = 1 if command == "gate" else 0  # both shipped branches are worse
+        # both shipped branches are worse; a race on a busy machine may not be decided
+        code = {"gate": 1, "race": None}.get(command, 0)
         stop = words.index(">") if ">" in words else len(words)
         assert here(*words[:stop], cwd=tmp_path, code=code).stdout
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import choosing
 import docs_site
 import pytest
+import typer.main
 from docs_reference import SCHEMA, command_line, json_documents, public_names, python_pages
 from scipy.stats import binom
 from shell import ROOT
@@ -40,6 +42,21 @@ def test_a_picture_becomes_an_image_for_each_mode() -> None:
     assert docs_site.fitted(picture, Path("docs")) == images
 
 
+def _table(rows: int, cell: str) -> str:
+    return "| data | size |\n|---|---|\n" + f"| {cell} | 4.2% |\n" * rows
+
+
+def test_long_tables_of_numbers_are_folded_and_others_are_not() -> None:
+    def folded(text: str) -> bool:
+        return "Table of 13 rows: data, size" in docs_site.fitted(text, Path("docs"))
+
+    assert folded(_table(13, "5 and 5"))
+    assert not folded(_table(12, "5 and 5"))
+    assert not folded(_table(13, "words").replace("4.2%", "more words"))
+    held = f"<details><summary>All</summary>\n\n{_table(13, '5 and 5')}\n</details>"
+    assert docs_site.fitted(held, Path("docs")).count("<details") == 1
+
+
 def test_the_navigation_has_only_pages_that_are_there_and_all_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,9 +78,8 @@ def test_every_page_of_the_navigation_is_named_once() -> None:
 
 def test_the_reference_has_every_command_with_its_options() -> None:
     (page,) = command_line().values()
-    commands = [info.name or info.callback.__name__ for info in app.registered_commands]
-    groups = [group.name for group in app.registered_groups]
-    for name in commands + groups:
+    top: Any = typer.main.get_command(app)
+    for name in top.commands:
         assert f"## `dkmd {name}`\n" in page
     gate = page.split("## `dkmd gate`")[1].split("\n## ")[0]
     assert "| `--margin AMOUNT` |" in gate

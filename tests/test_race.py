@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import threading
 import time
@@ -15,7 +17,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from shell import here
+from shell import ROOT, here
 
 import dkmd
 from dkmd.answers.race import Race, Racers, Rules, race
@@ -301,3 +303,15 @@ def _running(group: int) -> list[str]:
             if int(of_group) == group and state != "Z":
                 found.append(stat.parent.name)
     return found
+
+
+def test_the_page_shows_what_a_race_prints() -> None:
+    """Times differ from run to run: the words must be the same."""
+    text = (ROOT / "docs" / "race.md").read_text()
+    ((command, shown),) = re.findall(r"^```console\n\$ (dkmd .*)\n((?:.*\n)*?)```$", text, re.M)
+    printed = here(*shlex.split(command)[1:]).stdout
+
+    def words(text: str) -> list[str]:
+        return re.sub(r"[\d.,]+ ?(?:[mµ]?s\b)?", "#", text).split()
+
+    assert words(printed) == words(shown)

@@ -5,6 +5,7 @@ from .answers.comparison import CategoryComparison as CategoryComparison
 from .answers.comparison import Comparison as Comparison
 from .answers.comparison import Comparisons as Comparisons
 from .answers.comparison import Drift as Drift
+from .answers.comparison import Segmented as Segmented
 from .answers.comparison import TogetherComparison as TogetherComparison
 from .answers.drift import drift as drift
 from .answers.riemann import riemann as riemann
@@ -30,6 +31,7 @@ from .sequential.detector import Detector as Detector
 from .sequential.monitor import Monitor as Monitor
 from .sequential.pairs import PairMonitor as PairMonitor
 from .sequential.result import MonitorResult as MonitorResult
+from .sources.engines.level_summaries import level_summaries as level_summaries
 from .statistic import peers as peers
 from .statistic.embedding import embedding_difference as embedding_difference
 from .statistic.exact import exact as exact

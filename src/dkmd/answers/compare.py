@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
-from dkmd.answers.comparison import ColumnAnswer, Comparison, Comparisons, TogetherComparison
+from dkmd.answers.by_segment import SegmentsAsked, compare_segments, two_levels, two_tables
+from dkmd.answers.comparison import (
+    ColumnAnswer,
+    Comparison,
+    Comparisons,
+    Segmented,
+    TogetherComparison,
+)
 from dkmd.answers.designs import Beside, columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
 from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_levels
@@ -21,6 +28,7 @@ from dkmd.answers.options import (
     Level,
     Ratio,
     Settings,
+    segment_columns,
     units_or_groups,
     weigh_of,
 )
@@ -33,6 +41,20 @@ from dkmd.inference.margins import Margin
 from dkmd.sources.engines.urls import is_url
 from dkmd.sources.loading import SidesBeside, load_pair, open_table
 from dkmd.sources.table import Table
+
+
+@overload
+def compare(
+    *samples: Any,
+    segments: str | list[str] | tuple[str, ...],
+    cross: bool = False,
+    by: str | int | None = None,
+    reference: Any = None,
+    current: Any = None,
+    column: str | int | None = None,
+    groups: GroupLabels | None = None,
+    **settings: Unpack[Settings],
+) -> Segmented: ...
 
 
 @overload
@@ -139,8 +161,10 @@ def compare(
     expect_ratio: Ratio | None = None,
     percentiles: Sequence[float | str] | None = None,
     most_levels: int | None = MOST_LEVELS,
+    segments: str | Sequence[str] | None = None,
+    cross: bool = False,
     advance: Advance | None = None,
-) -> ColumnAnswer | Comparisons | TogetherComparison:
+) -> ColumnAnswer | Comparisons | Segmented | TogetherComparison:
     """Which way did it move, by how much, and how sure is that?
 
     ``compare(reference, current)`` compares two samples.
@@ -210,21 +234,27 @@ def compare(
         If the sample is the URL of a database: its table, or the two tables to compare.
     expect_ratio : str or (float, float), optional
         The planned sizes of an experiment's arms, reference : current, such as "1:1". Sizes that
-        are unequal beyond chance (p < 0.001) are told first. Groups count as units.
+        are unequal beyond chance (p < 0.001) are reported first. Groups count as units.
     percentiles : sequence of float, optional
         The percentiles to show, such as [50, 99.9]. By default 5, 25, 50, 75, 90, 95, 99, 99.9.
     most_levels : int or None
         If ``by`` has more levels than this, only the most frequent ones are compared. None
-        compares all of them.
+        compares all of them. Of a column of ``segments``, the rarer levels become one segment.
+    segments : str or list of str, optional
+        Columns of both tables, such as ["country", "device"]. Each level is compared on its own,
+        too: the answer is a Segmented. It says whether the segments differ, how much of the total
+        shift each one carries, and whether the mix of segments changed.
+    cross : bool
+        With several columns of ``segments``: whether combinations of their levels are segments too.
     advance : callable, optional
         Called with (column or level, done, total) before each comparison of several.
 
     Returns
     -------
-    Comparison, Comparisons or TogetherComparison
-        TogetherComparison for ``together``. Comparisons, a mapping, for several columns (by column)
-        and for a long table with more than two levels and no ``current`` (by level). Their p-values
-        are adjusted for their number.
+    Comparison, Comparisons, Segmented or TogetherComparison
+        Segmented with ``segments``, TogetherComparison for ``together``. Comparisons, a mapping,
+        for several columns (by column) and for a long table with more than two levels and no
+        ``current`` (by level). Their p-values are adjusted for their number.
 
     Notes
     -----
@@ -280,8 +310,9 @@ def compare(
         raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
     asked = _Asked(
-        reference, current, columns, several, kinds, by, groups, beside, where, most_levels, advance
-    )
+        reference, current, columns, several, kinds, by, groups, beside, where, most_levels,
+        advance, segment_columns(segments, cross), cross,
+    )  # fmt: skip
     if table is None:
         return _answer(samples, asked, options)
     with _tables_of(samples, table) as found:
@@ -302,6 +333,8 @@ class _Asked(NamedTuple):
     where: Any
     most_levels: int | None
     advance: Advance | None
+    segments: tuple[str, ...] = ()
+    cross: bool = False
 
     @property
     def column(self) -> str | None:
@@ -337,8 +370,10 @@ def _names(column: str | int | Columns | None) -> list[str]:
 
 def _answer(
     samples: Sequence[Any], asked: _Asked, options: CompareOptions
-) -> ColumnAnswer | Comparisons:
+) -> ColumnAnswer | Comparisons | Segmented:
     """The answer about levels of one table, or about two samples."""
+    if asked.segments:
+        return _segmented(samples, asked, options)
     if asked.by is not None:
         if len(samples) != 1:
             raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
@@ -373,6 +408,37 @@ def _two(samples: Sequence[Any], reference: Any, current: Any) -> tuple[Any, Any
     if len(given) != 2:
         raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
     return given[0], given[1]
+
+
+def _segmented(samples: Sequence[Any], asked: _Asked, options: CompareOptions) -> Segmented:
+    """The answer about segments of two tables, or of two levels of one table."""
+    if asked.several:
+        raise ValueError("segments need one column: compare the columns one after the other")
+    if asked.beside[0] is not None:
+        raise ValueError(
+            "segments go with groups or pair_by, not with covariates, strata, weights or counts"
+        )
+    if not isinstance(asked.groups, str | None):
+        raise TypeError("with segments, groups and pair_by are names of columns")
+    given = [*samples]
+    if asked.by is None:
+        given += [sample for sample in (asked.reference, asked.current) if sample is not None]
+    tables = [
+        open_table(source, label, asked.where)
+        for source, label in zip(given, ("reference", "current"), strict=False)
+    ]
+    wanted = SegmentsAsked(
+        asked.segments, asked.cross, asked.most_levels, asked.groups, asked.advance
+    )
+    if asked.by is None:
+        if len(given) != 2:
+            raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
+        before, after = two_tables(tables[0], tables[1])
+    else:
+        if len(given) != 1:
+            raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
+        before, after = two_levels(tables[0], asked.by, asked.reference, asked.current)
+    return compare_segments(before, after, asked.column, wanted, options)
 
 
 def _columns_of_two(

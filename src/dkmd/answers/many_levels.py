@@ -117,7 +117,7 @@ def compare_levels(
         found = _numbers_at(table, (column, kind), [base, *wanted], asked, options)
     if _names_no_level(found, table, by):
         there = table.levels(by)
-        alike = [_level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
+        alike = [level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
         if alike[0] == alike[-1] and base != wanted[-1]:  # two words for one level
             raise no_such_level(by, wanted[-1], there)
         again = asked._replace(reference=alike[0], current=alike[-1])
@@ -212,8 +212,8 @@ def _chosen_levels(table: Table, kind: str, asked: Levels) -> tuple[str, list[st
         return str(reference), [str(current)], None
     levels = table.levels(by)
     if reference is None:
-        raise ValueError(f"say which level of {by!r} is the reference: {_listed(levels)}")
-    base = _level_like(str(reference), by, levels, kind)
+        raise ValueError(f"say which level of {by!r} is the reference: {listed(levels)}")
+    base = level_like(str(reference), by, levels, kind)
     others = [level for level in levels if level != base]
     if not others:
         raise ValueError(f"column {by!r} has no level but {base!r}")
@@ -226,7 +226,7 @@ def _chosen_levels(table: Table, kind: str, asked: Levels) -> tuple[str, list[st
     return base, [level for level in others if level in kept], left_out
 
 
-def _level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
+def level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
     """The level as the table spells it: a number 1 may be written as 1.0 there; text is exact."""
     if level in levels:
         return level
@@ -237,6 +237,6 @@ def _level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
     return alike[0]
 
 
-def _listed(levels: Sequence[str]) -> str:
+def listed(levels: Sequence[str]) -> str:
     """Up to 20 levels, in quotes."""
     return ", ".join(repr(level) for level in levels[:20])

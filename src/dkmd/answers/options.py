@@ -60,6 +60,20 @@ def weigh_of(weigh: str | None, pair_by: object) -> str | None:
     return weigh or "units"
 
 
+def segment_columns(segments: str | Sequence[str] | None, cross: bool) -> tuple[str, ...]:
+    """The columns of segments, each once."""
+    given = [segments] if isinstance(segments, str) else list(segments or ())
+    columns = tuple(str(name) for name in given)
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"segments: column {twice!r} is named twice")
+    if segments is not None and not columns:
+        raise ValueError("segments= needs at least one column")
+    if cross and len(columns) < 2:
+        raise ValueError("cross= combines the levels of two or more columns of segments")
+    return columns
+
+
 class Settings(TypedDict, total=False):
     """The keywords that every form of ``compare`` accepts."""
 

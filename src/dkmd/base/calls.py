@@ -30,6 +30,7 @@ SEVERAL = {
     "together": "--together",
     "table": "--table",
     "percentiles": "--percentile",
+    "segments": "--segments",
     "also_reference": "--also-reference",
     "also_current": "--also-current",
     "history": "--history",
@@ -39,6 +40,9 @@ SEVERAL = {
     "counts": "--count-column",
 }
 """Options that the command line repeats for each value."""
+
+SWITCHES = ("randomized", "whiten", "cross")
+"""Options that are true or false."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ class Call:
                 return None
             words += [path] if "table" not in self.options else ["--connect", path]
         for key, value in self.options.items():
-            if key == "randomized":
-                words += ["--randomized"] if value else []
+            if key in SWITCHES:
+                words += [f"--{key}"] if value else []
             elif key in SEVERAL and not _is_plain(value):
                 return None
             elif key in SEVERAL:
@@ -87,8 +91,6 @@ class Call:
                 words += [word for each in several for word in (SEVERAL[key], str(each))]
             elif key == "expect_ratio" and not isinstance(value, str):
                 words += ["--expect-ratio", ":".join(f"{part:g}" for part in value)]
-            elif key == "whiten":
-                words += ["--whiten"] if value else []
             elif key == "most_levels" and value is None:
                 words += ["--all-levels"]
             elif isinstance(value, Mapping) and key in FLAGS:

@@ -72,7 +72,7 @@ ExpectRatio = Annotated[
     typer.Option(
         metavar="R:C",
         help="Planned sizes of an experiment's arms, REFERENCE:CURRENT, such as 1:1. Arms that are "
-        "unequal beyond chance (p < 0.001) are told first.",
+        "unequal beyond chance (p < 0.001) are reported first.",
     ),
 ]
 Percentiles = Annotated[
@@ -99,6 +99,19 @@ Weigh = Annotated[
         "each value.",
     ),
 ]
+Segments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--segments",
+        metavar="NAMES",
+        autocompletion=columns,
+        help="Columns whose levels are compared one by one too: country,device.",
+    ),
+]
+Cross = Annotated[
+    bool,
+    typer.Option("--cross", help="With several --segments: combinations of their levels too."),
+]
 Covariates = Annotated[
     list[str] | None,
     typer.Option(
@@ -107,6 +120,16 @@ Covariates = Annotated[
         autocompletion=columns,
         help="Column known before the experiment, such as revenue_before; repeat the option for "
         "more. The shift is adjusted for it. Needs --randomized.",
+    ),
+]
+PlanCovariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column that will be known before the experiment; repeat the option for more. The "
+        "plan is for the adjusted test of randomised arms.",
     ),
 ]
 Strata = Annotated[
@@ -208,6 +231,18 @@ def limit(memory: str | None) -> None:
         from dkmd.sources.files.duckdb_connection import limit_memory
 
         limit_memory(memory)
+
+
+def names_of(given: Sequence[str] | None) -> list[str] | None:
+    """Names that are separated by commas, or given one by one; None without any.
+
+    Examples
+    --------
+    >>> names_of(["country,device", "plan"])
+    ['country', 'device', 'plan']
+    """
+    names = [name.strip() for each in given or () for name in each.split(",")]
+    return [name for name in names if name] or None
 
 
 def margin_of(text: str | None) -> float | str | None:

@@ -116,10 +116,10 @@ def race(
 
     \b
     Examples:
-      dkmd race -- 'sort -S 1M big.txt' 'sort -S 100M big.txt'
-      dkmd race -N --margin 2% --warmup 3 'old/tool input' 'new/tool input'
-      dkmd race --prepare 'git clean -fdq build' 'make -j1' 'make -j2' --max-time 600
-      dkmd race 'git -C old status' 'git -C new status' --export-json race.json
+      dkmd race -- 'sleep 0.02' 'sleep 0.1'
+      dkmd race -N --warmup 3 --metric cpu 'ls examples' 'ls -lR examples' --max-time 10
+      dkmd race 'gzip -1c in' 'gzip -9c in' --prepare 'seq 9999 > in' --max-rounds 30
+      dkmd race 'sleep 0.02' 'sleep 0.1' -n new -n old --margin 2% --export-json race.json
     """
     from dkmd.answers.race import Racers, Rules
     from dkmd.answers.race import race as run_race

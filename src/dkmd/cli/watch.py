@@ -150,10 +150,10 @@ def watch(
     \b
     Examples:
       dkmd watch examples/data/before.txt examples/data/after.txt
-      dkmd summarize latency.parquet -c ms --out reference.dkmd
-      tail -F access.log | jq --unbuffered .ms | dkmd watch reference.dkmd -
-      dkmd watch reference.dkmd app.jsonl --follow --field ms --state app.state --json
-      dkmd watch visits.csv --by arm --reference A --current B -c revenue --until-decided
+      dkmd summarize examples/data/latency_before.csv -o reference.dkmd
+      dkmd watch reference.dkmd examples/data/latency_after.csv --state latency.state --json
+      dkmd watch reference.dkmd examples/data/latency_after.csv --report watch.html
+      dkmd watch reference.dkmd examples/data/latency_after.csv --until-decided --worse lower
     """
     from dkmd.answers.watch import Input, Question
 
@@ -164,12 +164,15 @@ def watch(
         field=field, alpha=alpha, expected_n=expected_n, margin=margin_of(margin), arl=arl,
         block=block, worse=worse and worse.value,
     )  # fmt: skip
-    given = Input(written_as and written_as.value, follow, state, max_bad, report is not None)
+    given = Input(
+        written_as and written_as.value, follow, state, max_bad, report is not None,
+        until_decided or stop_at_alarm,
+    )  # fmt: skip
     with working("reading …", quiet):
         watching = _opened(files, (by, reference, current), until_decided, question, given)
-    problem = _run(watching, json, quiet, until_decided or stop_at_alarm)
+    problem = _run(watching, json, quiet, tells=not until_decided)
     answer = _answer(watching)
-    _show(answer, json, quiet)
+    _show(answer, json, quiet, apart=answer.told and not until_decided)
     if problem:
         fail(problem, BAD_INPUT)
     code = BAD_INPUT if problem else _exit_code(answer, until_decided, stop_at_alarm)
@@ -200,8 +203,11 @@ def _opened(
     return watch_arms(files[0], by, (reference, current), question, given)
 
 
-def _run(watching: Watching, json: bool, quiet: bool, when_decided: bool) -> str:
-    """Watch until the end. Returns what is wrong if there are too many malformed lines."""
+def _run(watching: Watching, json: bool, quiet: bool, tells: bool) -> str:
+    """Watch until the end. Returns what is wrong if there are too many malformed lines.
+
+    Without ``tells`` the summary alone has the decision, which ends the watch.
+    """
     from dkmd.answers.watch import TooManyBadError
 
     line = StatusLine(quiet or json)
@@ -219,7 +225,7 @@ def _run(watching: Watching, json: bool, quiet: bool, when_decided: bool) -> str
             from dkmd.answers.comparison import to_json
 
             show_json(to_json(event.document))
-        elif event.text and not quiet:
+        elif event.text and tells and not quiet:
             show_sentence(event.text, one_line=True)
         sys.stdout.flush()
 
@@ -239,7 +245,7 @@ def _run(watching: Watching, json: bool, quiet: bool, when_decided: bool) -> str
             return bool(stopped)
 
         try:
-            watching.run(tell, name_bad, stop, when_decided)
+            watching.run(tell, name_bad, stop)
         except TooManyBadError as error:
             return str(error)
         finally:
@@ -276,8 +282,8 @@ def _answer(watching: Watching) -> Watched:
     return Watched(watching.question, machine, watching.tally, tuple(watching.lines.notes))
 
 
-def _show(answer: Watched, json: bool, quiet: bool) -> None:
-    """The summary at the end."""
+def _show(answer: Watched, json: bool, quiet: bool, apart: bool) -> None:
+    """The summary at the end; ``apart`` from lines before it."""
     if json:
         from dkmd.answers.comparison import to_json
 
@@ -285,7 +291,7 @@ def _show(answer: Watched, json: bool, quiet: bool) -> None:
     elif quiet:
         show_sentence(answer.headline(), one_line=True)
     else:
-        if answer.told:
+        if apart:
             print()
         show_answer(answer.headline(), answer.notes())
 

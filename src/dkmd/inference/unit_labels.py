@@ -49,7 +49,7 @@ def numbered(of_x: Labels, of_y: Labels) -> Numbered:
     close = _close_numbers(of_x, of_y)
     if close is not None:
         return close
-    labels, codes = _hashed(np.concatenate([of_x, of_y]))
+    labels, codes = hashed(np.concatenate([of_x, of_y]))
     return Numbered(codes[: of_x.size], codes[of_x.size :], labels)
 
 
@@ -68,7 +68,7 @@ def _close_numbers(of_x: Labels, of_y: Labels) -> Numbered | None:
     return Numbered(x, y, np.arange(low, high + 1))
 
 
-def _hashed(given: Labels) -> tuple[Labels, Index]:
+def hashed(given: Labels) -> tuple[Labels, Index]:
     """The distinct labels in the order of their first value, and the number of each value."""
     if given.dtype.kind == "O":
         return _by_dictionary(given)
@@ -78,7 +78,7 @@ def _hashed(given: Labels) -> tuple[Labels, Index]:
 
 
 def _by_dictionary(given: Labels) -> tuple[Labels, Index]:
-    """``_hashed`` for Python objects."""
+    """``hashed`` for Python objects."""
     known: dict[Any, int] = {}
     try:
         codes = [known.setdefault(label, len(known)) for label in given.tolist()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -136,6 +137,7 @@ def refined(
 ) -> Frame:
     """The frame at the M-centre of all rows, by steps with the slope of a sample."""
     size = sum(side.size for side in sides)
+    before = 0.0
     for _ in range(passes):
         total = np.zeros(frame.center.size)
         for side in sides:
@@ -143,8 +145,11 @@ def refined(
             total += sums_of(side, frame, witness, one, 1).total
         step = slope.solve(total[None, :] / size)[0]
         frame = frame.moved(step)
-        if float(np.abs(step).max()) <= CLOSE_FOR_MANY:
+        length = float(np.abs(step).max())
+        # steps shrink by about the same factor, so the last one tells how long the next would be
+        if length * (length / before if before > 0.0 else 1.0) <= CLOSE_FOR_MANY:
             break
+        before = length
     return frame
 
 
@@ -171,17 +176,19 @@ class Slope:
         """Whether there are more columns than rows."""
         return self.rows.shape[1] > self.rows.shape[0]
 
-    def times(self, vectors: Array) -> Array:
-        """The product with each row of ``vectors``. The slope is symmetric."""
-        return self.across * vectors - (vectors @ self.rows.T) @ self.rows
+    @cached_property
+    def _factor(self) -> tuple[Array, bool]:
+        """Cholesky's factor: of the slope, or of the matrix of rows by rows."""
+        v = self.rows
+        matrix = -(v @ v.T) / self.across if self.wide else -(v.T @ v)
+        matrix[np.diag_indices_from(matrix)] += 1.0 if self.wide else self.across
+        factor: tuple[Array, bool] = cho_factor(matrix, overwrite_a=True, check_finite=False)
+        return factor
 
     def solve(self, vectors: Array) -> Array:
         """The inverse times each row of ``vectors``."""
         a, v = self.across, self.rows
         if self.wide:
-            core = np.eye(v.shape[0]) - (v @ v.T) / a
-            inner = cho_solve(cho_factor(core), (vectors @ v.T).T / a).T
-            return (vectors + inner @ v) / a
-        dense = -(v.T @ v)
-        dense[np.diag_indices_from(dense)] += a
-        return np.asarray(cho_solve(cho_factor(dense), vectors.T).T)
+            inner = cho_solve(self._factor, (vectors @ v.T).T / a).T
+            return np.asarray((vectors + inner @ v) / a)
+        return np.asarray(cho_solve(self._factor, vectors.T).T)

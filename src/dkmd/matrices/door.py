@@ -44,7 +44,7 @@ class Matrices:
             )
         if sum(self.dropped):
             told.append(
-                f"{self.dropped[0]:,} rows of x and {self.dropped[1]:,} rows of y have missing "
+                f"{self.dropped[1]:,} rows of y and {self.dropped[0]:,} rows of x have missing "
                 "values and were left out"
             )
         return told

@@ -195,10 +195,16 @@ def is_generic(name: str) -> bool:
 
 
 def load(
-    source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
+    source: Any,
+    label: str,
+    column: str | None = None,
+    groups: Any = None,
+    where: Any = None,
+    beside: Columns | None = None,
 ) -> LabelledColumn:
     """One side, from any source."""
-    return _loaded(Opened(source, label, where), column, groups)
+    side = Opened(source, label, where)
+    return _with_beside(_loaded(side, column, groups, beside), beside, side)
 
 
 def _loaded(

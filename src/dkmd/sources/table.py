@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
-from dkmd.sources.column_data import ColumnData, Labels
+from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
+from dkmd.sources.keys import KeyPart
 from dkmd.sources.level_counts import LevelCounts
 
 AtLevel = tuple[str, object] | None
@@ -51,6 +52,17 @@ class Table(Protocol):
         self, column: str, by: str, levels: Sequence[str]
     ) -> Mapping[str, LevelCounts]:
         """A column of categories at several levels of another column."""
+
+    def keyed(self, parts: Sequence[KeyPart]) -> Table:
+        """The same table with the column KEY, which joins the levels of several columns."""
+
+    def held(self, column: str, groups: str) -> HeldColumn | None:
+        """A column with labels if it is in memory or small enough to hold, else None."""
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """``read_levels`` where all levels are summed up in one pass, however small they are."""
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Where the first missing value of a column is: table, column and row.

@@ -34,6 +34,7 @@ class Input:
     state: Path | None = None
     max_bad: int = 100
     traced: bool = False  # keep what a page shows
+    ends_early: bool = False  # with a decision or an alarm
 
 
 def watch_stream(
@@ -88,6 +89,7 @@ def _opened(
     return open_watch(
         question, machine, reader,
         follow=given.follow, state=given.state, max_bad=given.max_bad,
+        ends_early=given.ends_early,
     )  # fmt: skip
 
 

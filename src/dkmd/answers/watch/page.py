@@ -30,7 +30,7 @@ def write_watch_page(answer: Watched, path: str | os.PathLike[str], command: str
         title = f"{question.current} against {question.baseline}"
         kind = colour_of(machine.result.verdict)
     else:
-        shown, caption = _stretches(machine), CAPTION_OF_STRETCHES
+        shown, caption = stretches_shown(machine), CAPTION_OF_STRETCHES
         title = f"{question.source} against {question.baseline}"
         kind = colour_of(machine.incidents.kept[-1].direction if machine.incidents.kept else "")
     rows = answer.table()
@@ -89,7 +89,7 @@ CAPTION_OF_STRETCHES = (
 )
 
 
-def _stretches(machine: StreamWatch) -> Shown | None:
+def stretches_shown(machine: StreamWatch) -> Shown | None:
     """The shift of each stretch, with the ψ of the detector."""
     if machine.trace is None or not machine.values:
         return None

@@ -53,11 +53,11 @@ class Watching:
 
     def __init__(
         self, question: Question, machine: Machine, lines: LineReader, reader: RecordReader,
-        tally: Tally, state: Path | None, max_bad: int,
+        tally: Tally, state: Path | None, max_bad: int, ends_early: bool,
     ) -> None:  # fmt: skip
         self.question, self.machine = question, machine
         self.lines, self.reader, self.tally = lines, reader, tally
-        self.state, self.max_bad = state, max_bad
+        self.state, self.max_bad, self.ends_early = state, max_bad, ends_early
         self.resumed = tally.lines > 0
         self._bad = 0  # in this run
         self._saved_at = time.monotonic()
@@ -68,15 +68,14 @@ class Watching:
         tell: Callable[[Event], None],
         name_bad: Callable[[BadLine], None],
         stop: Callable[[], bool],
-        when_decided: bool = False,
     ) -> None:
-        """Watch until the input ends, or ``stop`` says so, or a decision or alarm if wanted.
+        """Watch until the input ends, or ``stop`` says so; or until a decision or an alarm.
 
         The last lines that were read are always counted, so that the checkpoint fits its place.
         After an error of the data there is no new checkpoint, because lines may be half counted.
         """
         try:
-            while not (self.lines.ended or stop() or (when_decided and self.machine.decided)):
+            while not (self.lines.ended or stop() or (self.ends_early and self.machine.decided)):
                 self._step(tell, name_bad)
             for found in self.machine.finish():
                 tell(found)
@@ -136,8 +135,12 @@ def open_watch(
     follow: bool,
     state: Path | None,
     max_bad: int,
+    ends_early: bool,
 ) -> Watching:
-    """A watch that goes on from its checkpoint, if there is one."""
+    """A watch that goes on from its checkpoint, if there is one.
+
+    ``ends_early`` makes it end with a decision or an alarm.
+    """
     found = None if state is None else read_checkpoint(state, question)
     tally = Tally()
     if found is not None:
@@ -148,5 +151,5 @@ def open_watch(
             raise StateFileError(f"{state} is damaged: {error}. Delete it to start anew") from None
         tally = found.tally
     place = None if found is None else found.place
-    lines = open_lines(question.source, follow, place, keep_unfinished=state is not None)
-    return Watching(question, machine, lines, reader, tally, state, max_bad)
+    lines = open_lines(question.source, follow, place, state is not None, ends_early)
+    return Watching(question, machine, lines, reader, tally, state, max_bad, ends_early)

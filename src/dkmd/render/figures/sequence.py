@@ -24,7 +24,7 @@ from dkmd.render.figures.svg import (
 )
 
 WIDTH, HEIGHT = 760.0, 260.0
-LEFT, RIGHT, TOP, BOTTOM = 68.0, 12.0, 22.0, 34.0
+LEFT, RIGHT, TOP, BOTTOM = 68.0, 24.0, 22.0, 34.0
 FLOOR, END = HEIGHT - BOTTOM, WIDTH - RIGHT
 WIDER = 4.0
 """Early intervals that are this many times as wide as the last one may leave the figure."""

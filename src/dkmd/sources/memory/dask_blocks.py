@@ -27,6 +27,7 @@ from dkmd.sources.column_data import (
     StreamedColumn,
     with_offset,
 )
+from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import no_such_column
 from dkmd.sources.level_counts import LevelCounts
 from dkmd.sources.memory.columns import kind_of
@@ -50,6 +51,7 @@ from dkmd.sources.memory.dask_tasks import (
     some,
     summaries,
     weighted_bins,
+    with_key,
 )
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.memory.labelled_sums import LabelledSums
@@ -206,6 +208,22 @@ class DaskTable:
         self._require(column, by)
         blocks = _blocks(self._frame[list(dict.fromkeys([column, by]))])
         return count_in_levels(blocks, column, by, levels, self.name)
+
+    def keyed(self, parts: Sequence[KeyPart]) -> DaskTable:
+        """The same table with the column KEY, which each worker adds to its block."""
+        self._require(*(part.column for part in parts))
+        meta = self._frame._meta.assign(**{KEY: ""})
+        keyed = self._frame.map_partitions(with_key, tuple(parts), self.name, meta=meta)
+        return DaskTable(keyed, self.name)
+
+    def held(self, column: str, groups: str) -> None:
+        """None: the data stay with the workers."""
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """The same as ``read_levels``."""
+        return self.read_levels(column, by, levels, groups)
 
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""

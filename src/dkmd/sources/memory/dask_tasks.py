@@ -14,6 +14,7 @@ from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.binned.weighted import BinSums
 from dkmd.sources.column_data import Labels
+from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.memory.labelled_sums import LabelledSums, Part
@@ -176,6 +177,11 @@ def weighted_bins(
     kept = labels[codes] == of if labels.size else np.zeros(of.size, dtype=bool)
     chosen = np.log(values[kept]) if logs else values[kept]
     return [BinSums.of_units(chosen, codes[kept], each, grid)]
+
+
+def with_key(block: Any, parts: tuple[KeyPart, ...], name: str) -> Any:
+    """A block with the column KEY."""
+    return block.assign(**{KEY: Frame(block, name).keys(parts)})
 
 
 def merged(several: Sequence[Sequence[T]], add: Callable[[T, T], T]) -> list[T]:

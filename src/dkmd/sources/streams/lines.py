@@ -17,8 +17,8 @@ from typing import NamedTuple, Protocol
 from dkmd.base.errors import FileError
 from dkmd.sources.streams.places import Place, renamed
 
-PIECE = 1 << 16
-"""Bytes that are read at once."""
+PIECE, SMALL_PIECE = 1 << 16, 1 << 11
+"""Bytes that are read at once; and if the reader may stop in the middle of the input."""
 
 LONGEST = 1 << 20
 """Bytes of a line that are kept. The rest of a longer line is skipped."""
@@ -57,7 +57,13 @@ class LineReader(Protocol):
         """Let go of the file."""
 
 
-def open_lines(path: str, follow: bool, place: Place | None, keep_unfinished: bool) -> LineReader:
+def open_lines(
+    path: str,
+    follow: bool,
+    place: Place | None,
+    keep_unfinished: bool,
+    small_pieces: bool = False,
+) -> LineReader:
     """The reader for a path; ``-`` is standard input.
 
     Parameters
@@ -70,16 +76,19 @@ def open_lines(path: str, follow: bool, place: Place | None, keep_unfinished: bo
         Where to read on.
     keep_unfinished : bool
         Leave a last line that has no line end for a later run.
+    small_pieces : bool
+        Read a few lines at a time, because the reader may stop in the middle of the input.
     """
+    piece = SMALL_PIECE if small_pieces else PIECE
     if path == STDIN or not _is_regular(path):
         if follow:
             raise FileError(f"--follow needs a file, and {path} is a stream: leave the option out")
-        return PipeLines(path)
+        return PipeLines(path, piece)
     if path.endswith(PACKED):
         raise FileError(
             f"{path} is compressed: unpack it first, such as zcat {path} | dkmd watch … -"
         )
-    return FileLines(path, follow, place, keep_unfinished)
+    return FileLines(path, follow, place, keep_unfinished, piece)
 
 
 def _is_regular(path: str) -> bool:
@@ -124,7 +133,8 @@ class _Splitter:
 class PipeLines:
     """Standard input, a named pipe or a device: read once, to its end."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, piece: int) -> None:
+        self._piece = piece
         self.ended = False
         self.notes: list[str] = []
         self._own = path != STDIN
@@ -136,7 +146,7 @@ class PipeLines:
         ready, _, _ = select.select([self._descriptor], [], [], MOMENT)
         if not ready:
             return self._split.feed(b"")
-        data = os.read(self._descriptor, PIECE)
+        data = os.read(self._descriptor, self._piece)
         if data:
             return self._split.feed(data)
         self.ended = True
@@ -155,7 +165,10 @@ class PipeLines:
 class FileLines:
     """A file to its end, or for ever. Follows a file that is renamed, replaced or truncated."""
 
-    def __init__(self, path: str, follow: bool, place: Place | None, keep: bool) -> None:
+    def __init__(
+        self, path: str, follow: bool, place: Place | None, keep: bool, piece: int
+    ) -> None:
+        self._piece = piece
         self.ended = False
         self.notes: list[str] = []
         self._path, self._follow, self._keep = path, follow, keep
@@ -208,7 +221,7 @@ class FileLines:
         if self._written_anew():
             self._note("was truncated")
             self._rewind()
-        data = os.read(self._descriptor, PIECE)
+        data = os.read(self._descriptor, self._piece)
         if data:
             self._position += len(data)
             self._guard = (self._guard + data)[-GUARD:]
