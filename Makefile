@@ -6,7 +6,7 @@ BROWSER_READY := .venv/browser-ready
 DOCS_READY := .venv/docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study gate-runs races clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks segments-study clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -92,11 +92,20 @@ bench-scale: $(READY)  ## measure the largest sizes and the engines (half an hou
 study: $(READY)  ## run the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
 
+segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (15 minutes)
+	$(BIN)/python benchmarks/segments.py
+
+designs: $(READY)  ## simulate covariates, strata and weights: the tables of docs/designs.md (minutes)
+	$(BIN)/python -W ignore benchmarks/designs.py
+
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
 
 races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the tables of docs/race.md (an hour)
 	$(BIN)/python benchmarks/races.py
+
+looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (15 minutes)
+	$(BIN)/python benchmarks/looks.py --write docs/watch.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

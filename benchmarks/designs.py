@@ -169,7 +169,7 @@ def _adjusted_trials(
         pooled = within + n * m / (n + m) * np.outer(apart, apart)
         rank = float(np.linalg.matrix_rank(within, 1e-9))
         inverse = np.linalg.pinv(within, 1e-10), np.linalg.pinv(pooled, 1e-10)
-        model = Model(1.0 * inverse[0], 1.0 * inverse[1], apart, rank, np.empty(0))
+        model = Model(inverse[0], inverse[1], apart, rank, np.empty(0))  # type: ignore[arg-type]
         clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, float(n), float(m), math.nan)
         separation = shape.separation, shape.allowance
         center = center_of(sides[0], sides[1], 0.0, shape.median, form, ACCURATE)

@@ -1,7 +1,7 @@
 """Thousands of two-arm experiments, looked at all the time, in compiled code.
 
 Each run keeps its values in cells with their mean and variance, as a ``Summary`` does, but with
-fewer of them: 24 per factor e of the distance. The evidence comes from the package's own functions.
+fewer of them: 8 per factor e of the distance. The evidence comes from the package's own functions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dkmd.sequential.arms import evidence, spot
 from dkmd.sequential.gathering import OFF_THE_COMMON_VALUE
 from dkmd.sequential.mixture import log_evidence, prior_information
 
-PER_E_FOLD, CELLS = 24.0, 1200
+PER_E_FOLD, CELLS = 8.0, 400
 """Cells on either side of the origin. The last one ends at e^50 widths."""
 
 BURN_IN = 25

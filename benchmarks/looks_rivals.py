@@ -13,7 +13,7 @@ from looks_streams import seed
 
 from dkmd.base.arrays import Array
 
-LONGEST = 60_000
+LONGEST = 30_000
 """Streams of rivals without an alarm end here."""
 
 BEGINS = 500

@@ -416,7 +416,7 @@ def _segmented(samples: Sequence[Any], asked: _Asked, options: CompareOptions) -
         raise ValueError("segments need one column: compare the columns one after the other")
     if asked.beside[0] is not None:
         raise ValueError(
-            "segments go with groups and pair_by, but not with covariates, strata, weights or counts"
+            "segments go with groups or pair_by, not with covariates, strata, weights or counts"
         )
     if not isinstance(asked.groups, str | None):
         raise TypeError("with segments, groups and pair_by are names of columns")

@@ -23,7 +23,7 @@ from dkmd.answers.comparison import (
     TogetherComparison,
 )
 from dkmd.answers.comparison.arms import unequal_arms
-from dkmd.answers.comparison.design_words import design_rows
+from dkmd.answers.comparison.design_words import design_rows, effective_rows
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.findings import SHIFT
@@ -250,7 +250,7 @@ def _comparison_row(
         own=c.own,
         yes=c.yes,
         gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,
-        more=tuple(part_rows(c)),
+        more=(*effective_rows(c), *part_rows(c)),
         designed=tuple(design_rows(c)),
         kind=c.kind,
     )

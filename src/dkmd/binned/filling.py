@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -290,20 +291,33 @@ def _fill_by_unit(
         _add_weighted((value - center) * per_unit, weight, first_row, upper_edge, table)
 
 
-def filled_by_columns(
-    values: Array, columns: Array, grid: Grid, table: Array, infinite: Array
-) -> None:
-    """Add g, u·g and u²·g of every column g to a table (rows, 3, columns), for values without NaN.
+class ColumnSums(NamedTuple):
+    """Sums over weighted values with columns g beside them."""
 
-    ``columns`` is (values, columns); ``infinite`` (2, columns) gets the g of −inf and +inf.
-    """
+    table: Array  # (rows, 3, columns + 1) Σwg, Σwug and Σwu²g of every bin; the last g is 1
+    infinite: Array  # (2, columns + 1) Σwg at −inf and at +inf
+    gram: Array  # (columns, columns) Σwggᵀ
+
+    def add(self, other: ColumnSums) -> ColumnSums:
+        """The sums of both parts."""
+        return ColumnSums(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+def filled_by_columns(values: Array, weights: Array, columns: Array, grid: Grid) -> ColumnSums:
+    """The sums of values without NaN; ``columns`` is (values, columns)."""
+    width = columns.shape[1]
+    found = ColumnSums(
+        np.zeros((_ROWS, 3, width + 1)), np.zeros((2, width + 1)), np.zeros((width, width))
+    )
     per_unit = 1.0 / grid.unit
-    _fill_columns(values, columns, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table, infinite)
+    _fill_columns(values, weights, columns, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, *found)
+    return found
 
 
 @compiled
 def _fill_columns(
     values: Array,
+    weights: Array,
     columns: Array,
     center: float,
     per_unit: float,
@@ -311,19 +325,26 @@ def _fill_columns(
     upper_edge: Array,
     table: Array,
     infinite: Array,
+    gram: Array,
 ) -> None:
-    """``_fill_by_weight`` for several columns of weights at once."""
+    """``_fill_by_weight`` for several columns at once."""
+    width = columns.shape[1]
     for i in range(values.size):
-        value = values[i]
+        value, weight = values[i], weights[i]
+        for j in range(width):
+            for k in range(j + 1):
+                gram[j, k] += weight * columns[i, j] * columns[i, k]
         if math.isinf(value):
-            for j in range(columns.shape[1]):
-                infinite[int(value > 0.0), j] += columns[i, j]
+            end = int(value > 0.0)
+            for j in range(width):
+                infinite[end, j] += weight * columns[i, j]
+            infinite[end, width] += weight
             continue
         u = (value - center) * per_unit
         row = int(_any_row(u, first_row, upper_edge))
         u = min(max(u, -FARTHEST), FARTHEST)
-        for j in range(columns.shape[1]):
-            g = columns[i, j]
+        for j in range(width + 1):
+            g = weight * columns[i, j] if j < width else weight
             table[row, 0, j] += g
             table[row, 1, j] += g * u
             table[row, 2, j] += g * u * u

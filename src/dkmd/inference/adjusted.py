@@ -17,15 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled
-from dkmd.binned.filling import filled_by_columns
-from dkmd.binned.grid import SIDE, Grid
+from dkmd.base.compiled import compiled, spread
+from dkmd.binned.filling import ColumnSums, filled_by_columns
+from dkmd.binned.grid import Grid
 from dkmd.inference.covariates import Columns
 from dkmd.inference.groups import Clusters
 from dkmd.inference.pair import (
@@ -81,13 +81,15 @@ class Cross(NamedTuple):
     ) -> Cross:
         """The sums over the occupied bins of a grid, which are the atoms of the side."""
         count = columns.width
-        table, ends = np.zeros((2 * SIDE + 2, 3, count + 1)), np.zeros((2, count + 1))
-        total, gram = np.zeros(count), np.zeros((count, count))
-        for at, block in columns.pieces():
-            weighted = np.column_stack([weights[at, None] * block, weights[at]])
-            total += weighted[:, :count].sum(axis=0)
-            gram += block.T @ weighted[:, :count]
-            filled_by_columns(values[at], weighted, grid, table, ends)
+        pieces = list(columns.bounds())
+
+        def filled(at: slice) -> ColumnSums:
+            return filled_by_columns(values[at], weights[at], columns.rows(at.start, at.stop), grid)
+
+        parts = spread(filled, pieces, values.size)
+        table, ends, gram = reduce(ColumnSums.add, parts)
+        gram = gram + np.tril(gram, -1).T
+        total = table[:, 0, :count].sum(axis=0) + ends[:, :count].sum(axis=0)
         rows = table[table[:, 0, count] > 0.0, :, :count]
         sums, away = rows[:, 0], rows[:, 1] * grid.unit  # Σ g and Σ (z − centre)·g
         mean = side.offset[:, None]
@@ -176,6 +178,19 @@ class AdjustedPair(Pair):
             return Studentized(*found, units)
 
         return test
+
+    def theta(self, center: float) -> Array:
+        """θ at a centre, ψ in lengths; for a bounded ψ."""
+        assert self.cross is not None
+        assert self.model is not None
+        form, products = Form.of(self.witness), np.zeros(self.model.apart.size)
+        for side, cross, weight in zip(
+            (self.x, self.y), self.cross, self.weights(center), strict=True
+        ):
+            mean = means_of(side, center, form)[0]
+            found = _products(side, cross, center, form)
+            products += weight * (found - side.size * mean * cross.mean)
+        return np.asarray(self.model.within @ products)
 
     def _linear_adjusted(
         self,

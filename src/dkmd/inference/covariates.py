@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, piece_bounds, real_numbers
+from dkmd.base.arrays import PIECE, Array, real_numbers
 from dkmd.base.errors import ColumnError
+from dkmd.binned.filling import CHUNKS
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.direct import MOST_VALUES, atoms_of, origin_of
@@ -38,6 +39,9 @@ RARE = 5
 
 MOST_LEVELS = 100
 """Levels of one column of strata that have a column of their own, the most frequent ones."""
+
+FEW_COLUMNS = 8
+"""Up to this many columns, values are handled in as few pieces as threads need."""
 
 CONSTANT = "covariate {name} has one value only and explains nothing"
 
@@ -72,11 +76,18 @@ class Known(NamedTuple):
     def kept(self, rows: Sequence[npt.NDArray[Any]]) -> Known:
         """The same for some rows of x and of y, or for rows that repeat."""
         x, y = rows
+        if _are_all(x) and _are_all(y):
+            return self
         parts = (
             tuple(Named(each.name, each.x[x], each.y[y]) for each in part)
             for part in (self.covariates, self.strata)
         )
         return Known(*parts)
+
+
+def _are_all(rows: npt.NDArray[Any]) -> bool:
+    """Whether a mask keeps every row."""
+    return rows.dtype == np.bool_ and bool(rows.all())
 
 
 def check_known(
@@ -147,6 +158,8 @@ class Columns(NamedTuple):
 
     def rows(self, start: int, stop: int) -> Array:
         """g of some values, (values, columns)."""
+        if not self.levels:
+            return self.numbers[start:stop]
         block = np.zeros((stop - start, self.width))
         at = self.numbers.shape[1]
         block[:, :at] = self.numbers[start:stop]
@@ -157,10 +170,15 @@ class Columns(NamedTuple):
             at += levels
         return block
 
+    def bounds(self) -> Iterator[slice]:
+        """Pieces of the values: dummies of many values would fill the memory."""
+        size = int(self.numbers.shape[0])
+        step = max(PIECE, -(-size // CHUNKS)) if self.width <= FEW_COLUMNS else PIECE
+        return (slice(start, min(start + step, size)) for start in range(0, size, step))
+
     def pieces(self) -> Iterator[tuple[slice, Array]]:
-        """g of all values, piece by piece: dummies of many values would fill the memory."""
-        for start, stop in piece_bounds(self.numbers.shape[0]):
-            yield slice(start, stop), self.rows(start, stop)
+        """g of all values, piece by piece."""
+        return ((at, self.rows(at.start, at.stop)) for at in self.bounds())
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> Columns:
         """The columns of some values."""
@@ -210,15 +228,19 @@ def prepare(known: Known, x: Array, y: Array) -> Prepared:
         notes += [note] if note else []
     sides = []
     for i, size in enumerate((x.size, y.size)):
-        matrix = np.empty((size, len(numbers)))
-        for j, pair in enumerate(numbers):
+        matrix = numbers[0][i][:, None] if len(numbers) == 1 else np.empty((size, len(numbers)))
+        for j, pair in enumerate(numbers if len(numbers) > 1 else ()):
             matrix[:, j] = pair[i]
         sides.append(Columns(matrix, tuple(c[i] for c in codes), tuple(levels)))
     return Prepared(sides[0], sides[1], tuple(notes), tuple(summaries))
 
 
 def _same(covariate: npt.NDArray[Any], outcome: Array) -> bool:
-    return bool(np.array_equal(covariate, outcome, equal_nan=True)) and outcome.size > 0
+    start = slice(16)  # most covariates differ at once
+    return outcome.size > 0 and all(
+        bool(np.array_equal(covariate[part], outcome[part], equal_nan=True))
+        for part in (start, slice(None))
+    )
 
 
 def _bounded(covariate: Named, pooled: Pooled) -> list[tuple[Array, Array]]:
@@ -228,8 +250,10 @@ def _bounded(covariate: Named, pooled: Pooled) -> list[tuple[Array, Array]]:
     psi = fitted_psi(pooled)
     columns = []
     if psi is not None:
-        g = [np.where(gone, 0.0, psi(side)) for side, gone in zip(sides, missing, strict=True)]
-        columns.append((g[0], g[1]))
+        g = psi(sides[0]), psi(sides[1])
+        for column, gone in zip(g, missing, strict=True):
+            column[gone] = 0.0
+        columns.append(g)
     gone = sum(int(each.sum()) for each in missing)
     if 0 < gone < sum(side.size for side in sides):
         columns.append((missing[0].astype(np.float64), missing[1].astype(np.float64)))
@@ -251,7 +275,9 @@ class Bounded(NamedTuple):
 
     def __call__(self, values: Array) -> Array:
         """Of every value."""
-        return np.asarray(self.witness(values), dtype=np.float64) / self.witness.length
+        found = np.asarray(self.witness(values), dtype=np.float64)
+        found /= self.witness.length
+        return found
 
 
 class Pooled(NamedTuple):

@@ -76,7 +76,9 @@ class Given(NamedTuple):
     def kept(self, rows: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> Given:
         """The same for some rows of x and y."""
         x, y = rows
-        weights = None if self.weights is None else Weights(self.weights.x[x], self.weights.y[y])
+        weights = self.weights
+        if weights is not None:
+            weights = Weights(weights.x[x], weights.y[y])
         return Given(None if self.known is None else self.known.kept(rows), weights, self.checked)
 
 
@@ -100,12 +102,16 @@ def compare_designed(
         groups = np.arange(x.size), np.arange(y.size)
     labels = None
     if groups is not None:
-        one, two = (
+        label_x, label_y = (
             checked_labels(g, side.size, name)[kept]
             for g, side, name, kept in zip(groups, (x, y), "xy", rows, strict=True)
         )
-        labels = one, two
-    values = x[rows[0]].astype(np.float64), y[rows[1]].astype(np.float64)
+        labels = label_x, label_y
+    one, two = (
+        side.astype(np.float64, copy=False) if kept.all() else side[kept].astype(np.float64)
+        for side, kept in zip((x, y), rows, strict=True)
+    )
+    values = one, two
     if min(side.size for side in values) < 2:
         return too_small(options)
     return _compared(values, labels, options, given.kept(rows))
@@ -179,6 +185,11 @@ class _Design(NamedTuple):
         x, y = (Weighted(v, scaled(w)) for v, w in zip(values, weights, strict=True))
         sizes = float(x.weights.sum()), float(y.weights.sum())
         return cls(x, y, every, codes, None, sizes)
+
+    @property
+    def alone(self) -> bool:
+        """Whether all values are independent and count the same."""
+        return self.codes is None and self.paired is None and self.effective is None
 
     def raw(self, values: Values, labels: Labels | None, options: Options) -> Outcome:
         """The test without an adjustment."""
@@ -266,6 +277,13 @@ def _adjusted(
     model = Model.of(*cross, (pair.x.size, pair.y.size))
     if not model.rank:
         return replace(raw, notes=notes)
+    found = AdjustedPair(
+        pair.x, pair.y, pair.witness, pair.origin, pair.fixed, None, pair.separation,
+        pair.allowance, cross, model,
+    )  # fmt: skip
+    if design.alone and design.x.values.size + design.y.values.size > MANY:
+        clusters = Clusters.none(pair.x.size, pair.y.size)
+        return _outcome(raw, replace(found, clusters=clusters), names, notes)
     weights = pair.weights(raw.test.center)
     e_x, e_y = (
         w * np.asarray(raw.witness(side.values)) / raw.witness.length
@@ -274,24 +292,36 @@ def _adjusted(
     if design.paired is not None:
         model = model._replace(theta=design.paired.theta(e_x, e_y, columns))
         theta = model.theta
-    else:
+    elif math.isinf(pair.witness.bound):
         theta = _theta(model, design, (e_x, e_y), columns)
+    else:
+        theta = found.theta(raw.test.center)
     clusters = design.clusters(e_x - columns[0].explained(theta), e_y - columns[1].explained(theta))
-    _require_room(model.rank, clusters, pair.x.size, pair.y.size)
-    found = AdjustedPair(
-        pair.x, pair.y, pair.witness, pair.origin, pair.fixed, clusters, pair.separation,
-        pair.allowance, cross, model,
-    )  # fmt: skip
-    test = found.test(near=raw.test.center)
+    return _outcome(raw, replace(found, clusters=clusters, model=model), names, notes)
+
+
+MANY = 200_000
+"""With more values, the skewness under relabelling is that of ψ, not of what is left of ψ."""
+
+
+def _outcome(
+    raw: ExactOutcome, pair: AdjustedPair, names: tuple[str, ...], notes: tuple[str, ...]
+) -> ExactOutcome:
+    """The outcome of the adjusted test."""
+    assert pair.model is not None
+    assert pair.clusters is not None
+    rank = pair.model.rank
+    _require_room(rank, pair.clusters, pair.x.size, pair.y.size)
+    test = pair.test(near=raw.test.center)
     gained = (raw.standard_error / test.standard_error) ** 2 if test.standard_error else math.inf
     return replace(
         raw,
-        pair=found,
+        pair=pair,
         test=test,
         pvalue=test.pvalue(raw.alternative),
-        shift=balanced_shift(found, raw.shift),
+        shift=balanced_shift(pair, raw.shift),
         notes=notes,
-        adjustment=Adjustment(names, int(model.rank), gained, raw),
+        adjustment=Adjustment(names, int(rank), gained, raw),
     )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -78,16 +78,7 @@ class Studentized(NamedTuple):
 
     def tails(self) -> Tails:
         """Both one-sided p-values; NaN if t is NaN."""
-        t = self.t
-        if self.certain or math.isnan(t):
-            return Tails(1.0, 1.0) if self.certain else Tails(math.nan, math.nan)
-        if math.isinf(t):  # two constants: only one relabelling gives this
-            one = one_of_all(*self.units)
-            return (Tails(one, 1.0) if t > 0.0 else Tails(1.0, one)).at_least(self.least)
-        if math.isnan(self.z):
-            return student_tails(t, self.df).at_least(self.least)
-        units = self.units[0] + self.units[1]
-        return guarded(t, self.df, self.z, self.skewness, units, Tails(*self.least))
+        return _tails_of(self)
 
     def tail(self, side: float) -> float:
         """One of the ``tails``: the upper tail for side 1, the lower tail for side −1."""
@@ -102,6 +93,21 @@ class Studentized(NamedTuple):
     def pvalue(self, alternative: str) -> float:
         """The p-value of an alternative. As in SciPy, "greater" means that x is larger."""
         return float(self.tails().pvalue(alternative))
+
+
+@lru_cache(maxsize=4)
+def _tails_of(test: Studentized) -> Tails:
+    """The tails of a test. They are kept, because the interval asks for those of the p-value."""
+    t = test.t
+    if test.certain or math.isnan(t):
+        return Tails(1.0, 1.0) if test.certain else Tails(math.nan, math.nan)
+    if math.isinf(t):  # two constants: only one relabelling gives this
+        one = one_of_all(*test.units)
+        return (Tails(one, 1.0) if t > 0.0 else Tails(1.0, one)).at_least(test.least)
+    if math.isnan(test.z):
+        return student_tails(t, test.df).at_least(test.least)
+    units = test.units[0] + test.units[1]
+    return guarded(t, test.df, test.z, test.skewness, units, Tails(*test.least))
 
 
 @dataclass(frozen=True)

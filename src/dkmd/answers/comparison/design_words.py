@@ -70,22 +70,26 @@ def effective_words(c: Comparison) -> str:
     return f" (effective {before} and {after})"
 
 
+def effective_rows(c: Comparison) -> list[tuple[str, str, str, str]]:
+    """The effective sizes; nothing without weights."""
+    if c.effective_sizes is None:
+        return []
+    before, after = (rounded(size) for size in c.effective_sizes)
+    return [("effective size", before, after, "")]
+
+
 def design_rows(c: Comparison) -> list[tuple[str, str, str, str]]:
-    """The effective sizes, and the shift with or without the adjustment."""
-    rows: list[tuple[str, str, str, str]] = []
-    if c.effective_sizes is not None:
-        before, after = (rounded(size) for size in c.effective_sizes)
-        rows.append(("effective size", before, after, ""))
+    """The adjusted shift; for yes/no data, whose shares are adjusted, the raw one."""
     found = c.adjustment
     if found is None:
-        return rows
+        return []
     if c.kind == YES_NO and c.parts is not None and c.parts.yes is not None:
         gap = c.parts.yes - c.parts.common
         low, high = (points(end / gap).removesuffix(" points") for end in found.shift_interval)
         told = f"{points(found.shift / gap)} ({low} to {high})"
-        return [*rows, ("not adjusted", "", "", told)]
+        return [("not adjusted", "", "", told)]
     low, high = (c.display.end(end) for end in c.shift_interval)
-    return [*rows, ("adjusted", "", "", f"{c.display.amount(c.shift)} ({low} to {high})")]
+    return [("adjusted", "", "", f"{c.display.amount(c.shift)} ({low} to {high})")]
 
 
 def raw_shift(c: Comparison) -> float:

@@ -16,6 +16,7 @@ from dkmd.answers.comparison.design_words import (
     Adjusted,
     design_numbers,
     design_rows,
+    effective_rows,
     raw_shift,
 )
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
@@ -378,7 +379,7 @@ class Comparison:
         """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
         rows = [("values", count(before.size), count(after.size), "")]
-        rows += unit_rows(self.pairing)
+        rows += [*effective_rows(self), *unit_rows(self.pairing)]
         if self.kind != AMOUNT:
             rows.append(("kind", self.kind, "", ""))
         rows += part_rows(self)
@@ -389,6 +390,7 @@ class Comparison:
         if self.mean is not None and self.parts != Parts(0.0, 1.0):  # of 0 and 1 it is the share
             old, new = self.mean.reference, self.mean.current
             told = with_interval(self.mean, old, new, self.display)
+            told += "" if self.adjustment is None else ", adjusted"
             rows.append(("mean", *self.display.pair(old, new), told))
         spread = self.finding(SPREAD)
         if spread is not None:
