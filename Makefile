@@ -5,7 +5,7 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study gate-runs clean
+.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study gate-runs matrices clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -69,6 +69,12 @@ study: $(READY)  ## run the calibration study: size, power and coverage against 
 
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
+
+matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (an hour)
+	@$(BIN)/python -c 'import sklearn' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn
+	$(BIN)/python benchmarks/matrices.py
+	$(BIN)/python benchmarks/matrices.py --speed
+	$(BIN)/python benchmarks/matrices.py --write docs/matrices.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
