@@ -19,7 +19,7 @@ from dkmd import Grid, Summary, compare, drift
 from dkmd.answers.many_columns import UNTESTED
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.base.arrays import Array
-from dkmd.binned.summary_file import _checksum
+from dkmd.base.documents import _checksum
 from dkmd.inference.column_kind import TwoSamples, kind_of_pair, parse_kind
 from dkmd.inference.parts import two_parts
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +19,17 @@ from dkmd.answers.comparison import (
     Comparison,
     Comparisons,
     Drift,
+    Segmented,
+    TogetherComparison,
 )
 from dkmd.answers.comparison.arms import unequal_arms
+from dkmd.answers.comparison.design_words import design_rows, effective_rows
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.findings import SHIFT
 from dkmd.answers.gate import Gate
+from dkmd.answers.one_column import compare_samples
+from dkmd.answers.options import CompareOptions
 from dkmd.answers.page_categories import category_row
 from dkmd.answers.page_details import Compared, more_numbers, not_compared, reproduce, reproduce_row
 from dkmd.answers.page_gate import gate_page
@@ -36,6 +42,7 @@ from dkmd.answers.page_rows import (
     leaning,
     page_row,
 )
+from dkmd.answers.page_segments import SEGMENT_LEGEND, page_splits
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import level_of
 from dkmd.inference.result import ExactOutcome
@@ -48,9 +55,11 @@ from dkmd.render.report.model import (
     Page,
     PageRow,
     Reproduce,
+    Shown,
 )
+from dkmd.sources.column_data import HeldColumn, labelled_column
 
-Answer = ColumnAnswer | Comparisons | Gate
+Answer = ColumnAnswer | Comparisons | Segmented | Gate | TogetherComparison
 
 
 def write_page(
@@ -80,8 +89,17 @@ def page_of(answer: Answer, command: str | None = None, advance: Advance | None 
     """The page of an answer; ``command`` is the command that gave it, if that is known."""
     if isinstance(answer, Gate):
         return gate_page(answer, command, advance)
+    if isinstance(answer, Segmented):
+        total = replace(answer.total, call=answer.call, warnings=tuple(answer.notes()))
+        page = _comparison_page(total, command)
+        return replace(
+            page, headline=answer.headline(), splits=page_splits(answer),
+            legend=(*page.legend, *SEGMENT_LEGEND),
+        )  # fmt: skip
     if isinstance(answer, Comparison | CategoryComparison):
         return _comparison_page(answer, command)
+    if isinstance(answer, TogetherComparison):
+        return _together_page(answer, command, advance)
     return _comparisons_page(answer, command, advance)
 
 
@@ -142,6 +160,63 @@ def _comparisons_page(answers: Comparisons, command: str | None, advance: Advanc
     )
 
 
+def _together_page(
+    answer: TogetherComparison, command: str | None, advance: Advance | None
+) -> Page:
+    """The move in its own direction, and the columns that moved most with their intervals."""
+    again = reproduce(answer.call, command)
+    rows = tuple(announced(_together_rows(answer, again), len(answer.samples), advance))
+    before, after = answer.reference.label, answer.current.label
+    return Page(
+        title=f"Together: {before} → {after}",
+        headline=answer.headline(),
+        row_is="column",
+        p_is="p of any column",
+        level=level_of(answer.alpha),
+        in_percent=False,
+        rows=rows,
+        legend=(
+            "The first row shows both samples in the direction of the move. The direction comes "
+            "from one half of the rows, the samples from the other half.",
+            "The other rows are the columns with the largest |t|. Their intervals hold at once, "
+            "and their p-values count all columns.",
+        ),
+        again=again,
+    )
+
+
+def _together_rows(answer: TogetherComparison, again: Reproduce) -> Iterator[PageRow]:
+    """A row for the direction of the move, and one for each column that is shown."""
+    projection = answer.projection
+    if projection is not None:
+        yield _comparison_row(projection.name, projection, projection.pvalue, False, again)
+    for column in (answer.columns[j] for j in answer.ranked[: len(answer.samples)]):
+        before, after = (
+            labelled_column(HeldColumn(values), column.name, side.label, "")
+            for values, side in zip(
+                answer.samples[column.name], (answer.reference, answer.current), strict=True
+            )
+        )
+        alone = compare_samples(before, after, CompareOptions.of(alpha=answer.alpha, kind="amount"))
+        row = _comparison_row(column.name, alone, column.pvalue, False, again)
+        verdict = column.verdict(answer.alpha)
+        low, high = column.interval
+        yield replace(
+            row,
+            kind=colour_of(verdict),
+            mark={"higher": "▲", "lower": "▼"}.get(verdict, "–"),
+            word=verdict,
+            rank=RANKS[verdict],
+            headline=f"{column.name} moved by {alone.display.amount(column.shift)}.",
+            shift=Measured(column.shift, (low, high)),
+            bar=Measured(column.in_scales, tuple(column.interval_in_scales)),
+            interval_ends=(
+                Shown(alone.display.end(low), low),
+                Shown(alone.display.end(high), high),
+            ),
+        )
+
+
 DIRECTION_ONLY = "△ and ▽: the direction is clear, the size relative to the margin is not."
 
 
@@ -175,7 +250,8 @@ def _comparison_row(
         own=c.own,
         yes=c.yes,
         gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,
-        more=tuple(part_rows(c)),
+        more=(*effective_rows(c), *part_rows(c)),
+        designed=tuple(design_rows(c)),
         kind=c.kind,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -251,3 +252,106 @@ def _fill_by_weight(
         table[row, 0] += weight
         table[row, 1] += weight * u
         table[row, 2] += weight * u * u
+
+
+def filled_by_unit(values: Array, codes: Index, each: Array, grid: Grid) -> tuple[Array, Array]:
+    """``filled_by_weight`` where a value of unit g weighs ``each[g]``."""
+    table, infinite = np.zeros((_ROWS, 3)), np.zeros(2)
+    _fill_by_unit(
+        values, codes, each, grid.center, 1.0 / grid.unit, FIRST_ROW, UPPER_EDGE, table, infinite
+    )
+    return table, infinite
+
+
+@compiled
+def _fill_by_unit(
+    values: Array,
+    codes: Index,
+    each: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Array,
+    infinite: Array,
+) -> None:
+    """``_fill_by_weight`` with the weights of units, in blocks as in ``_fill``."""
+    flat = table.reshape(-1)
+    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    for start in range(0, values.size, BLOCK):
+        block, of = values[start : start + BLOCK], codes[start : start + BLOCK]
+        farthest = 0.0
+        for i in range(block.size):
+            units[i] = (block[i] - center) * per_unit
+            farthest = max(farthest, abs(units[i]))
+        if not farthest < _LARGEST:
+            _fill_by_weight(
+                block, each[of], center, per_unit, first_row, upper_edge, table, infinite
+            )
+            continue
+        for i in range(block.size):
+            rows[i] = _row_in(np.uint64(_cell_of(units[i])), units[i], first_row, upper_edge)
+        for i in range(block.size):
+            u, weight, at = units[i], each[of[i]], np.uint64(rows[i]) * np.uint64(3)
+            flat[at] += weight
+            flat[at + np.uint64(1)] += weight * u
+            flat[at + np.uint64(2)] += weight * u * u
+
+
+class ColumnSums(NamedTuple):
+    """Sums over weighted values with columns g beside them."""
+
+    table: Array  # (rows, 3, columns + 1) Σwg, Σwug and Σwu²g of every bin; the last g is 1
+    infinite: Array  # (2, columns + 1) Σwg at −inf and at +inf
+    gram: Array  # (columns, columns) Σwggᵀ
+
+    def add(self, other: ColumnSums) -> ColumnSums:
+        """The sums of both parts."""
+        return ColumnSums(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+def filled_by_columns(values: Array, weights: Array, columns: Array, grid: Grid) -> ColumnSums:
+    """The sums of values without NaN; ``columns`` is (values, columns)."""
+    width = columns.shape[1]
+    found = ColumnSums(
+        np.zeros((_ROWS, 3, width + 1)), np.zeros((2, width + 1)), np.zeros((width, width))
+    )
+    per_unit = 1.0 / grid.unit
+    _fill_columns(values, weights, columns, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, *found)
+    return found
+
+
+@compiled
+def _fill_columns(
+    values: Array,
+    weights: Array,
+    columns: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Array,
+    infinite: Array,
+    gram: Array,
+) -> None:
+    """``_fill_by_weight`` for several columns at once."""
+    width = columns.shape[1]
+    for i in range(values.size):
+        value, weight = values[i], weights[i]
+        for j in range(width):
+            for k in range(j + 1):
+                gram[j, k] += weight * columns[i, j] * columns[i, k]
+        if math.isinf(value):
+            end = int(value > 0.0)
+            for j in range(width):
+                infinite[end, j] += weight * columns[i, j]
+            infinite[end, width] += weight
+            continue
+        u = (value - center) * per_unit
+        row = int(_any_row(u, first_row, upper_edge))
+        u = min(max(u, -FARTHEST), FARTHEST)
+        for j in range(width + 1):
+            g = weight * columns[i, j] if j < width else weight
+            table[row, 0, j] += g
+            table[row, 1, j] += g * u
+            table[row, 2, j] += g * u * u

@@ -152,7 +152,7 @@ class Pair:
         apart = self.separation, self.allowance
 
         def test(delta: float, near: float) -> Studentized:
-            found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
+            found = tested(self.x, self.y, delta, near, center, apart, form, numbers)
             return Studentized(*found[:6], units, found[6:])
 
         return test
@@ -189,7 +189,7 @@ class Pair:
         if self.fixed or math.isinf(self.witness.bound):
             return 1.0, 1.0
         excess = beyond_allowance(self.separation, self.allowance)
-        slopes = _near_slopes(self.x, self.y, 0.0, center, excess, Form.of(self.witness))
+        slopes = near_slopes(self.x, self.y, 0.0, center, excess, Form.of(self.witness))
         return influence_weights(self.x.size, self.y.size, slopes[0], slopes[1])
 
     def centers(self, near: float = 0.0) -> tuple[float, float]:
@@ -287,7 +287,7 @@ def influence_weights(n: float, m: float, slope_x: float, slope_y: float) -> tup
 
 
 @compiled
-def _near_slopes(
+def near_slopes(
     x: Side, y: Side, delta: float, center: float, excess: float, form: Form
 ) -> tuple[float, float]:
     """The mean slopes of ψ over x − delta and y, without the ``excess`` of their separation."""
@@ -322,7 +322,7 @@ def studentize(
     mean_x, variance_x, slope_x, squares_x, cubes_x = means_of(x, center + delta, form)
     mean_y, variance_y, slope_y, squares_y, cubes_y = means_of(y, center, form)
     if excess != 0.0 and not fixed:
-        slope_x, slope_y = _near_slopes(x, y, delta, center, excess, form)
+        slope_x, slope_y = near_slopes(x, y, delta, center, excess, form)
     if fixed:  # slopes matter only where the centre moves
         slope_x = slope_y = 0.0
     part_x, part_y = variance_parts(n, m, variance_x, variance_y, slope_x, slope_y)
@@ -398,7 +398,7 @@ SAME_PSI = 1e-9
 
 
 @compiled
-def _tested(
+def tested(
     x: Side,
     y: Side,
     delta: float,

@@ -1,0 +1,408 @@
+"""Size, power and real embeddings of ``dkmd_multivariate``. Writes the tables of docs/matrices.md.
+
+    python benchmarks/matrices.py --out build/matrices            (every part)
+    python benchmarks/matrices.py --part power --trials 200       (one part, fewer trials)
+    python benchmarks/matrices.py --write docs/matrices.md        (tables from what was run)
+
+Each cell is appended to ``OUT/PART.jsonl`` when it is done, so a study that was stopped goes on
+where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+from scipy.special import fdtrc
+from timing import best_seconds, extra_mebibytes
+
+from dkmd.inference.two_sample import row_tails
+from dkmd.matrices.multivariate import run_multivariate
+from dkmd.statistic.witness import Witness
+
+Array = npt.NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int, int], Array]
+
+ALPHA = 0.05
+RESAMPLES = 199
+SHARE_OF_TRIALS = {2: 1.0, 10: 1.0, 100: 0.4, 500: 0.2, 1000: 0.04}
+"""The share of --trials that a cell with so many columns gets. More columns cost more time."""
+
+
+def normal(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Independent standard normal columns."""
+    return rng.normal(size=(n, d))
+
+
+def t2(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Joint t with 2 degrees of freedom: whole rows are far out."""
+    return rng.normal(size=(n, d)) / np.sqrt(rng.chisquare(2, size=(n, 1)) / 2.0)
+
+
+def lognormal(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Independent lognormal columns."""
+    return np.exp(rng.normal(size=(n, d)))
+
+
+def autoregressive(rng: np.random.Generator, n: int, d: int, rho: float = 0.5) -> Array:
+    """Neighbouring columns have the correlation rho."""
+    rows = rng.normal(size=(n, d))
+    for j in range(1, d):
+        rows[:, j] = rho * rows[:, j - 1] + math.sqrt(1.0 - rho * rho) * rows[:, j]
+    return rows
+
+
+def factor(rng: np.random.Generator, n: int, d: int) -> Array:
+    """A common factor: every two columns have the correlation 0.5."""
+    rows: Array = (rng.normal(size=(n, 1)) + rng.normal(size=(n, d))) / math.sqrt(2.0)
+    return rows
+
+
+def outliers(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Normal rows, of which 5% are 20 times as long."""
+    rows: Array = normal(rng, n, d) * np.where(rng.random((n, 1)) < 0.05, 20.0, 1.0)
+    return rows
+
+
+FAMILIES: dict[str, Draw] = {
+    "normal": normal, "t2": t2, "lognormal": lognormal, "AR 0.5": autoregressive, "factor": factor,
+}  # fmt: skip
+
+SPREADS: dict[str, tuple[Draw, Draw]] = {
+    "1:3": (normal, lambda rng, n, d: 3.0 * normal(rng, n, d)),
+    "1:3, AR 0.5 on both": (
+        autoregressive,
+        lambda rng, n, d: 3.0 * autoregressive(rng, n, d),
+    ),
+    "1:3, one side with a factor": (normal, lambda rng, n, d: 3.0 * factor(rng, n, d)),
+    "1:1, one side with a factor": (normal, factor),
+}
+
+
+class Cell(NamedTuple):
+    """One line of a table."""
+
+    name: str
+    columns: int
+    n: int
+    m: int
+
+
+def size_cells() -> Iterator[Cell]:
+    """Equal distributions."""
+    for d in (2, 10, 100, 1000):
+        for name in FAMILIES:
+            for n, m in ((100, 100), (100, 500)):
+                yield Cell(name, d, n, m)
+        for name in ("normal", "t2", "lognormal"):
+            for n, m in ((30, 30), (30, 150)):
+                if d in (10, 100):
+                    yield Cell(name, d, n, m)
+    for name in ("normal", "t2"):
+        for d in (10, 100):
+            yield Cell(name, d, 1000, 1000)
+
+
+def spread_cells() -> Iterator[Cell]:
+    """Equal centres, other spreads or correlations."""
+    for d in (2, 10, 100, 1000):
+        for name in SPREADS:
+            for n, m in ((100, 100), (50, 250), (250, 50)) if d < 1000 else ((50, 250),):
+                yield Cell(name, d, n, m)
+
+
+def size(cell: Cell, draws: tuple[Draw, Draw], trials: int) -> dict[str, float]:
+    """Shares of p ≤ 5%: of the answer, of relabellings alone, of flips alone; and of covers."""
+    rng = np.random.default_rng([cell.columns, cell.n, cell.m])
+    found = []
+    for trial in range(trials):
+        x, y = draws[0](rng, cell.n, cell.columns), draws[1](rng, cell.m, cell.columns)
+        result = run_multivariate(x, y, n_resamples=RESAMPLES, rng=trial)
+        assert result.fit is not None
+        low, _ = result.length_interval()
+        families = bool((result.column_pvalues <= ALPHA).any())
+        alone = result.fit.relabelled.pvalues()[2], result.fit.flips.statistics.pvalues()[2]
+        found.append(
+            (result.pvalue <= ALPHA, alone[0] <= ALPHA, alone[1] <= ALPHA, families, low <= 0.0)
+        )
+    shares = np.mean(np.array(found, dtype=np.float64), axis=0)
+    names = ("size", "relabelled", "flipped", "any column", "0 in interval")
+    return dict(zip(names, map(float, shares), strict=True))
+
+
+def hotelling(x: Array, y: Array, rng: np.random.Generator) -> float:
+    """The p-value of Hotelling's T²; NaN if there are too few rows."""
+    n, m, d = len(x), len(y), x.shape[1]
+    if n + m - 2 <= d:
+        return math.nan
+    pooled = ((n - 1) * np.cov(x.T) + (m - 1) * np.cov(y.T)) / (n + m - 2)
+    difference = x.mean(axis=0) - y.mean(axis=0)
+    squared = n * m / (n + m) * difference @ np.linalg.solve(np.atleast_2d(pooled), difference)
+    return float(fdtrc(d, n + m - d - 1, squared * (n + m - d - 1) / (d * (n + m - 2))))
+
+
+def _permuted(kernel: Array, n: int, rng: np.random.Generator) -> float:
+    """The p-value of the sum of a kernel over labels 1/n and −1/m, by relabelling."""
+    total = len(kernel)
+    labels = np.full((RESAMPLES + 1, total), -1.0 / (total - n))
+    labels[0, :n] = 1.0 / n
+    for row in labels[1:]:
+        row[rng.permutation(total)[:n]] = 1.0 / n
+    values = np.einsum("ij,ij->i", labels @ kernel, labels)
+    return float(np.mean(values >= values[0] * (1.0 - 1e-12)))
+
+
+def mmd(x: Array, y: Array, rng: np.random.Generator) -> float:
+    """Gaussian MMD with the median heuristic."""
+    squared = cdist(np.vstack([x, y]), np.vstack([x, y]), "sqeuclidean")
+    width = np.median(squared[np.triu_indices(len(squared), 1)])
+    return _permuted(np.exp(-squared / width), len(x), rng)
+
+
+def energy(x: Array, y: Array, rng: np.random.Generator) -> float:
+    """The energy distance."""
+    return _permuted(-cdist(np.vstack([x, y]), np.vstack([x, y])), len(x), rng)
+
+
+def slices(x: Array, y: Array, rng: np.random.Generator) -> float:
+    """DKMD on 50 random directions: the largest squared t, by relabelling."""
+    directions = rng.normal(size=(x.shape[1], 50))
+    pooled = np.vstack([x, y]) @ (directions / np.linalg.norm(directions, axis=0))
+    middle = np.median(pooled, axis=0)
+    scale = 1.4826 * np.median(np.abs(pooled - middle), axis=0)
+    psi = Witness(1.0, 1.0)((pooled - middle) / scale)
+    psi = (psi - psi.mean(axis=0)) / psi.std(axis=0)
+    n = len(x)
+    values = [float(np.max(np.abs(psi[:n].sum(axis=0))))]
+    for _ in range(RESAMPLES):
+        values.append(float(np.max(np.abs(psi[rng.permutation(len(psi))[:n]].sum(axis=0)))))
+    return float(np.mean(np.array(values) >= values[0] * (1.0 - 1e-12)))
+
+
+def bonferroni(x: Array, y: Array, rng: np.random.Generator) -> float:
+    """``dkmd_2samp`` of each column, corrected for their number."""
+    tails = row_tails(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T))
+    smallest = 2.0 * float(np.minimum(tails.upper, tails.lower).min())
+    return float(min(1.0, x.shape[1] * smallest))
+
+
+def ours(x: Array, y: Array, rng: np.random.Generator) -> float:
+    """``dkmd_multivariate``."""
+    return float(run_multivariate(x, y, n_resamples=RESAMPLES, rng=int(rng.integers(2**31))).pvalue)
+
+
+TESTS = {
+    "dkmd": ours, "Hotelling": hotelling, "MMD": mmd, "energy": energy, "slices": slices,
+    "Bonferroni": bonferroni,
+}  # fmt: skip
+
+SHIFTS = {"dense": 0, "sparse": 1}
+"""How many columns move; 0 stands for all of them."""
+
+POWER_FAMILIES: dict[str, Draw] = {
+    "normal": normal,
+    "t2": t2,
+    "outliers": outliers,
+    "factor": factor,
+}
+
+
+def power_cells() -> Iterator[Cell]:
+    """Shifts that the best test finds about half of the time or more often."""
+    for d in (2, 10, 100, 500):
+        for family in POWER_FAMILIES:
+            for kind in SHIFTS:
+                yield Cell(f"{family}, {kind}", d, 60, 60)
+
+
+def power(cell: Cell, trials: int) -> dict[str, float]:
+    """The share of p ≤ 5% of each test."""
+    family, kind = cell.name.split(", ")
+    rng = np.random.default_rng([cell.columns, len(cell.name)])
+    moved = SHIFTS[kind] or cell.columns
+    # a length whose chance of being seen changes little with the number of columns
+    length = 0.6 * (2.0 if kind == "sparse" and cell.columns > 2 else 1.0)
+    length *= cell.columns**0.25 if kind == "dense" else 0.75 + 0.05 * math.log(cell.columns)
+    length *= 1.0 if cell.columns == 2 else 0.75
+    length *= 1.6 if family == "t2" else 2.2 if family == "factor" and kind == "dense" else 1.0
+    shift = np.zeros(cell.columns)
+    shift[:moved] = length / math.sqrt(moved)
+    found = []
+    for _ in range(trials):
+        x = POWER_FAMILIES[family](rng, cell.n, cell.columns) + shift
+        y = POWER_FAMILIES[family](rng, cell.m, cell.columns)
+        found.append([test(x, y, rng) for test in TESTS.values()])
+    values = np.array(found)
+    shares = np.where(np.isnan(values).all(axis=0), np.nan, np.mean(values <= ALPHA, axis=0))
+    return {name: float(v) for name, v in zip(TESTS, shares, strict=True)}
+
+
+def embeddings(trials: int) -> Iterator[dict[str, Any]]:
+    """Digits of scikit-learn (8 × 8 pixels): equal and other mixtures of digits."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    pixels, labels = digits.data.astype(np.float64), digits.target
+    for share in (0.0, 0.1, 0.2, 0.3):
+        rng = np.random.default_rng(int(100 * share))
+        found = []
+        for _ in range(trials):
+            order = rng.permutation(len(pixels))
+            x, y = pixels[order[:200]].copy(), pixels[order[200:400]]
+            fours = pixels[order[400:]][labels[order[400:]] == 4]
+            x[: int(200 * share)] = fours[rng.integers(0, len(fours), int(200 * share))]
+            found.append([test(x, y, rng) for test in (ours, mmd, energy)])
+        powers = np.mean(np.array(found) <= ALPHA, axis=0)
+        yield {
+            "share": share, "trials": trials,
+            **dict(zip(("dkmd", "MMD", "energy"), map(float, powers), strict=True)),
+        }  # fmt: skip
+
+
+def study(part: str, trials: int, out: Path) -> None:
+    """Run the cells of a part that are not in its file yet."""
+    path = out / f"{part}.jsonl"
+    done = _lines(path)
+    if part == "embeddings":
+        if not done:
+            for line in embeddings(max(20, trials // 10)):
+                _append(path, line)
+        return
+    cells = {"size": size_cells, "spread": spread_cells, "power": power_cells}[part]
+    known = {tuple(line["cell"]) for line in done}
+    for cell in cells():
+        if tuple(cell) in known:
+            continue
+        start, count = time.perf_counter(), max(20, int(trials * SHARE_OF_TRIALS[cell.columns]))
+        if part == "power":
+            count = max(20, trials // (2 if cell.columns < 500 else 8))
+            found = power(cell, count)
+        else:
+            draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
+            found = size(cell, draws, count)
+        _append(path, {"cell": list(cell), "trials": count, **found})
+        print(part, *cell, count, found, f"{time.perf_counter() - start:.0f} s", flush=True)
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100.0 * value:.1f}"
+
+
+def speed(rows: int = 100_000, columns: int = 768) -> dict[str, Any]:
+    """Times and memory for large float32 matrices, as the best of three, beside NumPy and MMD."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((rows, columns), dtype=np.float32) for _ in range(2))
+    run_multivariate(x[:300], y[:300])
+
+    def numpy_moments() -> None:
+        for side in (x, y):
+            side.mean(0)
+            side.var(0)
+
+    few = [side[:5000].astype(np.float64) for side in (x, y)]
+    ours, theirs = best_seconds(lambda: run_multivariate(x, y), numpy_moments)
+    of_few, of_pairs = best_seconds(lambda: run_multivariate(*few), lambda: mmd(*few, rng))
+    draw = f"rng.standard_normal(({rows}, {columns}), dtype=np.float32)"
+    setup = (
+        "import numpy as np\nfrom dkmd.matrices.multivariate import run_multivariate\n"
+        f"rng = np.random.default_rng(0)\nx, y = {draw}, {draw}\n"
+        "run_multivariate(x[:300], y[:300])"
+    )
+    return {
+        "rows of each side": rows,
+        "columns": columns,
+        "dkmd_multivariate, seconds": ours,
+        "mean(0) and var(0) of both sides, seconds": theirs,
+        "ratio": ours / theirs,
+        "memory beyond the input, MiB": extra_mebibytes(setup, "run_multivariate(x, y)"),
+        "dkmd_multivariate of 5,000 rows, seconds": of_few,
+        "MMD of 5,000 rows (199 permutations), seconds": of_pairs,
+    }
+
+
+def table(part: str, out: Path) -> str:
+    """A table in Markdown."""
+    lines = _lines(out / f"{part}.jsonl")
+    if not lines:
+        return "not run"
+    if part == "speed":
+        last = lines[-1]
+        head, rows = ["what", "measured"], [[k, f"{v:,.3g}"] for k, v in last.items()]
+        return _markdown(head, rows)
+    if part == "embeddings":
+        head = ["fours added", "trials", "dkmd", "MMD", "energy"]
+        rows = [
+            [f"{100 * line['share']:.0f}%", str(line["trials"]),
+             *(_percent(line[name]) for name in head[2:])] for line in lines
+        ]  # fmt: skip
+    else:
+        names = [name for name in lines[0] if name not in ("cell", "trials")]
+        head = ["data", "columns", "rows", "trials", *names]
+        rows = [
+            [line["cell"][0], str(line["cell"][1]), f"{line['cell'][2]}:{line['cell'][3]}",
+             str(line["trials"]), *(_percent(line[name]) for name in names)] for line in lines
+        ]  # fmt: skip
+    return _markdown(head, rows)
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def write(page: Path, out: Path) -> None:
+    """Put the tables between the marks of a page."""
+    text = page.read_text()
+    for part in (*PARTS, "speed"):
+        start, end = f"<!-- {part}: begin -->\n", f"<!-- {part}: end -->"
+        before, _, rest = text.partition(start)
+        text = before + start + table(part, out) + "\n" + end + rest.partition(end)[2]
+    page.write_text(text)
+
+
+PARTS = ("spread", "size", "power", "embeddings")
+
+
+def main() -> None:
+    """Run parts of the study, or write its tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--out", type=Path, default=Path("build/matrices"))
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--speed", action="store_true")
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    if asked.write is not None:
+        write(asked.write, asked.out)
+        return
+    if asked.speed:
+        found = speed()
+        _append(asked.out / "speed.jsonl", found)
+        print(found)
+        limit = 3.0 * found["mean(0) and var(0) of both sides, seconds"] + 2.0
+        slow = found["dkmd_multivariate, seconds"] > limit
+        raise SystemExit(int(slow or found["memory beyond the input, MiB"] > 200.0))
+    for part in asked.part or PARTS:
+        study(part, asked.trials, asked.out)
+
+
+if __name__ == "__main__":
+    main()

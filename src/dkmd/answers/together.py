@@ -1,0 +1,114 @@
+"""The work on several columns together: from two sources to one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dkmd.answers.comparison.together import SHOWN, TogetherComparison, TogetherFacts
+from dkmd.answers.options import GroupLabels
+from dkmd.answers.orientation import turned
+from dkmd.base.arrays import Array
+from dkmd.inference.defaults import require_shares
+from dkmd.inference.margins import Margin, parse_margin
+from dkmd.matrices.multivariate import RESAMPLES, run_multivariate
+from dkmd.sources.matrices import Matrix, matrix_pair
+
+DRAWN = 20_000
+"""Values of a column that the page draws; of more, so many at equal distances."""
+
+
+def margin_in_scales(margin: Margin | None) -> float | None:
+    """A margin in scales: a number, or "0.1sd"."""
+    if margin is None:
+        return None
+    size, kind = parse_margin(margin)
+    if kind not in ("", "sd"):
+        raise ValueError(
+            f"the margin of columns together is in scales, such as '0.1sd'; got {margin!r}"
+        )
+    return size
+
+
+def compare_together(
+    reference: Any,
+    current: Any,
+    together: str | Sequence[str],
+    *,
+    groups: GroupLabels | None,
+    paired: bool,
+    margin: Margin | None,
+    alpha: float,
+    nan_policy: str,
+    whiten: bool,
+    method: Any = None,
+) -> TogetherComparison:
+    """Compare several columns of two sources together."""
+    require_shares(alpha=alpha)
+    patterns = [together] if isinstance(together, str) else [str(each) for each in together]
+    if not patterns:
+        raise ValueError("together= needs at least one column")
+    limit = margin_in_scales(margin)
+    sides = matrix_pair(reference, current, patterns, groups)
+    return answer_of(sides, paired, limit, alpha, nan_policy, whiten, method)
+
+
+def answer_of(
+    sides: tuple[Matrix, Matrix],
+    paired: bool,
+    margin: float | None,
+    alpha: float,
+    nan_policy: str,
+    whiten: bool = False,
+    method: Any = None,
+) -> TogetherComparison:
+    """The answer about two matrices, (reference, current)."""
+    x, y = turned(sides)
+    labels = None if x.groups is None or y.groups is None else (x.groups, y.groups)
+    seed = getattr(method, "rng", None)
+    result = run_multivariate(
+        x.values,
+        y.values,
+        whiten=whiten,
+        groups=labels,
+        paired=paired,
+        n_resamples=RESAMPLES if method is None else int(method.n_resamples),
+        rng=0 if seed is None else seed,
+        nan_policy="raise" if nan_policy == "raise" else nan_policy,
+    )
+    before, after = sides
+    reference, current = turned(result.sizes)
+    answer = TogetherComparison(
+        names=tuple(before.names),
+        result=result,
+        reference=TogetherFacts(before.label, reference),
+        current=TogetherFacts(after.label, current),
+        alpha=alpha,
+        margin=margin,
+        warnings=tuple(_in_words(note, before, after) for note in result.notes),
+        paired=paired,
+    )
+    shown = answer.ranked[:SHOWN]
+    samples = {before.names[j]: (_drawn(before, j), _drawn(after, j)) for j in shown}
+    return replace(answer, samples=samples)
+
+
+def _in_words(note: str, before: Matrix, after: Matrix) -> str:
+    """A note of the test, with the names of sides and columns in place of x, y and numbers."""
+    if note.startswith("column ") and note.split()[1].isdigit():
+        number = note.split()[1]
+        note = note.replace(number, before.names[int(number)], 1)
+    return note.replace("rows of x", f"rows of {after.label}").replace(
+        "rows of y", f"rows of {before.label}"
+    )
+
+
+def _drawn(side: Matrix, column: int) -> Array:
+    """The values of a column, or many of them."""
+    values = side.values[:, column]
+    if values.shape[0] > DRAWN:
+        values = values[np.linspace(0, values.shape[0] - 1, DRAWN).astype(np.int64)]
+    return np.asarray(values, dtype=np.float64)

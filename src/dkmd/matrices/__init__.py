@@ -1,0 +1,1 @@
+"""Several columns at once: one vector-valued witness for all directions together."""

@@ -1,0 +1,121 @@
+"""The witness of several columns: DKMD averaged over all directions, as a function of a length.
+
+With u a uniform direction in d dimensions, d·E[u ψ(u·z)] = α(ρ)·z with ρ = ‖z‖/√d (DESIGN 2.11).
+Only the first coordinate of u matters. t = √d·u₁ has the density ∝ (1 − t²/d)^((d − 3)/2), and
+
+    h(ρ) = E[t ψ(ρ t)],   h'(ρ) = E[t² ψ'(ρ t)],   α = h/ρ.
+
+So Ψ has the slope α across z and h' along z. For d = 1, h is ψ itself. For large d, t is normal.
+This module knows nothing about samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import xlog1py
+
+from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled
+from dkmd.statistic.table import Jet, jet, jet_at, tabulate
+from dkmd.statistic.witness import TABLE_UNIT, Witness
+
+PSI = Witness(1.0, 1.0)
+"""ψ of a direction. Columns are divided by their robust scales before it sees them."""
+
+REACH = 2.0**26
+"""The end of the table. h comes within a constant times 1/ρ² of its limit, which is 1e-15 here."""
+
+NODES = 24
+"""Gauss–Legendre nodes per panel of the quadrature."""
+
+NORMAL_REACH = 12.0
+"""Beyond so many standard deviations, t has no weight in double precision."""
+
+AT_ONCE = 512
+"""Values of ρ whose quadrature is worked out together."""
+
+
+class Radial(NamedTuple):
+    """h and h' for one dimension, and the limit of h."""
+
+    table: Jet
+    root: float  # √d
+    limit: float
+
+
+@lru_cache(maxsize=32)
+def radial(dimension: int) -> Radial:
+    """h and its slope for a number of columns, accurate to 1e-10. Building takes about 0.1 s."""
+    if dimension < 1:
+        raise ValueError(f"the number of columns must be at least 1, got {dimension}")
+    slope, height, limit = (_averages(dimension, order) for order in (1, 0, None))
+    top = float(limit(np.ones(1))[0])
+    reach = REACH / TABLE_UNIT
+    tables = (
+        tabulate(lambda r: height(TABLE_UNIT * r), reach, top, odd=True),
+        tabulate(lambda r: slope(TABLE_UNIT * r), reach, 0.0, odd=False),
+    )
+    return Radial(jet(*tables, 1.0 / TABLE_UNIT), math.sqrt(dimension), top)
+
+
+def _averages(dimension: int, order: int | None) -> Callable[[Array], Array]:
+    """ρ ↦ E[t ψ(ρt)] (order 0), E[t² ψ'(ρt)] (order 1), or bound·E|t| for every ρ (None)."""
+    if dimension == 1:
+        if order is None:
+            return lambda rho: np.full(rho.shape, PSI.bound)
+        return PSI if order == 0 else PSI.derivative
+
+    def of(rho: Array) -> Array:
+        flat = rho.reshape(-1)
+        parts = [
+            _quadrature(flat[i : i + AT_ONCE], dimension, order)
+            for i in range(0, flat.size, AT_ONCE)
+        ]
+        return np.concatenate(parts).reshape(rho.shape)
+
+    return of
+
+
+def _quadrature(rho: Array, dimension: int, order: int | None) -> Array:
+    """The averages over t = √d·sin θ, whose weight is cos^(d − 2) θ. The integrand is even in θ.
+
+    Panels double in length from the width of ψ (in t: 1/ρ) or of the weight, if that is less. So no
+    panel is longer than its distance to a singularity of the integrand.
+    """
+    root = math.sqrt(dimension)
+    end = min(math.pi / 2.0, NORMAL_REACH / root)
+    first = 0.25 * np.minimum(1.0, 1.0 / np.maximum(rho, 1e-300)) / root  # (rho,)
+    doublings = 1 + math.ceil(math.log2(end / float(first.min())))
+    edges = np.minimum(first[:, None] * np.ldexp(1.0, np.arange(doublings)), end)
+    edges = np.hstack([np.zeros((rho.size, 1)), edges])  # (rho, panels + 1)
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    half = 0.5 * np.diff(edges, axis=1)[:, :, None]  # (rho, panels, 1)
+    theta = edges[:, :-1, None] + half * (1.0 + nodes)
+    sine = np.sin(theta)
+    # the logarithm of the cosine from the sine, which is exact where θ is small
+    density = half * weights * np.exp(xlog1py(0.5 * (dimension - 2), -sine * sine))
+    t = root * sine
+    at = rho[:, None, None] * t
+    values = (
+        PSI.bound * t
+        if order is None
+        else t * PSI(at)
+        if order == 0
+        else t * t * PSI.derivative(at)
+    )
+    total: Array = (density * values).sum(axis=(1, 2)) / density.sum(axis=(1, 2))
+    return total
+
+
+@compiled
+def slopes(squared: float, table: Jet, root: float) -> tuple[float, float]:
+    """α (the slope of Ψ across z) and h' (its slope along z) for ‖z‖²."""
+    rho = math.sqrt(squared) / root
+    height, along, _, _ = jet_at(rho * table.stretch, table)
+    # close to 0, h/ρ is h'(0), and the quotient would be 0/0
+    return (height / rho, along) if rho > 1e-150 else (along, along)

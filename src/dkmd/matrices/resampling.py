@@ -1,0 +1,354 @@
+"""Null distributions of the shift vector: relabelled blocks of rows, and flipped signs.
+
+Relabelling is exact if both samples come from one distribution, whatever that is. Flipping the
+signs of each side's influences is right if only spreads or correlations differ. Each resample has
+two statistics: the sum of the squared t of all columns, and the largest squared t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from dkmd.base.arrays import Array
+from dkmd.matrices.rows import Index
+
+VALUES_AT_ONCE = 1 << 20
+"""Values of resampled shift vectors that are held at a time (8 MB)."""
+
+TIE = 1e-10
+"""Statistics that differ by less than this share are ties."""
+
+FEW = 10
+"""With fewer resamples than this as extreme as the data, the p-value comes from an approximation
+of the tail, because a count of so few says little."""
+
+ENOUGH_BLOCKS = 20
+"""The approximation needs this many independent blocks on each side."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Rows of one side put together at random: the number of each row's block, and their sizes."""
+
+    of_row: Index
+    sizes: Array
+
+    @property
+    def count(self) -> int:
+        """The number of blocks."""
+        return int(self.sizes.size)
+
+
+def random_blocks(size: int, count: int, rng: np.random.Generator) -> Blocks:
+    """Blocks whose sizes differ by at most 1; a block for each row if there are not more rows."""
+    if count >= size:
+        return Blocks(np.arange(size), np.ones(size))
+    numbers = np.arange(size) * count // size
+    return Blocks(rng.permutation(numbers), np.bincount(numbers).astype(np.float64))
+
+
+def equal_blocks(size: int, rows_each: int, most: int, rng: np.random.Generator) -> Blocks:
+    """Blocks of exactly ``rows_each`` rows, and one last block with all rows that remain."""
+    full = min(size // rows_each, most)
+    if rows_each == 1 and full == size:
+        return Blocks(np.arange(size), np.append(np.ones(size), 0.0))
+    numbers = np.minimum(np.arange(size) // rows_each, full)
+    return Blocks(rng.permutation(numbers), np.bincount(numbers, minlength=full + 1).astype(float))
+
+
+class Statistics(NamedTuple):
+    """Both statistics of the data and of each resample."""
+
+    total: Array  # (resamples,) sums of squared t
+    largest: Array  # (resamples,) largest squared t
+    observed_total: float
+    observed_largest: float
+    complete: bool = False  # whether these are all relabellings, the observed one included
+
+    def pvalues(self) -> tuple[float, float, float]:
+        """The p-values of the sum, of the largest, and of the smaller of these two."""
+        added = [] if self.complete else [True]
+        totals = np.append(self.total, self.observed_total if added else [])
+        largest = np.append(self.largest, self.observed_largest if added else [])
+        of_total, of_largest = _shares(totals), _shares(largest)
+        p_total = share_above(self.total, self.observed_total, self.complete)
+        p_largest = share_above(self.largest, self.observed_largest, self.complete)
+        smaller = np.minimum(of_total, of_largest)
+        both = float(np.mean(smaller <= min(p_total, p_largest) * (1.0 + TIE)))
+        return p_total, p_largest, both
+
+    @property
+    def reached(self) -> int:
+        """How many resamples are as extreme as the data in one of the two statistics."""
+        return int(
+            min(
+                np.sum(self.total >= self.observed_total * (1.0 - TIE)),
+                np.sum(self.largest >= self.observed_largest * (1.0 - TIE)),
+            )
+        )
+
+
+def share_above(values: Array, observed: float, complete: bool) -> float:
+    """The share of resamples that are at least as large; the data count as one of them."""
+    return float(shares_above(values, np.array([observed]), complete)[0])
+
+
+def shares_above(values: Array, observed: Array, complete: bool) -> Array:
+    """``share_above`` of several observed values."""
+    below = np.searchsorted(np.sort(values), observed * (1.0 - TIE), side="left")
+    more = 0.0 if complete else 1.0
+    return np.asarray((values.size - below + more) / (values.size + more))
+
+
+def _shares(values: Array) -> Array:
+    """For each value, the share of values at least as large. Near ties count."""
+    order = np.sort(values)
+    return 1.0 - np.searchsorted(order, values * (1.0 - TIE), side="left") / values.size
+
+
+def _batches(count: int, columns: int) -> Iterator[int]:
+    """Sizes of batches of resamples that fit in memory."""
+    at_once = max(1, VALUES_AT_ONCE // max(1, columns))
+    for start in range(0, count, at_once):
+        yield min(at_once, count - start)
+
+
+@dataclass(frozen=True)
+class Relabelling:
+    """Blocks of both sides that may exchange their sides, and rows that stay where they are."""
+
+    sums: Array  # (blocks, columns): those of x first
+    sizes: Array  # (blocks,)
+    of_x: int
+    fixed: tuple[Array, Array]  # the sums over the fixed rows of x and of y
+    fixed_sizes: tuple[float, float]
+
+    def statistics(self, resamples: int, rng: np.random.Generator, norm_only: bool) -> Statistics:
+        """Both statistics of the data and of relabellings; of all relabellings if they are few."""
+        blocks = self.sizes.size
+        few = blocks <= 40 and math.comb(blocks, self.of_x) <= resamples
+        observed = np.zeros((1, blocks))
+        observed[0, : self.of_x] = 1.0
+        squares = self.sums * self.sums
+        weighted = self.sums * self.sizes[:, None] if np.ptp(self.sizes) else None
+        parts = [
+            self._of(labels, squares, weighted, norm_only)
+            for labels in [observed, *(self._every() if few else self._drawn(resamples, rng))]
+        ]
+        total, largest = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return Statistics(total[1:], largest[1:], float(total[0]), float(largest[0]), few)
+
+    def _of(
+        self, labels: Array, squares: Array, weighted: Array | None, norm_only: bool
+    ) -> tuple[Array, Array]:
+        """Both statistics of some labellings, studentised with the variances of their sides."""
+        totals = self.sums.sum(axis=0), squares.sum(axis=0)
+        difference, variance = np.zeros((2, labels.shape[0], totals[0].size))
+        in_x = labels @ self.sums, labels @ squares
+        cross = None if weighted is None else labels @ weighted
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            chosen = labels if side == 0 else 1.0 - labels
+            sums, squared = in_x if side == 0 else (totals[0] - in_x[0], totals[1] - in_x[1])
+            size, square_size = chosen @ self.sizes, chosen @ (self.sizes * self.sizes)
+            count, rows = chosen.sum(axis=1), size + self.fixed_sizes[side]
+            mean = (sums + self.fixed[side]) / rows[:, None]
+            if cross is None or weighted is None:
+                product = sums * self.sizes[0]
+            else:
+                product = cross if side == 0 else weighted.sum(axis=0) - cross
+            about_mean = squared - 2.0 * mean * product + mean * mean * square_size[:, None]
+            # of one row, times 1/rows: blocks stand for the rows that stay, too
+            factor = count / np.maximum(count - 1.0, 1.0) / size / rows
+            variance += np.maximum(about_mean, 0.0) * factor[:, None]
+            difference += sign * mean
+        variance = np.maximum(variance, 1e-9 * totals[1] / self.sizes.sum() ** 2)
+        return both_statistics(difference, variance, norm_only)
+
+    def _drawn(self, resamples: int, rng: np.random.Generator) -> Iterator[Array]:
+        for count in _batches(resamples, max(self.sums.shape)):
+            keys = rng.random((count, self.sizes.size), dtype=np.float32)
+            limit = np.partition(keys, self.of_x - 1, axis=1)[:, self.of_x - 1]
+            labels = (keys <= limit[:, None]).astype(np.float64)
+            # equal keys are rare and would put a block too many into x
+            for row in np.flatnonzero(labels.sum(axis=1) != self.of_x):
+                labels[row] = 0.0
+                labels[row, rng.choice(self.sizes.size, self.of_x, replace=False)] = 1.0
+            yield labels
+
+    def _every(self) -> Iterator[Array]:
+        chosen = list(combinations(range(self.sizes.size), self.of_x))
+        labels = np.zeros((len(chosen), self.sizes.size))
+        for row, blocks in enumerate(chosen):
+            labels[row, list(blocks)] = 1.0
+        yield labels
+
+
+def flipped_about_zero(
+    sums: Array, resamples: int, rng: np.random.Generator, norm_only: bool
+) -> Statistics:
+    """Statistics of flipped signs of pairs: exact if the two rows of a pair may change places."""
+    count = sums.shape[0]
+    squares = np.einsum("ij,ij->j", sums, sums)
+    found: list[tuple[Array, Array]] = []
+    for size in _batches(resamples + 1, max(sums.shape)):
+        signs = _signs(size, count, rng)
+        if not found:
+            signs[0] = 1.0  # the data themselves come first
+        moved = signs @ sums
+        found.append(both_statistics(moved, left_over(squares, moved, count), norm_only))
+    total, largest = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Statistics(total[1:], largest[1:], float(total[0]), float(largest[0]))
+
+
+def both_statistics(moved: Array, variance: Array, norm_only: bool) -> tuple[Array, Array]:
+    """The sum of squared t and the largest, of each row; of the length alone if asked for."""
+    if norm_only:
+        ratio = np.einsum("ij,ij->i", moved, moved) / np.maximum(variance.sum(axis=1), TINY)
+        return ratio, ratio
+    t = moved * moved / np.maximum(variance, TINY)
+    return t.sum(axis=1), t.max(axis=1)
+
+
+def left_over(squares: Array, moved: Array, count: int) -> Array:
+    """The variance of sums of ``count`` terms about their mean, from Σ of their squares."""
+    return np.maximum((count * squares - moved * moved) / max(count - 1.0, 1.0), 1e-9 * squares)
+
+
+@dataclass(frozen=True)
+class Influences:
+    """What each block of one side adds to its centre.
+
+    A block pulls the centre towards itself, so its Ψ there is too small by its leverage. Dividing
+    by √(1 − leverage) makes the sum of squares an unbiased variance.
+    """
+
+    sums: Array  # (blocks, columns), divided by the number of rows
+
+    @classmethod
+    def of(cls, sums: Array, leverage: Array) -> Influences:
+        """From Ψ times the inverse slope, and each block's share of the slope."""
+        return cls(sums / np.sqrt(np.maximum(1.0 - leverage, 1e-3))[:, None])
+
+    @property
+    def count(self) -> int:
+        """The number of blocks."""
+        return int(self.sums.shape[0])
+
+    @property
+    def squares(self) -> Array:
+        """Σ of squared influences of each column."""
+        return np.asarray(np.einsum("ij,ij->j", self.sums, self.sums))
+
+    @property
+    def variance(self) -> Array:
+        """The variance of each coordinate of the centre."""
+        if self.count < 2:
+            return np.full(self.sums.shape[1], math.nan)
+        return self.squares
+
+    @property
+    def variance_about_mean(self) -> Array:
+        """The variance of a part of the blocks, whose influences do not add up to 0."""
+        if self.count < 2:
+            return np.full(self.sums.shape[1], math.inf)
+        return np.asarray(self.count * self.sums.var(axis=0))
+
+
+class Flips(NamedTuple):
+    """Studentised statistics of flipped signs, and the lengths of their shift vectors."""
+
+    statistics: Statistics
+    squared: Array  # ‖shift*‖² of each resample
+    along: Array  # its component along the observed shift
+
+
+def flips_of(
+    sides: tuple[Influences, ...],
+    shift: Array,
+    resamples: int,
+    rng: np.random.Generator,
+    norm_only: bool,
+) -> Flips:
+    """Resamples of the shift: the influences of each side with random signs.
+
+    The variance is worked out anew for each resample, so that few blocks have heavy tails as they
+    should: of normal influences, t has blocks − 1 degrees of freedom.
+    """
+    length = math.sqrt(float(shift @ shift))
+    toward = shift / length if length > 0.0 else np.zeros_like(shift)
+    found, squared, along = [], [], []
+    for count in _batches(resamples, max(max(side.sums.shape) for side in sides)):
+        moved, variance = np.zeros((2, count, shift.size))
+        for side, sign in zip(sides, (1.0, -1.0), strict=False):
+            flipped = _signs(count, side.count, rng) @ side.sums
+            moved += sign * flipped
+            variance += left_over(side.squares, flipped, side.count)
+        found.append(both_statistics(moved, variance, norm_only))
+        squared.append(np.einsum("ij,ij->i", moved, moved))
+        along.append(moved @ toward)
+    observed = both_statistics(shift[None, :], variance_of(sides)[None, :], norm_only)
+    total, largest = (np.concatenate(each) for each in zip(*found, strict=True))
+    statistics = Statistics(total, largest, float(observed[0][0]), float(observed[1][0]))
+    return Flips(statistics, np.concatenate(squared), np.concatenate(along))
+
+
+def variance_of(sides: tuple[Influences, ...]) -> Array:
+    """The variance of each coordinate of the shift."""
+    total: Array = np.sum([side.variance for side in sides], axis=0)
+    return total
+
+
+TINY = 1e-20
+"""Squared standard errors below this, in scales, count as this: a column may vary nowhere."""
+
+
+def _signs(count: int, blocks: int, rng: np.random.Generator) -> Array:
+    """Random signs, (count, blocks)."""
+    bits = np.unpackbits(
+        np.frombuffer(rng.bytes(count * (-(-blocks // 8))), dtype=np.uint8).reshape(count, -1),
+        axis=1,
+    )
+    return np.asarray(2.0 * bits[:, :blocks] - 1.0, dtype=np.float64)
+
+
+def tail_of_sum(sides: tuple[Influences, ...], total: float, norm_only: bool) -> float:
+    """An F approximation of the p-value of the sum, by three moments of its weights.
+
+    The sum is a weighted sum of squared normals. Its weights are the eigenvalues of the correlation
+    matrix of the shift. The traces of its powers come from the blocks, without a matrix of columns.
+    """
+    variance = np.maximum(variance_of(sides), TINY)
+    unit = np.sqrt(variance.sum() + 0.0 * variance) if norm_only else np.sqrt(variance)
+    parts = np.concatenate([side.sums / unit for side in sides])
+    gram = parts @ parts.T
+    first = float(np.trace(gram))
+    # products of different blocks only: their own squares would add noise to the traces
+    np.fill_diagonal(gram, 0.0)
+    second = max(float(np.sum(gram * gram)), first * first / variance.size)
+    third = max(float(np.sum((gram @ gram) * gram)), second * second / first)
+    freedom = second**3 / third**2
+    standard = (total - first) / math.sqrt(2.0 * second)
+    value = max(standard * math.sqrt(2.0 * freedom) + freedom, 0.0) / freedom
+    blocks = sum(side.count - 1 for side in sides)
+    return float(special.fdtrc(freedom, blocks, value))
+
+
+def tail_of_largest(sides: tuple[Influences, ...], largest: Array) -> Array:
+    """Šidák's bound on the p-values of squared t of single columns, by Satterthwaite's df."""
+    variances = np.stack([side.variance for side in sides])
+    total = np.maximum(variances.sum(axis=0), TINY)
+    freedom = total**2 / np.maximum(
+        np.sum(
+            [v * v / (side.count - 1) for v, side in zip(variances, sides, strict=True)], axis=0
+        ),
+        TINY * TINY,
+    )
+    single = special.fdtrc(1.0, np.maximum(freedom, 1.0), largest)
+    return np.asarray(-np.expm1(total.size * np.log1p(-np.minimum(single, 1.0 - 1e-16))))

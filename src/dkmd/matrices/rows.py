@@ -1,0 +1,198 @@
+"""Rows of numbers at the door, and compiled passes over them.
+
+A ``Rows`` is one side: an array of n rows and some of its columns, with the rows and columns that
+are left out. Nothing here copies a whole side. Other types and orders are converted in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled, spread
+from dkmd.matrices.radial import Radial, slopes
+from dkmd.statistic.table import Jet
+
+Index = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
+
+FARTHEST = 1e100
+"""Standardised values are clipped to this, so ±inf is a far point in the direction of its signs."""
+
+PIECES = 4
+"""Parts of a large side that have sums of their own. The number of threads changes no result."""
+
+PIECE_VALUES = 1 << 22
+"""Values of a side that are converted at a time if they are not contiguous floats."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One side: the kept rows and columns of an array."""
+
+    values: Numbers  # (n, all columns)
+    kept: Index  # the numbers of the rows in use
+    columns: Index  # the numbers of the columns in use
+
+    @property
+    def size(self) -> int:
+        """The number of rows in use."""
+        return int(self.kept.size)
+
+    def taken(self, positions: Index) -> Array:
+        """Some of the rows in use, as float64."""
+        rows = self.kept[positions]
+        if self.columns.size == self.values.shape[1]:
+            return np.asarray(self.values[rows], dtype=np.float64)
+        return np.asarray(self.values[np.ix_(rows, self.columns)], dtype=np.float64)
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """(start, stop) of the pieces that a pass reads, in rows of the array."""
+        rows, columns = self.values.shape
+        count = min(rows, PIECES * max(1, -(-rows * columns // (PIECES * PIECE_VALUES))))
+        edges = np.linspace(0, rows, count + 1).astype(np.int64)
+        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+
+    def piece(self, start: int, stop: int) -> Numbers:
+        """Rows of the array with the columns in use: contiguous, float32 or float64."""
+        part = self.values[start:stop]
+        if self.columns.size < self.values.shape[1]:
+            part = part[:, self.columns]
+        kind = np.float32 if part.dtype == np.float32 else np.float64
+        return np.ascontiguousarray(part, dtype=kind)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the witness is: z = (value − center)/scale, turned by ``turn`` if that is given."""
+
+    center: Array
+    scale: Array
+    turn: Array | None = None  # (columns, columns): standardised rows are multiplied by it
+
+    def moved(self, step: Array) -> Frame:
+        """The frame whose centre moved by a step in standardised coordinates."""
+        return Frame(self.center + self.in_data(step), self.scale, self.turn)
+
+    def in_data(self, vectors: Array) -> Array:
+        """Standardised vectors in data units."""
+        if self.turn is not None:
+            vectors = np.asarray(np.linalg.solve(self.turn.T, vectors.T).T, dtype=np.float64)
+        return np.asarray(vectors * self.scale)
+
+    def standardized(self, rows: Array) -> Array:
+        """Rows as z."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (rows - self.center) / self.scale
+        z = np.clip(z, -FARTHEST, FARTHEST)
+        return z if self.turn is None else z @ self.turn
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of the witness over the rows of each block."""
+
+    psi: Array  # (blocks, columns)
+    across: Array  # (blocks,): Σ α
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.psi + other.psi, self.across + other.across)
+
+    @property
+    def total(self) -> Array:
+        """Σ Ψ over all rows."""
+        total: Array = self.psi.sum(axis=0)
+        return total
+
+
+def sums_of(rows: Rows, frame: Frame, witness: Radial, blocks: Index, count: int) -> Sums:
+    """Σ Ψ over the rows of each of ``count`` blocks; ``blocks`` has the number of each kept row."""
+    number = np.full(rows.values.shape[0], -1, dtype=np.int64)
+    number[rows.kept] = blocks
+    groups: list[list[tuple[int, int]]] = [[] for _ in range(PIECES)]
+    pieces = list(rows.pieces())
+    for i, piece in enumerate(pieces):
+        groups[i * PIECES // len(pieces)].append(piece)
+
+    def summed(parts: list[tuple[int, int]]) -> Sums:
+        psi = np.zeros((count, rows.columns.size))
+        across = np.zeros(count)
+        for start, stop in parts:
+            part, numbers = rows.piece(start, stop), number[start:stop]
+            if frame.turn is None:
+                _add_rows(part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, across)
+            else:
+                turned = frame.standardized(part)
+                zero, one = np.zeros(turned.shape[1]), np.ones(turned.shape[1])
+                _add_rows(turned, numbers, zero, one, *witness[:2], psi, across)
+        return Sums(psi, across)
+
+    work = rows.values.size
+    found = spread(summed, [parts for parts in groups if parts], work)
+    total = found[0]
+    for more in found[1:]:
+        total = total + more
+    return total
+
+
+@compiled
+def _squared_length(z: Array) -> float:
+    """‖z‖². Eight running sums, so that additions need not wait for each other."""
+    a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    eights = z.size // 8 * 8
+    for j in range(0, eights, 8):
+        a0 += z[j] * z[j]
+        a1 += z[j + 1] * z[j + 1]
+        a2 += z[j + 2] * z[j + 2]
+        a3 += z[j + 3] * z[j + 3]
+        a4 += z[j + 4] * z[j + 4]
+        a5 += z[j + 5] * z[j + 5]
+        a6 += z[j + 6] * z[j + 6]
+        a7 += z[j + 7] * z[j + 7]
+    rest = 0.0
+    for j in range(eights, z.size):
+        rest += z[j] * z[j]
+    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7)) + rest
+
+
+@compiled
+def _add_rows(
+    values: Numbers,
+    blocks: Index,
+    center: Array,
+    per_scale: Array,
+    table: Jet,
+    root: float,
+    psi: Array,
+    across_sums: Array,
+) -> None:
+    """Add Ψ of each row to the sums of its block; rows of block −1 are left out."""
+    columns = values.shape[1]
+    z = np.empty(columns)
+    for i in range(values.shape[0]):
+        block = blocks[i]
+        if block < 0:
+            continue
+        row = values[i]
+        for j in range(columns):
+            z[j] = min(max((row[j] - center[j]) * per_scale[j], -FARTHEST), FARTHEST)
+        across, _ = slopes(_squared_length(z), table, root)
+        total = psi[block]
+        for j in range(columns):
+            total[j] += across * z[j]
+        across_sums[block] += across
+
+
+@compiled
+def row_slopes(z: Array, table: Jet, root: float) -> tuple[Array, Array, Array]:
+    """α, h' and ‖z‖² of each standardised row."""
+    across, along, squared = np.empty(z.shape[0]), np.empty(z.shape[0]), np.empty(z.shape[0])
+    for i in range(z.shape[0]):
+        squared[i] = _squared_length(z[i])
+        across[i], along[i] = slopes(squared[i], table, root)
+    return across, along, squared
