@@ -49,8 +49,8 @@ def main() -> int:
     if "--cpu" in sys.argv[1:]:
         return _cpu_main()
     ratios = [
-        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_units_rows(), *_slices_rows(),
-        _permutation_row(),
+        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_units_rows(),
+        *_slices_rows(), _permutation_row(),
     ]  # fmt: skip
     _print_ratios(ratios)
     memory = _memory()
