@@ -274,15 +274,11 @@ def compare(
     ('higher', 'current is larger', 3)
     """
     if together is not None:
-        others = {
-            "column": column, "by": by, "kind": kind, "scale": scale, "where": where,
-            "table": table, "expect_ratio": expect_ratio, "percentiles": percentiles,
-            "weigh": weigh, "covariate": covariate, "strata": strata, "weights": weights,
-            "counts": counts,
-        }  # fmt: skip
-        given = next((name for name, value in others.items() if value is not None), None)
-        if given is not None:
-            raise ValueError(f"together= compares two tables of columns and cannot use {given}=")
+        _require_none(
+            column=column, by=by, kind=kind, scale=scale, where=where, table=table,
+            expect_ratio=expect_ratio, percentiles=percentiles, weigh=weigh, covariate=covariate,
+            strata=strata, weights=weights, counts=counts, segments=segments,
+        )  # fmt: skip
         return compare_together(
             *_two(samples, reference, current),
             together,
@@ -317,6 +313,13 @@ def compare(
         return _answer(samples, asked, options)
     with _tables_of(samples, table) as found:
         return _answer(found, asked, options)
+
+
+def _require_none(**others: object) -> None:
+    """Reject options that do not go with ``together``."""
+    given = next((name for name, value in others.items() if value is not None), None)
+    if given is not None:
+        raise ValueError(f"together= compares two tables of columns and cannot use {given}=")
 
 
 class _Asked(NamedTuple):

@@ -164,7 +164,6 @@ def compare(
           --reference JFK --current EWR
     """
     from dkmd.answers.compare import compare as run
-    from dkmd.answers.comparison import Comparisons
     from dkmd.answers.many_levels import compare_bins
     from dkmd.answers.options import CompareOptions
 
@@ -173,8 +172,8 @@ def compare(
         limit(memory)
         return _compare_together(
             files or [], together or [], _Shown(report, json, quiet), reference, current,
-            {"groups": groups, "pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
-            whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
+            {"pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
+            groups, whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
             percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
             covariate=covariate, strata=strata, weight_column=weight_column,
             count_column=count_column, segments=segments,
@@ -228,19 +227,28 @@ def compare(
                     levels = {"by": by, "reference": reference, "current": current}
                     columns = column if several else named
                     answer = run(given[0], **levels, column=columns, groups=groups, **settings)
-    if segmented is not None:
-        show_several(segmented, json, quiet, every)
-        code = exit_code([segmented.total.pvalue])
-        return after_writing(code, report_of(segmented, report, quiet))
+    return _show(segmented or answer, _Shown(report, json, quiet), peers, every)
+
+
+def _show(
+    answer: ColumnAnswer | Comparisons | Segmented, shown: _Shown, peers: bool, every: bool
+) -> int:
+    """Show the answer and write its page."""
+    from dkmd.answers.comparison import Comparisons, Segmented
+
+    if isinstance(answer, Segmented):
+        show_several(answer, shown.json, shown.quiet, every)
+        code = exit_code([answer.total.pvalue])
+        return after_writing(code, report_of(answer, shown.report, shown.quiet))
     if peers:
-        _show_with_peers(answer, json, quiet)
+        _show_with_peers(answer, shown.json, shown.quiet)
     elif isinstance(answer, Comparisons):
-        show_several(answer, json, quiet, every)
+        show_several(answer, shown.json, shown.quiet, every)
     else:
-        show(answer, answer.warnings, json, quiet)
+        show(answer, answer.warnings, shown.json, shown.quiet)
     answers = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
     code = exit_code(each.pvalue for each in answers)
-    return after_writing(code, report_of(answer, report, quiet))
+    return after_writing(code, report_of(answer, shown.report, shown.quiet))
 
 
 BINS_ALONE = (
@@ -291,6 +299,7 @@ def _compare_together(
     reference: str | None,
     current: str | None,
     settings: Settings,
+    groups: str | None,
     whiten: bool,
     **refused: object,
 ) -> int:
@@ -305,8 +314,9 @@ def _compare_together(
         raise ValueError(f"--together compares two tables of columns and cannot use {flag}")
     _check(files, None, reference, current)
     with working("reading …", shown.quiet):
-        more = {"whiten": True} if whiten else {}
-        answer = run(files[0], files[1], together=together, **settings, **more)
+        answer = run(
+            files[0], files[1], together=together, groups=groups, whiten=whiten, **settings
+        )
     show(answer, answer.warnings, shown.json, shown.quiet)
     code = exit_code([answer.pvalue])
     return after_writing(code, report_of(answer, shown.report, shown.quiet))
