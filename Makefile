@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
+DOCS_READY := .venv/docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-engines test-browser check lint types imports test-nojit mutants bench bench-scale study gate-runs matrices clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks segments-study matrices clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,6 +24,16 @@ demo: $(READY)  ## run compare, drift and gate on the shipped data; pages go to 
 paper: $(READY)  ## make every table and figure of the paper in build/paper (under 3 minutes)
 	$(BIN)/dkmd reproduce --out build/paper
 
+$(DOCS_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY)  ## build the documentation site in build/site; it opens from disk
+	$(BIN)/python scripts/docs_site.py
+
+docs-serve: $(DOCS_READY)  ## show the documentation site on localhost
+	$(BIN)/python scripts/docs_site.py --serve
+
 test: $(READY)  ## run the tests and doctests
 	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
@@ -30,6 +41,17 @@ test-engines: $(READY)  ## run the engine tests on PostgreSQL, Spark and a dask 
 	scripts/install-engines
 	@$(BIN)/python -c 'import pyspark' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres,spark]'
 	DKMD_ENGINES=postgres,spark,dask $(BIN)/python -m pytest -q tests/engines
+
+ADAPTERS := build/adapters
+
+$(ADAPTERS)/ready: pyproject.toml
+	@test -x $(ADAPTERS)/bin/python || $(PYTHON) -m venv $(ADAPTERS)
+	@echo "installing the tools of dkmd[adapters] into $(ADAPTERS) ..."
+	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[adapters]' hypothesis pytest
+	@touch $@
+
+test-adapters: $(ADAPTERS)/ready  ## run the adapters inside evidently, river, pandera, Dagster and scikit-learn (an environment of their own)
+	$(ADAPTERS)/bin/python -m pytest -q tests/other_tools
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -50,6 +72,9 @@ $(BROWSER_READY): $(READY) tests/browser/install.sh tests/browser/package.json
 test-browser: $(BROWSER_READY)  ## test the report in a real browser (installs Chromium, Playwright, axe-core)
 	$(BIN)/python -m pytest -q tests/browser
 
+test-docs: $(BROWSER_READY) docs  ## build the site and test it in a real browser: links, requests, search, accessibility
+	$(BIN)/python -m pytest -q tests/docs_site
+
 test-nojit: $(READY)  ## run the tests as plain Python, without the slow ones
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile
 
@@ -67,6 +92,12 @@ bench-scale: $(READY)  ## measure the largest sizes and the engines (half an hou
 study: $(READY)  ## run the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
 
+segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (15 minutes)
+	$(BIN)/python benchmarks/segments.py
+
+designs: $(READY)  ## simulate covariates, strata and weights: the tables of docs/designs.md (minutes)
+	$(BIN)/python -W ignore benchmarks/designs.py
+
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
 
@@ -75,6 +106,12 @@ matrices: $(READY)  ## simulate tests of several columns at once; writes the tab
 	$(BIN)/python benchmarks/matrices.py
 	$(BIN)/python benchmarks/matrices.py --speed
 	$(BIN)/python benchmarks/matrices.py --write docs/matrices.md
+
+races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the tables of docs/race.md (an hour)
+	$(BIN)/python benchmarks/races.py
+
+looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (15 minutes)
+	$(BIN)/python benchmarks/looks.py --write docs/watch.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -49,8 +49,8 @@ def main() -> int:
     if "--cpu" in sys.argv[1:]:
         return _cpu_main()
     ratios = [
-        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_slices_rows(),
-        _permutation_row(),
+        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_units_rows(),
+        *_slices_rows(), _permutation_row(),
     ]  # fmt: skip
     _print_ratios(ratios)
     memory = _memory()
@@ -158,9 +158,34 @@ def _test_rows() -> list[Ratio]:
         welch = lambda x=x, y=y: _welch_with_interval(x, y)  # noqa: E731
         whole = lambda x=x, y=y: _everything(x, y)  # noqa: E731
         rows.append(_row("dkmd_2samp", n, "scipy ttest_ind (Welch)", whole, welch, limit))
+        if n == 2_000_000:
+            plain = lambda x=x, y=y: dkmd_2samp(x, y)  # noqa: E731
+            adjusted = lambda x=x, y=y: _adjusted(x, y)  # noqa: E731
+            rows.append(_row("adjusted", n, "dkmd_2samp without it", adjusted, plain, None))
         if n == 20_000_000:
             rows += _filling_rows(x, y, welch)
     return rows
+
+
+def _units_rows() -> list[Ratio]:
+    """The same units on both sides, beside the plain test of the same values."""
+    n = 1_000_000
+    x, y = _samples(n)
+    rng = np.random.default_rng(7)
+    hosts = rng.integers(0, 1_000, n), rng.integers(0, 1_000, n)
+    names = tuple(np.char.add("host-", each.astype(str)) for each in hosts)
+    rows = []
+    for what, labels in (("numbers", hosts), ("text", names)):
+        paired = lambda labels=labels: dkmd_2samp(x, y, groups=labels, paired=True)  # noqa: E731
+        limit = 2.0 if what == "numbers" else None
+        plain = lambda: dkmd_2samp(x, y)  # noqa: E731
+        rows.append(_row(f"paired units, {what}", n, "dkmd_2samp", paired, plain, limit))
+    return rows
+
+
+def _adjusted(x: np.ndarray, y: np.ndarray) -> None:
+    """Run the test with a covariate, which is the other sample in another order."""
+    dkmd_2samp(x, y, covariate=(y[::-1], x[::-1]), randomized=True)
 
 
 def _everything(x: np.ndarray, y: np.ndarray) -> None:

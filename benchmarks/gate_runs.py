@@ -25,6 +25,7 @@ from gate_files import Suite
 
 from dkmd.answers.gate import FAILED, gate
 from dkmd.answers.gate.decide import holm
+from dkmd.inference import moderation
 from dkmd.inference.between_runs import (
     NO_SOURCE,
     Estimates,
@@ -373,8 +374,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=400, help="gates of 100 benchmarks")
     parser.add_argument("--two-kinds", type=int, help="only that suite, with 3 + 3 runs: gates")
+    parser.add_argument("--uncorrected", action="store_true", help="with one hump for all kinds")
     parser.add_argument("--write", type=Path, help="a document with the marks of the tables")
     given = parser.parse_args()
+    if given.uncorrected:
+        moderation.CORRECTIONS = 0
     if given.two_kinds:
         print(shown(*rate(WORLDS[TWO_KINDS], Design(3, 3, 0), 100, given.two_kinds)))
         return 0

@@ -2,7 +2,7 @@
 
 Yes/no data: the probabilities of all tables are added up, so there is no simulation error. Two
 parts: 2,000 pairs of samples per line, drawn with a fixed seed, so the standard error is 0.5 points
-at a size of 5% and at most 1.1 points of a power. The tables are in docs/compare.md. The exit code
+at a size of 5% and at most 1.1 points of a power. The tables are in docs/findings.md. The exit code
 is 1 if a size or a power is not as promised there.
 """
 

@@ -397,17 +397,22 @@ def main() -> int:
     parser.add_argument("--only", help="run one part of the study; the page is not written")
     parser.add_argument("--families", nargs="+", help="run only these families, with --only")
     parser.add_argument(
+        "--sizes", nargs="+", help="run only these sizes, such as 10:100, with --only"
+    )
+    parser.add_argument(
         "--keep", action="store_true",
         help="with --only: replace these cells of study.json and write the page",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "study.md")
     arguments = parser.parse_args()
-    if arguments.families and arguments.only is None:
-        parser.error("--families needs --only: the page shows all families")
+    if (arguments.families or arguments.sizes) and arguments.only is None:
+        parser.error("--families and --sizes need --only: the page shows all of them")
     start = time.perf_counter()
     todo = [t for t in tasks(arguments.trials) if arguments.only in (None, t[0])]
     if arguments.families:
         todo = [t for t in todo if t[1] in arguments.families]
+    if arguments.sizes:
+        todo = [t for t in todo if f"{t[2]}:{t[3]}" in arguments.sizes]
     cells = _run_all(todo)
     outside = [task for task, cell in cells.items() if cell.outside]
     print(f"\n{len(outside)} cells outside their limits: run again, new seed, 4 × the trials")

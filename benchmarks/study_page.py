@@ -25,6 +25,14 @@ def write(cells: Cells, out: Path, trials: int, minutes: float) -> None:
     folder.mkdir(exist_ok=True)
     _size_chart(_of(cells, "size"), folder / "size.svg")
     _power_chart(_of(cells, "power"), folder / "power.svg")
+    _strip_chart(
+        _of(cells, "spread"), folder / "spread.svg", "rejected at 5%",
+        LIMITS["only spreads differ, at 5 %, n and m ≥ 10"], 0.05,
+    )  # fmt: skip
+    _strip_chart(
+        _of(cells, "coverage"), folder / "coverage.svg", "intervals that contain the truth",
+        LIMITS["coverage of 95 % intervals: at least"], 0.95,
+    )  # fmt: skip
     out.write_text(page(cells, trials, minutes))
 
 
@@ -59,9 +67,13 @@ The guard makes the test cautious if one side has far fewer values.
 x has 2, 4 or 10 times the spread of y, about the same centre, so there is no direction to find. With fewer than 10 values there
 is no limit: five wide values that all fall on one side of ψ show no variance.
 
+![The share rejected at 5% when only the spreads differ, by family, sizes and ratio of spreads](study/spread.svg)
+
 {_folded("Share rejected at 5%", _wide_table(_of(cells, "spread")))}
 
 ## Do intervals contain the truth?
+
+![The share of 95% intervals that contain the truth, by family and sizes](study/coverage.svg)
 
 {_folded(f"Coverage of 95% intervals of a shift of 1 (± {_error(0.95, trials)})", _by_size(_of(cells, "coverage"), "covered"))}
 
@@ -330,6 +342,32 @@ def _power_chart(cells: Cells, path: Path) -> None:
     axes[0].set_yticks(range(len(names)), map(_percent, names))
     axes[0].invert_yaxis()
     axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _strip_chart(cells: Cells, path: Path, what: str, limit: float, nominal: float) -> None:
+    """Every share of every cell on the line of its family, with the limit and the nominal level."""
+    cells = [c for c in cells if not c.again]
+    names = [name for name in FAMILIES if any(c.what == name for c in cells)]
+    names += sorted({c.what for c in cells} - set(names))
+    sizes = sorted({c.sizes for c in cells}, key=lambda s: [int(n) for n in s.split(":")])
+    figure, axes = _axes(1, 1, (8.6, 1.3 + 0.27 * len(names)))
+    for i, pair in enumerate(sizes):
+        found = [(c.what, share) for c in cells if c.sizes == pair for share in c.shares.values()]
+        at = [names.index(name) + 0.11 * (i - (len(sizes) - 1) / 2) for name, _ in found]
+        n, m = pair.split(":")
+        axes.errorbar(
+            [100 * share.value for _, share in found], at, label=pair, fmt="ov^s<>Dx"[i % 8],
+            xerr=[258 * share.error for _, share in found], markersize=3.5, elinewidth=0.7,
+            color=LIGHT["down" if n == m else "up"], alpha=0.35 + 0.13 * (i % 5),
+        )  # fmt: skip
+    axes.axvline(100 * nominal, color=LIGHT["reference"], linewidth=0.8)
+    axes.axvline(100 * limit, color=LIGHT["ink"], linewidth=1.0, linestyle="--")
+    axes.set_xlabel(f"{what} (percent, 99% error bands)")
+    axes.grid(axis="x", color=LIGHT["line"])
+    axes.set_yticks(range(len(names)), map(_percent, names))
+    axes.invert_yaxis()
+    axes.legend(title="sizes", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -275,3 +275,144 @@ def vector_slope(rows: Array) -> Array:
             step = h * np.eye(d)[j]
             slope[:, j] += (radial_psi(row + step) - radial_psi(row - step)) / (2 * h) / len(rows)
     return slope
+
+
+def adjusted(
+    x: Array,
+    y: Array,
+    g: tuple[Array, Array],
+    psi: Callable[[Any], Any],
+    slope: Callable[[Any], Any],
+) -> tuple[float, float, float]:
+    """D_adj, its standard error and degrees of freedom of section 2.8, for columns g.
+
+    θ comes from a least-squares fit with a level for each side. The samples must be no farther
+    apart than chance explains.
+    """
+    n, m = x.size, y.size
+    k = g[0].shape[1]
+
+    def centred(a: Array) -> Array:
+        return np.asarray(a - a.mean(axis=0))
+
+    c = m_center(np.concatenate([x, y]), psi)
+    a, b = slope(x - c).mean(), slope(y - c).mean()
+    weights = (n + m) * b / (n * a + m * b), (n + m) * a / (n * a + m * b)
+    e = [w * psi(side - c) for w, side in zip(weights, (x, y), strict=True)]
+    sides = np.repeat([0, 1], [n, m])
+    design = np.column_stack([sides == 0, sides == 1, np.concatenate(g)])
+    theta = np.linalg.lstsq(design.astype(float), np.concatenate(e), rcond=None)[0][2:]
+    apart = g[0].mean(axis=0) - g[1].mean(axis=0)
+    grams = [centred(side).T @ centred(side) for side in g]
+    leaning = np.linalg.solve(grams[0] + grams[1], apart)
+    parts, freedoms = [], []
+    for part, columns, gram, size in zip(e, g, grams, (n, m), strict=True):
+        left = centred(part - columns @ theta)
+        freedoms.append(size - 1 - k * size / (n + m))
+        parts.append(left @ left / freedoms[-1] * (1 / size + leaning @ gram @ leaning))
+    total = sum(parts)
+    df = 1 / sum((p / total) ** 2 / f for p, f in zip(parts, freedoms, strict=True))
+    statistic = psi(x - c).mean() - psi(y - c).mean() - theta @ apart
+    return float(statistic), math.sqrt(total), float(df)
+
+
+def weighted(
+    x: Array,
+    y: Array,
+    weights: tuple[Array, Array],
+    psi: Callable[[Any], Any],
+    slope: Callable[[Any], Any],
+) -> tuple[float, float, float, float]:
+    """Statistic, standard error, degrees of freedom and shift of weighted values, one by one."""
+    sizes = [w.sum() ** 2 / (w**2).sum() for w in weights]
+    shares = [w / w.sum() for w in weights]
+
+    def root(sides: list[tuple[Array, Array, float]]) -> float:
+        low, high = min(s[0].min() for s in sides), max(s[0].max() for s in sides)
+        for _ in range(200):
+            middle = (low + high) / 2
+            above = sum(size * (w @ psi(v - middle)) for v, w, size in sides)
+            low, high = (middle, high) if above > 0 else (low, middle)
+        return float((low + high) / 2)
+
+    sides = list(zip((x, y), shares, sizes, strict=True))
+    c = root(sides)
+    a, b = (float(w @ slope(v - c)) for v, w, _ in sides)
+    both = sum(sizes) / (sizes[0] * a + sizes[1] * b)
+    parts, means = [], []
+    for (values, w, size), factor in zip(sides, (both * b, both * a), strict=True):
+        mean = float(w @ psi(values - c))
+        count = values.size
+        without = [
+            (np.delete(w, i) @ psi(np.delete(values, i) - c)) / np.delete(w, i).sum()
+            for i in range(count)
+        ]
+        jackknife = (count - 1) / count * sum((mean - other) ** 2 for other in without)
+        parts.append((factor**2 * jackknife, size - 1))
+        means.append(mean)
+    total = sum(part for part, _ in parts)
+    df = 1 / sum((part / total) ** 2 / f for part, f in parts)
+    shift = root(sides[:1]) - root(sides[1:])
+    return means[0] - means[1], math.sqrt(total), float(df), shift
+
+
+def log_mixture(t: float, df: float, information: float, r: float) -> float:
+    """ln E of the t mixture: the mean likelihood ratio of t over a normal prior of the shift.
+
+    Given the shift in standard errors, t is noncentral. Over a normal prior with variance I/r that
+    makes t a Student t stretched by √(1 + I/r): the ratio of two densities.
+    """
+    stretch = mp.sqrt(1 + mp.mpf(information) / r)
+
+    def log_density(value: Any) -> Any:
+        return -(mp.mpf(df) + 1) / 2 * mp.log(1 + value * value / df)
+
+    return float(log_density(t / stretch) - mp.log(stretch) - log_density(mp.mpf(t)))
+
+
+def arms_log_e(
+    x: Array,
+    y: Array,
+    functions: tuple[Callable[[Any], Any], Callable[[Any], Any]],
+    scale: float,
+    r: float,
+) -> float:
+    """ln E of two arms at no shift, by the definitions: the smaller with own and pooled variance.
+
+    ``functions`` are ψ and ψ'. Only for arms within three standard errors of each other.
+    """
+    psi, slope = functions
+    n, m = x.size, y.size
+    center = m_center(np.concatenate([x, y]), psi)
+    of_x, of_y = psi(x - center), psi(y - center)
+    a, b = float(np.mean(slope(x - center))), float(np.mean(slope(y - center)))
+    difference = float(of_x.mean() - of_y.mean())
+    parts = [
+        (n + m) ** 2 * b**2 * of_x.var(ddof=1) / n / (n * a + m * b) ** 2,
+        (n + m) ** 2 * a**2 * of_y.var(ddof=1) / m / (n * a + m * b) ** 2,
+    ]
+    within = ((n - 1) * of_x.var(ddof=1) + (m - 1) * of_y.var(ddof=1)) / (n + m - 2)
+    # degrees of freedom: each arm at its own centre
+    own = [side - m_center(side, psi) for side in (x, y)]
+    shares = [psi(z).var(ddof=1) / (z.size * float(np.mean(slope(z))) ** 2) for z in own]
+    df = sum(shares) ** 2 / (shares[0] ** 2 / (n - 1) + shares[1] ** 2 / (m - 1))
+    per_shift = (n + m) * a * b / (n * a + m * b)
+    evidence = []
+    for variance, freedom in ((sum(parts), df), (within * (1 / n + 1 / m), n + m - 2)):
+        information = (scale * per_shift) ** 2 / variance
+        evidence.append(log_mixture(difference / math.sqrt(variance), freedom, information, r))
+    return min(evidence)
+
+
+def shiryaev_roberts(p: Array, bets: Sequence[float], tolerance: float) -> list[float]:
+    """The mean of the sums over bets and both sides after each value: sums over all beginnings."""
+    means = []
+    for end in range(1, p.size + 1):
+        total = 0.0
+        for side in (1.0, -1.0):
+            for bet in bets:
+                stake = bet / (1.0 + tolerance)
+                factors = 1.0 + stake * (side * p[:end] - tolerance)
+                total += sum(float(np.prod(factors[start:])) for start in range(end))
+        means.append(total / (2 * len(bets)))
+    return means

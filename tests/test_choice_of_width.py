@@ -94,7 +94,8 @@ def _naive_width(x: Array, y: Array) -> tuple[float, float, float, float]:
     tilt, lattice = _tilt(pooled, median, spread), _lattice(pooled, median, spread)
     spread = max(spread, abs(quantile(x, 0.5) - quantile(y, 0.5)) / 8.0)
     size = pooled.size
-    smallest = max(min(1.0, max(0.125, 1.4 / size ** (1 / 3))), lattice)
+    smaller = 2.0 * min(x.size, y.size)
+    smallest = max(min(1.0, max(0.125, 1.4 / smaller ** (1 / 3))), lattice)
     a, b = 1.0 / x.size, 1.0 / y.size
     imbalance = abs(a**2 - b**2) / (a + b) ** 1.5
     multiples = smallest * (8.0 / smallest) ** (np.arange(7) / 6)
@@ -179,11 +180,20 @@ def test_values_in_the_bin_of_the_median_pass_for_ties_and_not_for_a_spread() ->
 
 
 @pytest.mark.parametrize(
-    ("size", "multiple"),
-    [(2.0, 1.0), (3.0, 0.970708), (1000.0, 0.14), (1405.0, 0.125), (1e9, 0.125)],
+    ("n", "m", "multiple"),
+    [
+        (1.0, 1.0, 1.0),
+        (1.5, 1.5, 0.970708),
+        (500.0, 500.0, 0.14),
+        (702.5, 702.5, 0.125),
+        (1e9, 1e9, 0.125),
+        (10.0, 1e9, 0.515756),  # as 10 against 10
+        (1e9, 10.0, 0.515756),
+        (1000.0, 0.0, 0.14),  # one sample alone
+    ],
 )
-def test_a_narrow_psi_needs_data(size: float, multiple: float) -> None:
-    assert smallest_multiple(size) == pytest.approx(multiple, rel=1e-4)
+def test_a_narrow_psi_needs_data_on_both_sides(n: float, m: float, multiple: float) -> None:
+    assert smallest_multiple(n, m) == pytest.approx(multiple, rel=1e-4)
 
 
 @pytest.mark.parametrize(("scale", "multiple"), [("robust", 1.0), (2.5, None)])

@@ -21,9 +21,10 @@ from scipy.optimize import brentq
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
 from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of, small_sides
-from dkmd.inference.intervals import DOUBLINGS, _balanced_shift, end_of, statistic_interval
+from dkmd.inference.intervals import DOUBLINGS, balanced_shift, end_of, statistic_interval
 from dkmd.inference.pair import Pair, Studentized, beyond_allowance, satterthwaite
-from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome, RiemannOutcome
+from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome
+from dkmd.inference.riemann_outcome import RiemannOutcome
 from dkmd.inference.scale import require_squares
 from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums
 from dkmd.inference.tails import (
@@ -348,7 +349,7 @@ def test_a_fixed_centre_is_balanced_by_the_shift_where_d_is_exactly_0() -> None:
     pair = Pair(x, y, Witness(1.0, 1.0, 0.0), 0.0, fixed=True)
     assert pair.test(5.0).statistic == 0.0
     for start in (5.0, 4.0, 6.0, 2.0):  # a step of 1 from 4 and from 6 ends at the root itself
-        assert _balanced_shift(pair, start) == pytest.approx(5.0, abs=1e-7)
+        assert balanced_shift(pair, start) == pytest.approx(5.0, abs=1e-7)
 
 
 def test_one_sided_intervals_of_the_statistic_leave_out_all_at_one_end() -> None:

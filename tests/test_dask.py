@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import dask.dataframe as dd
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dkmd import Comparison, compare, drift
+from dkmd.answers.comparison import CategoryComparison
 from dkmd.sources import loading
 from dkmd.sources.memory import dask_blocks as blocks
 
@@ -178,6 +181,31 @@ def test_drift_of_lazy_frames_is_drift_of_frames(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # dask's use of pandas
+def test_decimals_and_dates_are_numbers_and_dates_unless_dask_made_them_text() -> None:
+    """dask itself turns Python's objects into text when a dataframe is made from pandas."""
+    rng = np.random.default_rng(9)
+    days = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 90, 300), "D")
+    frame = pd.DataFrame(
+        {
+            "price": [Decimal(int(cents)) / 100 for cents in rng.integers(100, 999, 300)],
+            "day": days.date,
+        }
+    )
+    types = {"price": pa.decimal128(6, 2), "day": pa.date32()}
+    as_arrow = frame.assign(
+        **{name: pd.array(frame[name], dtype=pd.ArrowDtype(t)) for name, t in types.items()}
+    )
+    with dask.config.set({"dataframe.convert-string": False}):
+        kept = dd.from_pandas(frame, npartitions=3)
+        expected = {"price": "amount", "day": "date"}
+        for lazy in (dd.from_pandas(as_arrow, npartitions=3), kept):
+            found = drift(lazy, lazy)
+            assert {name: found[name].kind for name in found} == expected
+    text = drift(converted := dd.from_pandas(frame, npartitions=3), converted)
+    assert text["price"].kind == "amount"  # text that spells numbers counts as numbers
+    assert isinstance(text["day"], CategoryComparison)
+
+
 def test_parquet_read_by_dask_is_compared_without_holding_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

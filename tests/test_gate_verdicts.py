@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, Gate, Rule, gate
-from dkmd.answers.gate.decide import holm
+from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, Gate, GateRow, Rule, decide, gate
+from dkmd.answers.gate.decide import decided, holm
 from dkmd.answers.gate.limits import matches
 from dkmd.inference.margins import parse_margin
 from dkmd.sources.files.benchmarks import Benchmarks, Measurements
@@ -334,3 +336,76 @@ def _mixed() -> Gate:
 
 def test_rows_are_sorted_the_worst_first_and_the_best_of_the_better_first() -> None:
     assert [row[0] for row in _mixed().table()[1:]] == ["b2", "b1", "noisy", "b4", "b5", "b3"]
+
+
+class _Normal(NamedTuple):
+    """A test of a shift whose error is known."""
+
+    shift: float
+    error: float = 1.0
+
+    def pvalue_beyond(self, delta: float, alternative: str) -> float:
+        t = (self.shift - delta) / self.error
+        return float(norm.sf(t) if alternative == "greater" else norm.cdf(t))
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        reach = self.error * float(norm.ppf(0.5 + 0.5 * confidence_level))
+        return self.shift - reach, self.shift + reach
+
+
+ROW = GateRow("b", "s", "", "", (9, 9), (1.0, 1.0), 0.0, (0.0, 0.0), False, math.nan)
+
+
+@pytest.mark.parametrize("higher_is_worse", [True, False])
+def test_each_verdict_rests_on_its_own_tests(higher_is_worse: bool) -> None:
+    """The margin is ±4, an error is 1, and alpha is 0.1: a lone test needs 1.28 errors."""
+    sign = 1.0 if higher_is_worse else -1.0
+    alone = {
+        4.0 + 1.3: "worse", 4.0 + 1.2: "inconclusive", 4.0 - 1.2: "inconclusive",
+        4.0 - 1.3: "same", 0.0: "same", -4.0 + 1.3: "same", -4.0 + 1.2: "not worse",
+        -4.0 - 1.2: "not worse", -4.0 - 1.3: "better",
+    }  # fmt: skip
+    for shift, verdict in alone.items():
+        tests = decide.tests_of(
+            _Normal(sign * shift), (-4.0, 4.0), higher_is_worse, False, few=False
+        )
+        (row,) = decided([ROW], [tests], 0.1)
+        assert row.verdict == verdict, shift
+        assert row.pvalue == pytest.approx(norm.sf(shift - 4.0))
+        assert row.levels == (0.9, 0.9)
+        reach = float(norm.ppf(0.9))
+        assert row.interval == pytest.approx((sign * shift - reach, sign * shift + reach))
+        assert row.cause == ("too noisy" if verdict == "inconclusive" else "")
+
+
+def test_many_benchmarks_raise_the_bar_for_worse_and_better_only() -> None:
+    """Four benchmarks at alpha 0.1: the first is worse, and the next would be if it were alone."""
+    shifts = (8.0, 4.0 + 1.3, -4.0 - 1.3, 0.0)
+    tests = [decide.tests_of(_Normal(s), (-4.0, 4.0), True, False, few=s == 0.0) for s in shifts]
+    rows = decided([ROW, replace(ROW, between=0.1), ROW, ROW, ROW], [*tests, None], 0.1)
+    assert [row.verdict for row in rows] == ["worse", "inconclusive", "not worse", "same", ""]
+    assert [row.cause for row in rows] == ["", "many benchmarks", "many benchmarks", "", ""]
+    assert "4 benchmarks are judged at once: measure more runs" in rows[1].reason
+    # the level of "worse" is 0.1/4 for the first and 0.1/3 for the second, which ends the steps
+    assert rows[0].levels == pytest.approx((0.975, 0.975))
+    assert rows[1].levels == pytest.approx((1.0 - 0.1 / 3, 0.9))
+    assert rows[1].interval == pytest.approx((5.3 - norm.ppf(1.0 - 0.1 / 3), 5.3 + norm.ppf(0.9)))
+    assert rows[1].pvalue == pytest.approx(3.0 * norm.sf(1.3))
+
+
+def test_positive_values_cannot_fall_by_all_of_it() -> None:
+    """A margin of 100% or more has no lower end: any fall is within it."""
+    tests = decide.tests_of(_Normal(-50.0), (-math.inf, 1.0), True, True, few=True)
+    assert (tests.better, tests.not_better) == (1.0, 0.0)
+    assert decided([ROW], [tests], 0.05)[0].verdict == "same"
+    lower_is_worse = decide.tests_of(_Normal(-50.0), (-math.inf, 1.0), False, True, few=True)
+    assert (lower_is_worse.worse, lower_is_worse.not_worse) == (1.0, 0.0)
+    relative = tests.interval(0.05, 0.025)
+    low, high = -50.0 - norm.ppf(0.95), -50.0 + norm.ppf(0.975)
+    assert relative == pytest.approx((math.expm1(low), math.expm1(high)))
+
+
+def test_few_values_are_the_cause_only_of_what_is_inconclusive() -> None:
+    for few, cause in ((True, "too few values"), (False, "too noisy")):
+        tests = decide.tests_of(_Normal(4.0), (-4.0, 4.0), True, False, few=few)
+        assert decided([ROW], [tests], 0.05)[0].cause == cause

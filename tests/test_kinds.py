@@ -19,7 +19,7 @@ from dkmd import Grid, Summary, compare, drift
 from dkmd.answers.many_columns import UNTESTED
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.base.arrays import Array
-from dkmd.binned.summary_file import _checksum
+from dkmd.base.documents import _checksum
 from dkmd.inference.column_kind import TwoSamples, kind_of_pair, parse_kind
 from dkmd.inference.parts import two_parts
 
@@ -269,16 +269,15 @@ def test_two_parts_agree_in_memory_bins_and_files(tmp_path: Path) -> None:
     for side, name in ((old, "a"), (new, "b")):
         pd.DataFrame({"v": side}).to_parquet(tmp_path / f"{name}.parquet")
     files = compare(tmp_path / "a.parquet", tmp_path / "b.parquet")
-    for other in (binned, files):
+    # a file of few values gives the values; bins give the chosen scale to about a thousandth
+    for other, error in ((files, 1e-12), (binned, 1e-3)):
         assert (other.kind, other.verdict, other.changed) == (
             exact.kind, exact.verdict, exact.changed,
         )  # fmt: skip
-        # bins give the scale that the data choose to a few thousandths, and files are read in
-        # several threads, so that grids differ a little from run to run
-        assert other.pvalue == pytest.approx(exact.pvalue, rel=1e-2)
+        assert other.pvalue == pytest.approx(exact.pvalue, rel=error)
         for one, two in zip(exact.findings[:2], other.findings[:2], strict=True):
-            assert two.estimate == pytest.approx(one.estimate, rel=1e-3)
-            assert two.ratio == pytest.approx(one.ratio, rel=1e-3)
+            assert two.estimate == pytest.approx(one.estimate, rel=0.1 * error)
+            assert two.ratio == pytest.approx(one.ratio, rel=0.1 * error)
 
 
 def test_time_outs_beside_equal_values_are_compared_by_their_share(tmp_path: Path) -> None:

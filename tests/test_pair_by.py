@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-import duckdb
+import ibis
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from keepers import CSV, KEEPERS
 from scipy import stats
 from shell import run
 
 from dkmd import Comparison, Summary, compare, dkmd_2samp, drift
+from dkmd.answers.gate import gate, load_runs
 from dkmd.binned.grid import Grid
+from dkmd.sources.files import table as files_module
 
 
 def hosts(seed: int, names: range, slower: float = 0.0) -> pd.DataFrame:
@@ -135,14 +140,147 @@ def test_what_cannot_be_paired_is_said() -> None:
         compare(OLD, NEW.assign(host="other-" + NEW.host), column="latency", pair_by="host")
     with pytest.raises(ValueError, match="rack"):
         compare(OLD, NEW, column="latency", pair_by="rack")
-    with duckdb.connect() as connection:
-        connection.register("old", OLD)
-        connection.register("new", NEW)
-        tables = connection.table("old"), connection.table("new")
-        with pytest.raises(ValueError, match="pairing needs all values in memory"):
-            compare(*tables, column="latency", pair_by="host")
-        with pytest.raises(ValueError, match="pairing needs all values in memory"):
-            drift(*tables, pair_by="host")
     summary = Summary.of(OLD.latency, Grid.fit(OLD.latency))
     with pytest.raises(ValueError, match="which a summary does not hold"):
         compare(summary, NEW.latency, pair_by=(OLD.host, NEW.host))
+
+
+HOW: Any = {"column": "latency", "pair_by": "host", "scale": 20.0}
+
+
+@pytest.mark.parametrize("where", ["dask", "large parquet", "large csv", "engine", "relation"])
+@pytest.mark.parametrize("weigh", ["units", "values"])
+def test_pairs_are_the_same_wherever_data_are_kept(
+    where: str, weigh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To 1e-9 of the scale, 20. A relation has its own connection, so units are told by name."""
+    sides = []
+    for i, frame in enumerate((OLD, NEW)):
+        (tmp_path / str(i)).mkdir()
+        kept = {**KEEPERS, **CSV}[where](
+            pa.Table.from_pandas(frame), tmp_path / str(i), monkeypatch
+        )
+        sides.append(kept)
+    found, expected = (compare(*s, **HOW, weigh=weigh) for s in (sides, (OLD, NEW)))
+    assert found.statistic == pytest.approx(expected.statistic, abs=2e-8)
+    assert found.shift == pytest.approx(expected.shift, abs=2e-8)
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-6)
+    assert found.df == pytest.approx(expected.df, rel=1e-6)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
+    assert found.warnings == expected.warnings
+    assert found.pairing is not None
+    assert expected.pairing is not None
+    assert found.pairing[:4] == expected.pairing[:4]
+    assert found.pairing.gain == pytest.approx(expected.pairing.gain, rel=1e-3)
+    assert found.mean == pytest.approx(expected.mean, rel=1e-6)
+    assert found.relative_shift == pytest.approx(expected.relative_shift, rel=1e-3)
+
+
+def test_a_held_side_pairs_with_a_streamed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files_module, "LARGE", len(OLD))  # the other side has more
+    paths = [str(tmp_path / "old.parquet"), str(tmp_path / "new.parquet")]
+    twice = pd.concat([NEW, NEW], ignore_index=True)
+    OLD.to_parquet(paths[0])
+    twice.to_parquet(paths[1])
+    found, expected = compare(*paths, **HOW), compare(OLD, twice, **HOW)
+    assert found.shift == pytest.approx(expected.shift, abs=2e-8)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
+
+
+def test_an_engine_without_shared_units_says_so() -> None:
+    home = ibis.duckdb.connect()
+    other = NEW.assign(host="other-" + NEW.host)
+    tables = [
+        home.create_table(name, pa.Table.from_pandas(frame))
+        for name, frame in (("old", OLD), ("new", NEW), ("other", other))
+    ]
+    with pytest.raises(ValueError, match="no unit is in both samples"):
+        compare(tables[0], tables[2], **HOW)
+    with pytest.raises(ValueError, match="no unit is in both samples"):
+        compare(tables[0], tables[2], **HOW, weigh="values")
+    gone = home.create_table(
+        "gone", pa.Table.from_pandas(NEW.assign(host=NEW.host.where(NEW.index > 3)))
+    )
+    with pytest.raises(ValueError, match="labels of units are missing"):
+        compare(tables[0], gone, **HOW)
+    found = drift(tables[0], tables[1], pair_by="host")
+    assert found["latency"].pairing is not None
+
+
+def test_weigh_needs_units(files: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="give pair_by too"):
+        compare(OLD, NEW, column="latency", weigh="values")
+    with pytest.raises(ValueError, match="weigh must be one of"):
+        compare(OLD, NEW, column="latency", pair_by="host", weigh="hosts")
+    done = run("compare", *files, "-c", "latency", "--pair-by", "host", "--weigh", "values")
+    assert "units have values on one side only" not in done.stdout
+    call = compare(*files, **HOW, weigh="values").call
+    assert call is not None
+    assert "weigh='values'" in call.python()
+
+
+def test_a_unit_with_thousands_of_values_is_named() -> None:
+    rng = np.random.default_rng(2)
+    host = np.r_[np.arange(12).astype(str), np.repeat("crowd", 2_000)]
+    frames = [pd.DataFrame({"latency": rng.normal(size=host.size), "host": host}) for _ in "ab"]
+    told = compare(*frames, column="latency", pair_by="host").warnings
+    assert any("unit 'crowd' has 2,000 of 2,012 values" in note for note in told)
+    told = compare(*frames, column="latency", pair_by="host", weigh="values").warnings
+    assert any("outweighs the others" in note for note in told)
+
+
+def hosts_of_benchmarks(folder: Path, marks: str = "hostname") -> list[str]:
+    """Pyperf files of two builds on five machines of very different speed; the second is slower."""
+    rng = np.random.default_rng(1)
+    patterns = []
+    for build, factor in (("main", 1.0), ("branch", 1.03)):
+        for i, host in enumerate("abcde"):
+            speed = 0.01 * (1.0 + 0.3 * i) * factor
+            runs = [{"values": list(speed * np.exp(0.01 * rng.normal(size=3)))} for _ in range(4)]
+            document = {
+                "version": "1.0",
+                "metadata": {marks: host, "unit": "second"},
+                "benchmarks": [{"metadata": {"name": "sort"}, "runs": runs}],
+            }
+            (folder / f"{build}-{host}.json").write_text(json.dumps(document))
+        patterns.append(str(folder / f"{build}-*.json"))
+    return patterns
+
+
+def test_the_gate_pairs_benchmarks_by_machine(tmp_path: Path) -> None:
+    patterns = hosts_of_benchmarks(tmp_path)
+    apart = gate(*map(load_runs, patterns), margin="1%")
+    assert apart.outcome == "inconclusive"
+    paired = gate(*map(load_runs, patterns), margin="1%", pair_by="machine")
+    assert paired.outcome == "failed"
+    assert paired.rows[0].shift == pytest.approx(0.03, abs=0.005)
+    done = run("gate", *patterns, "--margin", "1%", "--pair-by", "machine", code=1)
+    assert "benchmarks are paired by machine: 5 on both sides" in done.stdout
+    refused = run("gate", *patterns, "--margin", "1%", "--pair-by", "round", code=2)
+    assert "do not say their round" in refused.stderr
+
+
+def test_the_gate_pairs_by_round_and_by_a_column(tmp_path: Path) -> None:
+    patterns = hosts_of_benchmarks(tmp_path, "round")
+    assert gate(*map(load_runs, patterns), margin="1%", pair_by="round").outcome == "failed"
+    rng = np.random.default_rng(3)
+    rounds = np.repeat(np.arange(12), 3)
+    paths = [str(tmp_path / name) for name in ("old.csv", "new.csv")]
+    for path, factor in zip(paths, (1.0, 1.05), strict=True):
+        weather = np.exp(0.3 * np.sin(rounds))
+        sort_ms = 10.0 * factor * weather * np.exp(0.01 * rng.normal(size=36))
+        pd.DataFrame({"round": rounds, "sort_ms": sort_ms}).to_csv(path, index=False)
+    words = ("gate", *paths, "-c", "sort_ms", "--margin", "1%")
+    run(*words, code=3)
+    run(*words, "--pair-by", "round", code=1)
+    both = run(*words, "--pair-by", "round", "--groups", "round", code=2)
+    assert "give groups or pair_by, not both" in both.stderr
+
+
+def test_machines_that_are_not_shared_are_named(tmp_path: Path) -> None:
+    patterns = hosts_of_benchmarks(tmp_path)
+    before, after = (load_runs(pattern) for pattern in patterns)
+    with pytest.raises(ValueError, match="1 is shared: reference has a, b; current has b, c"):
+        gate(before[:2], after[1:3], pair_by="machine")

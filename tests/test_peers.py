@@ -77,6 +77,59 @@ def test_ks_says_which_sample_is_larger() -> None:
     assert peers.ks([1.0, 2.0], [1.0, 2.0]).direction == "no direction"
 
 
+@pytest.mark.parametrize("sizes", [(2, 2), (5, 9), (30, 400), (1, 4)])
+def test_the_tests_of_means_and_spreads_are_those_of_scipy(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.lognormal(0.3, 1.0, sizes[0]), rng.lognormal(size=sizes[1]).round(1)
+    of_spread = stats.levene(x, y, center="median")
+    assert peers.brown_forsythe(x, y) == pytest.approx(tuple(of_spread), rel=1e-12)
+    if min(sizes) < 2:
+        assert np.isnan(peers.welch(x, y)).all()
+        return
+    of_means = stats.ttest_ind(x, y, equal_var=False)
+    assert peers.welch(x, y) == pytest.approx(tuple(of_means), rel=1e-12)
+    assert peers.welch(1e100 * x, 1e100 * y)[0] == pytest.approx(of_means.statistic, rel=1e-12)
+    assert peers.welch(1e200 * x, 1e200 * y)[0] == 0.0  # the variance is beyond a double
+
+
+def test_tests_of_values_that_do_not_vary_are_those_of_scipy() -> None:
+    assert peers.welch([1, 1], [2, 2]) == (-math.inf, 0.0)
+    assert peers.welch([3, 3, 3], [2, 2]) == (math.inf, 0.0)
+    assert np.isnan(peers.welch([1, 1], [1, 1, 1])).all()
+    assert peers.brown_forsythe([1, 1], [2, 3]) == (math.inf, 0.0)
+    assert np.isnan(peers.brown_forsythe([1, 1], [2, 2, 2])).all()
+    assert np.isnan(peers.brown_forsythe([1], [2])).all()
+
+
+@pytest.mark.parametrize("sizes", [(3, 4), (8, 9), (9, 8), (9, 9), (20, 31), (60, 9)])
+@pytest.mark.parametrize("digits", [9, 1, 0, -2])
+def test_mann_whitney_is_that_of_scipy(sizes: tuple[int, int], digits: int) -> None:
+    """With few ties, many ties, and where all values are alike."""
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(0.4, 1.0, sizes[0]).round(digits), rng.normal(size=sizes[1]).round(digits)
+    if digits == 1:
+        x[0], x[1], y[0] = math.inf, math.inf, math.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        test = stats.mannwhitneyu(x, y)
+    expected = test.statistic / (x.size * y.size), test.pvalue
+    assert peers.mann_whitney(x, y) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(1_001, 40), (40, 1_001), (1_000, 300)])
+def test_ks_of_many_values_is_that_of_scipy(sizes: tuple[int, int]) -> None:
+    """Above 1,000 values the p-values are asymptotic; up to there they are exact."""
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(0.5, 1.0, sizes[0]).round(1), rng.normal(size=sizes[1]).round(1)
+    x[0] = math.inf
+    found = peers.ks(x, y)
+    method = "asymp" if max(sizes) > 1_000 else "exact"
+    for i, alternative in enumerate(("two-sided", "less", "greater")):
+        test = stats.ks_2samp(x, y, alternative=alternative, method=method)
+        assert found[2 * i : 2 * i + 2] == pytest.approx((test.statistic, test.pvalue), rel=1e-12)
+    assert found.direction == "x is larger"
+    assert peers.ks(y, x).direction == "y is larger"
+
+
 def test_the_mean_embedding_test_is_hotellings_with_a_pooled_covariance() -> None:
     """n·m/(n + m) · d' S⁻¹ d, where S has n + m − 2 degrees of freedom; small, unequal samples."""
     rng = np.random.default_rng(11)
@@ -150,6 +203,9 @@ def test_embedding_differences_keep_the_shape_and_take_infinite_values() -> None
         peers.energy_distance,
         peers.wasserstein,
         peers.ks,
+        peers.welch,
+        peers.mann_whitney,
+        peers.brown_forsythe,
         lambda x, y: peers.mean_embedding_test(x, y, [0.0], 1.0),
         lambda x, y: embedding_difference(x, y, [0.0], 1.0),
     ],
@@ -162,7 +218,14 @@ def test_every_peer_refuses_nan_and_emptiness(peer: Callable[..., object]) -> No
 
 
 @pytest.mark.parametrize(
-    "peer", [peers.mean_difference, peers.energy_distance, lambda x, y: peers.mmd2(x, y, 1.0)]
+    "peer",
+    [
+        peers.mean_difference,
+        peers.energy_distance,
+        peers.welch,
+        peers.brown_forsythe,
+        lambda x, y: peers.mmd2(x, y, 1.0),
+    ],
 )
 def test_peers_that_cannot_take_infinity_say_so(peer: Callable[..., object]) -> None:
     with pytest.raises(ValueError, match="x has infinite values"):

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
-from shell import ROOT, run
+from shell import ROOT, here, run
 
 import dkmd
 from dkmd import Comparison, Comparisons, Drift, Grid, Summary, compare, drift
@@ -238,7 +238,7 @@ def test_a_billion_values_make_no_larger_page() -> None:
 def test_the_pictures_of_the_documentation_are_small_and_there() -> None:
     shown = set()
     for file in (ROOT / "README.md", ROOT / "docs" / "report.md"):
-        for name in re.findall(r'(?:\]\(|src=")([^)"]*\.png)', file.read_text()):
+        for name in re.findall(r'(?:\]\(|src="|srcset=")([^)"]*\.png)', file.read_text()):
             picture = file.parent / name
             assert picture.stat().st_size <= 80_000
             shown.add(picture.resolve())
@@ -531,9 +531,9 @@ def test_compare_writes_a_page_and_says_where(tmp_path: Path) -> None:
     name = "it's <b>before.csv"
     (tmp_path / name).write_bytes((DATA / "latency_before.csv").read_bytes())
     words = ["compare", name, str(DATA / "latency_after.csv"), "--margin", "2%"]
-    done = run(*words, "--report", "out.html", cwd=tmp_path)
+    done = here(*words, "--report", "out.html", cwd=tmp_path)
     assert done.stderr == "dkmd: the report is in out.html\n"
-    assert done.stdout == run(*words, cwd=tmp_path).stdout
+    assert done.stdout == here(*words, cwd=tmp_path).stdout
     code = "".join(Parsed((tmp_path / "out.html").read_text()).texts["code"])
     assert code.startswith(shlex.join(["dkmd", *words]))
     assert f"dkmd.compare({name!r}, " in code
@@ -541,7 +541,7 @@ def test_compare_writes_a_page_and_says_where(tmp_path: Path) -> None:
 
 def test_drift_writes_a_page_beside_its_json(tmp_path: Path) -> None:
     files = [str(DATA / f"flights_{month}.parquet") for month in ("january", "july")]
-    done = run("drift", *files, "--json", f"--report={tmp_path / 'd.html'}", cwd=tmp_path)
+    done = here("drift", *files, "--json", f"--report={tmp_path / 'd.html'}", cwd=tmp_path)
     assert json.loads(done.stdout)["format"] == "dkmd-drift"
     codes = Parsed((tmp_path / "d.html").read_text()).texts["code"]
     assert shlex.join(["dkmd", "drift", *files, "--json"]) in codes
@@ -550,16 +550,16 @@ def test_drift_writes_a_page_beside_its_json(tmp_path: Path) -> None:
 
 def test_a_gate_keeps_its_exit_code_beside_a_page(tmp_path: Path) -> None:
     files = [str(BENCH / f"pyperf-{build}.json") for build in ("main", "branch")]
-    run("gate", *files, "--margin", "3%", "-q", "--report", "g.html", cwd=tmp_path, code=1)
+    here("gate", *files, "--margin", "3%", "-q", "--report", "g.html", cwd=tmp_path, code=1)
     seen = Parsed((tmp_path / "g.html").read_text())
     assert "Gate failed: pyperf-main.json → pyperf-branch.json" in seen.text()
     assert any("load_benchmarks(" in code and "margin='3%'" in code for code in seen.texts["code"])
 
 
 def test_a_page_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
-    done = run("compare", "a", "b", "--report", "no/where.html", cwd=tmp_path, code=2)
+    done = here("compare", "a", "b", "--report", "no/where.html", cwd=tmp_path, code=2)
     assert done.stderr == "dkmd: there is no folder no\n"
-    done = run("drift", "a", "b", "--report", ".", cwd=tmp_path, code=2)
+    done = here("drift", "a", "b", "--report", ".", cwd=tmp_path, code=2)
     assert "is a folder" in done.stderr
 
 

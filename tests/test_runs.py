@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations, pairwise
 
+import naive
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import polygamma
 from scipy.stats import binom
 
-from dkmd import dkmd_2samp
+from dkmd import Witness, dkmd_2samp
+from dkmd.inference import moderation, run_tails
 from dkmd.inference.between_runs import (
     NO_SOURCE,
     BetweenRuns,
@@ -25,12 +29,12 @@ from dkmd.inference.between_runs import (
     shift_error,
     with_runs,
 )
-from dkmd.inference.blocks import blocks_of
+from dkmd.inference.blocks import _blocks_vary, blocks_of
 from dkmd.inference.level_changes import stretches
 from dkmd.inference.moderation import inverse_trigamma, moderated
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.run_levels import RunLevel, run_level
-from dkmd.inference.run_tails import Past, tail_df
+from dkmd.inference.run_tails import Past, tail_df, tails_of_means
 from dkmd.inference.successive import Spread, constants, successive_df, successive_spread
 from dkmd.inference.tails import student_tails
 
@@ -53,6 +57,25 @@ def test_a_run_level_is_the_centre_where_psi_sums_to_zero_and_moves_with_the_dat
     assert level.df == pytest.approx(39.0)
     far = run_level(np.append(values, 1e6))
     assert abs(far.center - level.center) < 0.1
+
+
+def test_the_variance_of_a_level_is_that_of_leaving_out_one_process() -> None:
+    """(G − 1)/G·Σ S_g²/(n − n_g)², divided by the mean slope of ψ; groups of different size."""
+    values = np.array([1.0, 1.3, 0.8, 1.1, 2.9, 1.6, 0.7, 1.2, 1.0, 1.9, 0.4])
+    groups = np.array([5, 5, 5, 2, 2, 7, 7, 7, 7, 9, 2])
+    level = run_level(values, groups)
+    width = 1.4826 * float(np.median(np.abs(values - np.median(values))))
+    psi = Witness(width, width)
+    center = naive.m_center(values, psi)
+    assert level.center == pytest.approx(center, abs=1e-8)
+    each = np.asarray(psi(values - center))
+    slopes = (np.asarray(psi(values - center + 1e-4)) - psi(values - center - 1e-4)) / 2e-4
+    left_out = sum(
+        float(each[groups == g].sum()) ** 2 / (11 - (groups == g).sum()) ** 2 for g in (2, 5, 7, 9)
+    )
+    assert level.variance == pytest.approx(0.75 * left_out / np.mean(slopes) ** 2, rel=1e-6)
+    assert level.df == pytest.approx(121 / (9 + 9 + 16 + 1) - 1)
+    assert level.units == 4
 
 
 def test_the_variance_of_a_level_counts_processes_not_values() -> None:
@@ -115,6 +138,16 @@ def test_a_level_change_and_a_wild_run_hardly_change_the_spread() -> None:
     assert plain > 1000.0 * after
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 20])
+def test_the_spread_solves_the_equation_of_hubers_scale(size: int) -> None:
+    """Also if the squares grow so fast that as many as possible lie beyond the bound."""
+    for growth in (1.1, 3.0, 1e4):
+        levels = np.cumsum([0.0, *(growth**i for i in range(size))])
+        square = successive_spread(levels).variance
+        bounded = np.minimum(np.diff(levels) ** 2 / 2.0 / square, 1.5**2)
+        assert bounded.mean() == pytest.approx(constants().mean, rel=1e-12)
+
+
 def test_without_differences_there_is_no_spread() -> None:
     assert successive_spread(np.array([1.0])).df == 0.0
     assert from_history(_levels([1.0])) is NO_SOURCE
@@ -153,6 +186,75 @@ def test_a_benchmark_without_runs_gets_the_usual_variance_and_few_variances_stay
     np.testing.assert_array_equal(few.variance, variance[:2])
 
 
+def test_a_noisy_benchmark_whose_runs_agree_by_chance_is_not_taken_for_a_quiet_one() -> None:
+    """In a suite of two kinds a variance of 8 is a small one of those about 100, not a large 1."""
+    rng = np.random.default_rng(7)
+    kinds = np.repeat([1.0, 100.0], [60, 20])
+    variance = kinds * rng.chisquare(4.0, size=80) / 4.0
+    variance[-1] = 8.0
+    df = np.full(80, 4.0)
+    found, prior = moderated(variance, df, np.full(80, 1e-9))
+    usual = float(prior.usual(np.zeros(1))[0])
+    by_formula = (prior.df * usual + 4.0 * 8.0) / (prior.df + 4.0)
+    assert by_formula < 8.0
+    assert 1.4 * by_formula < found.variance[-1] < 100.0
+    # benchmarks in the middle of their kind keep what the formula gives, within a third
+    middle = int(np.argsort(variance[:60])[30])
+    by_formula = (prior.df * usual + 4.0 * variance[middle]) / (prior.df + 4.0)
+    assert by_formula <= found.variance[middle] < 1.33 * by_formula
+
+
+def test_the_distribution_of_a_suite_begins_with_the_inverse_chi_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a correction, 1/E(1/σ²) is the formula of the moderated variance."""
+    ratio, df = np.array([0.3, 1.0, 7.0]), np.array([2.0, 4.0, 9.0])
+    monkeypatch.setattr(moderation, "CORRECTIONS", 0)
+    monkeypatch.setattr(moderation, "REACH", 12.0)
+    found = moderation._by_the_suite(ratio, df, 5.0)
+    np.testing.assert_allclose(found, (5.0 + df * ratio) / (5.0 + df), rtol=1e-6)
+
+
+def test_the_distribution_of_a_suite_is_that_of_plain_em_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ratio, df, prior_df = [0.5, 0.9, 1.4, 60.0], [3.0, 4.0, 4.0, 5.0], 1.5
+    grid = [0.1 * i for i in range(-46, 47)]  # to log 60 + 0.5
+    first = [math.exp(-0.5 * prior_df * (g + math.exp(-g))) for g in grid]
+    first = [each / sum(first) for each in first]
+    share = first
+
+    def found(share: list[float]) -> list[list[float]]:
+        rows = []
+        for r, d in zip(ratio, df, strict=True):
+            # r = σ²·χ²/d, and the density of χ² at d·r/σ²
+            each = [
+                s * math.exp(g) ** (-0.5 * d) * math.exp(-0.5 * d * r / math.exp(g))
+                for g, s in zip(grid, share, strict=True)
+            ]
+            rows.append([e / sum(each) for e in each])
+        return rows
+
+    for _ in range(3):
+        rows = found(share)
+        share = [(sum(row[k] for row in rows) + first[k]) / 5.0 for k in range(len(grid))]
+    expected = [
+        1.0 / sum(p / math.exp(g) for p, g in zip(row, grid, strict=True)) for row in found(share)
+    ]
+    monkeypatch.setattr(moderation, "CORRECTIONS", 3)
+    shown = moderation._by_the_suite(np.array(ratio), np.array(df), prior_df)
+    np.testing.assert_allclose(shown, expected, rtol=1e-9)
+
+
+def test_a_variance_that_no_prior_expects_keeps_its_own_value() -> None:
+    """Many alike, one e^30 times as large: no division by a likelihood of 0."""
+    rng = np.random.default_rng(8)
+    variance = np.append(rng.chisquare(400.0, size=60) / 400.0, math.exp(30.0))
+    found, _ = moderated(variance, np.full(61, 400.0), np.full(61, 1e-9))
+    assert np.isfinite(found.variance).all()
+    assert found.variance[-1] == pytest.approx(math.exp(30.0), rel=0.1)
+
+
 # the error of a shift
 
 
@@ -168,6 +270,42 @@ def test_the_error_of_a_shift_is_the_formula() -> None:
     assert error**2 == pytest.approx(noise + weight * (0.5 - 0.03))
     doubt = (weight * 0.5) ** 2 / 12 + noise**2 / 95 + (weight * 0.03) ** 2 / 190
     assert df == pytest.approx(error**4 / doubt)
+
+
+def test_a_history_and_several_runs_are_averaged_by_their_degrees_of_freedom() -> None:
+    """The noise within repeated runs is in W already, so it counts once."""
+    reference = SideRuns(_levels([0.0, 0.2], variance=0.02))
+    current = SideRuns(_levels([0.3, 0.1, 0.5], variance=0.05, df=9.0))
+    past, repeated = Source(Spread(0.5, 9.0), 0.03, 190.0), Source(Spread(0.2, 3.0), 0.04, 65.0)
+    estimates = Estimates(past, repeated)
+    assert estimates.share_of_past == pytest.approx(0.75)
+    assert estimates.variance == pytest.approx(0.75 * 0.5 + 0.25 * 0.2)
+    assert estimates.within == pytest.approx(0.75 * 0.03 + 0.25 * 0.04)
+    between = BetweenRuns(0.6, 12.0, estimates)
+    assert between.sd == pytest.approx(math.sqrt(0.6 - estimates.within))
+    error, df = shift_error(reference, current, between)
+    noise, weight = 0.02 / 2 + 0.05 / 3, 1 / 2 + 1 / 3
+    assert error**2 == pytest.approx(noise + weight * (0.6 - 0.75 * 0.03 - 0.25 * 0.04))
+    parts = (
+        (weight * 0.6, 12.0),
+        (noise - weight * 0.25 * 0.04, 2 * 19.0 + 3 * 9.0),
+        (weight * 0.75 * 0.03, 190.0),
+    )
+    assert df == pytest.approx(error**4 / sum(part**2 / of for part, of in parts))
+    # heavy tails bound the degrees of freedom; those of means of 2.4 runs are less heavy
+    heavy = shift_error(reference, current, between._replace(tails=5.0))
+    assert heavy == pytest.approx((error, 4.0 + 1.0 * 2.4))
+
+
+def test_repeated_runs_vary_about_the_mean_of_their_own_side() -> None:
+    source = from_repeated_runs(_levels([1.0, 3.0], 0.1), _levels([7.0]), _levels([5.0, 5.0, 8.0]))
+    assert source.spread == pytest.approx(((2.0 + 6.0) / 3.0, 3.0))
+    assert source[1:] == pytest.approx((0.04, 95.0))
+    unknown = [level._replace(variance=math.nan) for level in _levels([1.0, 2.0])]
+    assert from_repeated_runs(unknown)[1:] == (0.0, 0.0)
+    known = from_history([*unknown, *_levels([1.0, 2.0], 0.3, 7.0)])
+    assert (known.within, known.within_df) == (0.3, 14.0)
+    assert from_repeated_runs(_levels([1.0]), _levels([2.0])) is NO_SOURCE
 
 
 def test_the_error_is_never_below_the_noise_within_the_runs() -> None:
@@ -251,6 +389,25 @@ def test_heavy_tails_are_noticed_and_normal_ones_are_not() -> None:
     assert tail_df(_pasts(rng.standard_t(3, size=(50, 20)))) <= 5.0
 
 
+@pytest.mark.parametrize("df", [2.0, 5.0])
+def test_the_laws_of_tails_are_compared_by_their_largest_likelihood(df: float) -> None:
+    """Both likelihoods against SciPy's densities, at the most likely scale of each."""
+    distances = np.random.default_rng(11).standard_t(4, size=70)
+    scales = np.exp(np.linspace(-1.5, 1.5, 601))
+    student = max(stats.t.logpdf(distances, df, scale=scale).sum() for scale in scales)
+    normal = max(stats.norm.logpdf(distances, scale=scale).sum() for scale in scales)
+    # the scales are 0.5% apart and the likelihood is flat at its top
+    assert run_tails._student_likelihood(distances, df) == pytest.approx(student, abs=0.01)
+    assert run_tails._normal_likelihood(distances) == pytest.approx(normal, abs=0.01)
+
+
+def test_the_tails_of_a_mean_are_those_of_its_kurtosis() -> None:
+    """The excess kurtosis 6/(df − 4) of a mean of R runs is 6/(df − 4)/R; below 4 there is none."""
+    assert [tails_of_means(df, 3.0) for df in (2.5, 4.0, 5.0, 10.0)] == [2.5, 4.0, 7.0, 22.0]
+    assert tails_of_means(10.0, 1.0) == 10.0
+    assert tails_of_means(math.inf, 2.0) == math.inf
+
+
 def test_level_changes_and_one_wild_run_are_not_heavy_tails() -> None:
     rng = np.random.default_rng(10)
     levels = rng.normal(size=(50, 30))
@@ -268,6 +425,13 @@ def _neighbours(size: int, share: float, rng: np.random.Generator) -> np.ndarray
     for i in range(1, values.size):
         values[i] += share * values[i - 1]
     return values[100:]
+
+
+def test_independent_values_seldom_look_like_a_slow_drift() -> None:
+    """The share is that of χ² with one degree of freedom less than blocks, to four errors."""
+    rng = np.random.default_rng(12)
+    seen = sum(_blocks_vary(rng.normal(size=240)) for _ in range(6_000))
+    assert abs(seen / 6_000 - 0.025) < 4.0 * math.sqrt(0.025 * 0.975 / 6_000)
 
 
 def test_correlated_neighbours_become_blocks_and_others_do_not() -> None:
@@ -293,6 +457,11 @@ def test_a_process_stays_in_one_block_and_sorted_or_few_values_have_none() -> No
     assert all(np.unique(blocks[processes == p]).size == 1 for p in range(40))
     assert blocks_of(np.sort(rng.normal(size=200))) is None
     assert blocks_of(means[:23]) is None
+    up_and_down = np.repeat([0.0, 5.0, 1.0, 6.0], 6) + 0.1 * rng.normal(size=24)
+    cut = blocks_of(up_and_down)  # 24 values are enough
+    assert cut is not None
+    assert np.unique(cut).size == 4
+    assert blocks_of(up_and_down[1:]) is None
     assert blocks_of(np.ones(100)) is None
     assert blocks_of([math.inf, *rng.normal(size=99)]) is None
 
@@ -392,3 +561,49 @@ def test_three_runs_per_side_find_a_change_of_ten_percent() -> None:
     rng = np.random.default_rng(17)
     found = sum(_any_false_alarm(rng, (3, 3), 0, 20, slower=math.log(1.1)) for _ in range(60))
     assert found >= binom.ppf(0.001, 60, 0.9)
+
+
+def _plain_cost(levels: list[float]) -> float:
+    """The bounded loss of a stretch: its median, then up to three means of the runs nearby."""
+    level, best = float(np.median(levels)), math.inf
+    for _ in range(4):
+        near = [v for v in levels if abs(v - level) < 3.0]
+        loss = sum((v - level) ** 2 for v in near) + 9.0 * (len(levels) - len(near))
+        if loss >= best or not near:
+            return min(best, loss)
+        best, level = loss, sum(near) / len(near)
+    return best
+
+
+def test_the_cut_is_the_cheapest_of_all_cuts() -> None:
+    """Of 8 runs, with every way to cut them into stretches of two or more."""
+    rng = np.random.default_rng(13)
+    price = float(stats.t.ppf(1.0 - 0.05 / 2.0 / 7.0, 11.0)) ** 2
+    numbers = set()
+    for _ in range(40):
+        levels = rng.normal(size=8) + 9.0 * np.repeat(rng.integers(0, 2, 4), 2)
+        levels[rng.integers(8)] += 20.0
+        cuts = [
+            (0, *inner, 8)
+            for k in range(4)
+            for inner in combinations(range(2, 7), k)
+            if min(np.diff((0, *inner, 8))) >= 2
+        ]
+        centered = levels - np.median(levels)
+        costs = [
+            sum(_plain_cost(centered[a:b].tolist()) for a, b in pairwise(cut))
+            + price * (len(cut) - 2)
+            for cut in cuts
+        ]
+        found = stretches(levels * 0.1, 0.01, 11.0)
+        assert (0, *(s.last + 1 for s in found)) == cuts[int(np.argmin(costs))]
+        assert [s.level for s in found] == [
+            pytest.approx(np.median(levels[s.first : s.last + 1]) * 0.1) for s in found
+        ]
+        numbers.add(len(found))
+    assert numbers >= {1, 2, 3}
+
+
+def test_only_the_latest_200_runs_are_searched() -> None:
+    levels = np.repeat([0.0, 9.0, 0.0], [20, 50, 150])
+    assert [(s.first, s.last) for s in stretches(levels, 1.0, 60.0)] == [(20, 69), (70, 219)]

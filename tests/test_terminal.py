@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from shell import COMMAND, INTERRUPTIBLE, ROOT
 
+from dkmd.cli.show import is_first_run
+
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 BENCH = ROOT / "examples" / "bench"
@@ -92,3 +94,22 @@ def _write_columns(path: Path, seed: int, columns: int) -> None:
     head = ",".join([*(f"c{i}" for i in range(columns)), "word"])
     lines = [",".join([*map("{:.3f}".format, row), "text"]) for row in values]
     path.write_text("\n".join([head, *lines]) + "\n")
+
+
+def test_the_spinner_says_that_the_first_run_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    cache = tmp_path / "inference" / "__pycache__"
+    cache.mkdir(parents=True)
+    assert is_first_run(tmp_path)
+    (cache / "sides.center_of-1.py311.nbi").touch()
+    assert not is_first_run(tmp_path)
+
+
+def test_a_cache_at_another_place_is_no_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inference").mkdir()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert not is_first_run(tmp_path)

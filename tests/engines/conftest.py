@@ -205,11 +205,15 @@ def _parameter(name: str) -> Any:
 SQL = [name for name in asked_for() if name != "dask"]
 
 left_out = os.environ.get("DKMD_SKIP_ENGINES", "").split(",")
-OF_ONE = {"dask": "test_dask_cluster.py", "spark": "test_spark_sessions.py"}
+OF_ONE = {
+    "test_dask_cluster.py": "dask",
+    "test_spark_sessions.py": "spark",
+    "test_spark_stream.py": "spark",
+}
 """Test files of a single engine, collected only if DKMD_ENGINES names that engine."""
 
 collect_ignore = [
-    path for name, path in OF_ONE.items() if name not in asked_for() or name in left_out
+    path for path, name in OF_ONE.items() if name not in asked_for() or name in left_out
 ]
 
 

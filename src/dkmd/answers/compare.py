@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
-from dkmd.answers.comparison import ColumnAnswer, Comparison, Comparisons, TogetherComparison
+from dkmd.answers.by_segment import SegmentsAsked, compare_segments, two_levels, two_tables
+from dkmd.answers.comparison import (
+    ColumnAnswer,
+    Comparison,
+    Comparisons,
+    Segmented,
+    TogetherComparison,
+)
+from dkmd.answers.designs import Beside, columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
 from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_levels
 from dkmd.answers.one_category import compare_pair
@@ -20,7 +28,9 @@ from dkmd.answers.options import (
     Level,
     Ratio,
     Settings,
+    segment_columns,
     units_or_groups,
+    weigh_of,
 )
 from dkmd.answers.together import compare_together
 from dkmd.base.calls import recorded
@@ -29,8 +39,22 @@ from dkmd.inference.column_kind import CATEGORY
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
 from dkmd.sources.engines.urls import is_url
-from dkmd.sources.loading import load_pair, open_table
+from dkmd.sources.loading import SidesBeside, load_pair, open_table
 from dkmd.sources.table import Table
+
+
+@overload
+def compare(
+    *samples: Any,
+    segments: str | list[str] | tuple[str, ...],
+    cross: bool = False,
+    by: str | int | None = None,
+    reference: Any = None,
+    current: Any = None,
+    column: str | int | None = None,
+    groups: GroupLabels | None = None,
+    **settings: Unpack[Settings],
+) -> Segmented: ...
 
 
 @overload
@@ -122,6 +146,12 @@ def compare(
     kind: str | Mapping[str, str] | None = None,
     groups: GroupLabels | None = None,
     pair_by: GroupLabels | None = None,
+    weigh: str | None = None,
+    covariate: Beside | None = None,
+    strata: Beside | None = None,
+    randomized: bool = False,
+    weights: Beside | None = None,
+    counts: Beside | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     method: Any = None,
@@ -131,8 +161,10 @@ def compare(
     expect_ratio: Ratio | None = None,
     percentiles: Sequence[float | str] | None = None,
     most_levels: int | None = MOST_LEVELS,
+    segments: str | Sequence[str] | None = None,
+    cross: bool = False,
     advance: Advance | None = None,
-) -> ColumnAnswer | Comparisons | TogetherComparison:
+) -> ColumnAnswer | Comparisons | Segmented | TogetherComparison:
     """Which way did it move, by how much, and how sure is that?
 
     ``compare(reference, current)`` compares two samples.
@@ -171,7 +203,23 @@ def compare(
     pair_by : (array_like, array_like) or str, optional
         Labels of units that were measured on both sides, such as hosts before and after. Equal
         labels are one unit, and each shared unit weighs the same. What its values share cancels.
-        Units on one side only are left out. The values must be in memory. Not with ``groups``.
+        Units on one side only are left out and counted. Not with ``groups``: labels of units
+        already say which values are repeated measurements.
+    weigh : {"units", "values"}, optional
+        For ``pair_by``. "units", the default: each shared unit weighs the same on both sides.
+        "values": each value weighs the same, and all values are used.
+    covariate : str, list of str, or (array_like, array_like), optional
+        What was known before the experiment, such as last month's revenue: columns by name, or
+        arrays of reference and current. The shift, its interval and the verdict are adjusted.
+        Missing values are a stratum of their own. docs/designs.md says when to use this.
+    strata : str, list of str, or (array_like, array_like), optional
+        Labels such as the country, used in the same way.
+    randomized : bool
+        Must be true with a covariate or strata: chance decided which unit joined which side.
+    weights : str or (array_like, array_like), optional
+        How much each row stands for: inverse probabilities, survey weights, sampling rates.
+    counts : str or (array_like, array_like), optional
+        Whole numbers: each row stands for so many equal rows.
     alpha : float
         Intervals have confidence 1 − alpha.
     scale, method
@@ -186,21 +234,27 @@ def compare(
         If the sample is the URL of a database: its table, or the two tables to compare.
     expect_ratio : str or (float, float), optional
         The planned sizes of an experiment's arms, reference : current, such as "1:1". Sizes that
-        are unequal beyond chance (p < 0.001) are told first. Groups count as units.
+        are unequal beyond chance (p < 0.001) are reported first. Groups count as units.
     percentiles : sequence of float, optional
         The percentiles to show, such as [50, 99.9]. By default 5, 25, 50, 75, 90, 95, 99, 99.9.
     most_levels : int or None
         If ``by`` has more levels than this, only the most frequent ones are compared. None
-        compares all of them.
+        compares all of them. Of a column of ``segments``, the rarer levels become one segment.
+    segments : str or list of str, optional
+        Columns of both tables, such as ["country", "device"]. Each level is compared on its own,
+        too: the answer is a Segmented. It says whether the segments differ, how much of the total
+        shift each one carries, and whether the mix of segments changed.
+    cross : bool
+        With several columns of ``segments``: whether combinations of their levels are segments too.
     advance : callable, optional
         Called with (column or level, done, total) before each comparison of several.
 
     Returns
     -------
-    Comparison, Comparisons or TogetherComparison
-        TogetherComparison for ``together``. Comparisons, a mapping, for several columns (by column)
-        and for a long table with more than two levels and no ``current`` (by level). Their p-values
-        are adjusted for their number.
+    Comparison, Comparisons, Segmented or TogetherComparison
+        Segmented with ``segments``, TogetherComparison for ``together``. Comparisons, a mapping,
+        for several columns (by column) and for a long table with more than two levels and no
+        ``current`` (by level). Their p-values are adjusted for their number.
 
     Notes
     -----
@@ -221,8 +275,9 @@ def compare(
     """
     if together is not None:
         _require_none(
-            column=column, by=by, kind=kind, scale=scale, where=where, table=table,
-            expect_ratio=expect_ratio, percentiles=percentiles,
+            column=column, by=by, kind=kind, scale=scale, where=where, table=table, weigh=weigh,
+            expect_ratio=expect_ratio, percentiles=percentiles, covariate=covariate, strata=strata,
+            weights=weights, counts=counts,
         )  # fmt: skip
         return compare_together(
             *_two(samples, reference, current),
@@ -243,15 +298,17 @@ def compare(
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
         margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only,
-        paired=pair_by is not None,
+        weigh_of(weigh, pair_by),
     )  # fmt: skip
     groups = units_or_groups(groups, pair_by)
+    beside = sides_beside(covariate, strata, randomized, weights, counts)
     if most_levels is not None and most_levels < 1:
         raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
     asked = _Asked(
-        reference, current, columns, several, kinds, by, groups, where, most_levels, advance
-    )
+        reference, current, columns, several, kinds, by, groups, beside, where, most_levels,
+        advance, segment_columns(segments, cross), cross,
+    )  # fmt: skip
     if table is None:
         return _answer(samples, asked, options)
     with _tables_of(samples, table) as found:
@@ -275,9 +332,12 @@ class _Asked(NamedTuple):
     kinds: Mapping[str, str]  # the kinds of some columns, if users gave them
     by: str | None
     groups: GroupLabels | None
+    beside: SidesBeside
     where: Any
     most_levels: int | None
     advance: Advance | None
+    segments: tuple[str, ...] = ()
+    cross: bool = False
 
     @property
     def column(self) -> str | None:
@@ -313,25 +373,30 @@ def _names(column: str | int | Columns | None) -> list[str]:
 
 def _answer(
     samples: Sequence[Any], asked: _Asked, options: CompareOptions
-) -> ColumnAnswer | Comparisons:
+) -> ColumnAnswer | Comparisons | Segmented:
     """The answer about levels of one table, or about two samples."""
+    if asked.segments:
+        return _segmented(samples, asked, options)
     if asked.by is not None:
         if len(samples) != 1:
             raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
         if not isinstance(asked.groups, str | None):
             raise TypeError("with by=, groups is the name of a column of the table")
         table = open_table(samples[0], "the table", asked.where)
+        beside = columns_beside(asked.beside, "with by=")
         question = Levels(
-            asked.by, asked.reference, asked.current, asked.groups, asked.most_levels, asked.advance
-        )
+            asked.by, asked.reference, asked.current, asked.groups, beside, asked.most_levels,
+            asked.advance,
+        )  # fmt: skip
         if asked.several:
             return compare_columns_at_levels(table, asked.columns, question, options, asked.kinds)
         return compare_levels(table, asked.column, question, options)
     before, after = _two(samples, asked.reference, asked.current)
     if asked.several:
         return _columns_of_two(before, after, asked, options)
+    categories = options.kind == CATEGORY
     pair = load_pair(
-        before, after, asked.column, asked.groups, asked.where, options.kind == CATEGORY
+        before, after, asked.column, asked.groups, asked.where, categories, asked.beside
     )
     return compare_pair(pair, options)
 
@@ -348,6 +413,37 @@ def _two(samples: Sequence[Any], reference: Any, current: Any) -> tuple[Any, Any
     return given[0], given[1]
 
 
+def _segmented(samples: Sequence[Any], asked: _Asked, options: CompareOptions) -> Segmented:
+    """The answer about segments of two tables, or of two levels of one table."""
+    if asked.several:
+        raise ValueError("segments need one column: compare the columns one after the other")
+    if asked.beside[0] is not None:
+        raise ValueError(
+            "segments go with groups or pair_by, not with covariates, strata, weights or counts"
+        )
+    if not isinstance(asked.groups, str | None):
+        raise TypeError("with segments, groups and pair_by are names of columns")
+    given = [*samples]
+    if asked.by is None:
+        given += [sample for sample in (asked.reference, asked.current) if sample is not None]
+    tables = [
+        open_table(source, label, asked.where)
+        for source, label in zip(given, ("reference", "current"), strict=False)
+    ]
+    wanted = SegmentsAsked(
+        asked.segments, asked.cross, asked.most_levels, asked.groups, asked.advance
+    )
+    if asked.by is None:
+        if len(given) != 2:
+            raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
+        before, after = two_tables(tables[0], tables[1])
+    else:
+        if len(given) != 1:
+            raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
+        before, after = two_levels(tables[0], asked.by, asked.reference, asked.current)
+    return compare_segments(before, after, asked.column, wanted, options)
+
+
 def _columns_of_two(
     reference: Any, current: Any, asked: _Asked, options: CompareOptions
 ) -> Comparisons:
@@ -356,7 +452,8 @@ def _columns_of_two(
         raise TypeError("with several columns, groups is the name of a column of both tables")
     before = open_table(reference, "reference", asked.where)
     after = open_table(current, "current", asked.where)
-    tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None)
+    beside = columns_beside(asked.beside, "with several columns")
+    tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None, beside)
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     found = compare_columns(
         tables, asked.columns, options, from_files, asked.advance, tables.kinds_asked(asked.kinds)

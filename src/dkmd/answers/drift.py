@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dkmd.answers.comparison import Drift
+from dkmd.answers.designs import columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
-from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups
+from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups, weigh_of
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -25,6 +26,12 @@ def drift(
     kind: Mapping[str, str] | None = None,
     groups: str | None = None,
     pair_by: str | None = None,
+    weigh: str | None = None,
+    covariate: str | Sequence[str] | None = None,
+    strata: str | Sequence[str] | None = None,
+    randomized: bool = False,
+    weights: str | None = None,
+    counts: str | None = None,
     alpha: float = ALPHA,
     scale: float | str | None = None,
     nan_policy: str = "omit",
@@ -41,9 +48,11 @@ def drift(
         data files.
     columns : sequence of str, optional
         By default, all columns that both tables have.
-    margin, groups, pair_by, alpha, scale, nan_policy
+    margin, groups, pair_by, weigh, alpha, scale, nan_policy
         As in ``compare``. A margin in sd suits tables with many columns. With "raise", the first
         column with a missing value raises an error: it is not skipped.
+    covariate, strata, randomized, weights, counts
+        As in ``compare``: columns of both tables, which are not compared themselves.
     kind : mapping, optional
         The kinds of some columns by name, as in ``compare``: ``{"revenue": "zeros"}``.
     expect_ratio, percentiles
@@ -76,14 +85,16 @@ def drift(
         nan_policy=nan_policy,
         expect_ratio=expect_ratio,
         percentiles=percentiles,
-        paired=pair_by is not None,
+        weigh=weigh_of(weigh, pair_by),
     )
     units = units_or_groups(groups, pair_by)
     if not isinstance(units, str | None):
         raise TypeError("groups and pair_by of drift are names of columns")
+    sides = sides_beside(covariate, strata, randomized, weights, counts)
+    beside = columns_beside(sides, "of a drift")
     before, after = open_table(reference, "reference"), open_table(current, "current")
     names = None if columns is None else list(map(str, columns))
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
-    tables = TwoTables.of(before, after, units, pair_by is not None)
+    tables = TwoTables.of(before, after, units, pair_by is not None, beside)
     asked = tables.kinds_asked(kind or {})
     return compare_columns(tables, names, options, from_files, advance, asked, as_one=True)

@@ -39,7 +39,8 @@ def facts_of(
         correlation = neighbour_correlation(data.values, psi)
     if summary is None:
         assert isinstance(data, HeldColumn)
-        counts, shares = _exactly(data.values)
+        weights = None if data.beside is None else data.beside.weights
+        counts, shares = _exactly(data.values, weights)
     else:
         counts = (summary.size, summary.nan, summary.minus_inf, summary.plus_inf)
         shares = summary.quantile(QUANTILES)
@@ -47,15 +48,27 @@ def facts_of(
     return SampleFacts(label, *counts, center, quantiles, correlation)
 
 
-def _exactly(held: Array) -> tuple[tuple[int, int, int, int], Array]:
+def _exactly(held: Array, weights: Array | None) -> tuple[tuple[int, int, int, int], Array]:
     """The numbers of values, NaN, −inf and +inf, and the quantiles, by sorting the values."""
     values = present(held)
     shares = np.full(len(QUANTILES), math.nan)
-    if values.size:  # the inverse of the cdf; sorting is faster than NumPy's quantile
+    if weights is not None:
+        shares = _weighted_quantiles(values, weights[~np.isnan(held)])
+    elif values.size:  # the inverse of the cdf; sorting is faster than NumPy's quantile
         reached = np.ceil(values.size * np.asarray(QUANTILES)).astype(np.int64)
         shares = np.sort(values)[np.maximum(reached, 1) - 1]
     infinite = int((values == -math.inf).sum()), int((values == math.inf).sum())
     return (values.size, held.size - values.size, *infinite), shares
+
+
+def _weighted_quantiles(values: Array, weights: Array) -> Array:
+    """The smallest values that a share of the weights does not exceed."""
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weights[order])
+    if not passed.size or not passed[-1] > 0.0:
+        return np.full(len(QUANTILES), math.nan)
+    goals = np.asarray(QUANTILES) * passed[-1] * (1.0 - 1e-12)
+    return np.asarray(values[order][np.searchsorted(passed, goals)])
 
 
 def neighbour_correlation(values: Array, psi: Witness) -> float:

@@ -92,6 +92,7 @@ def _is_tested(outcome: Outcome) -> bool:
 
 
 def _is_grouped(outcome: Outcome) -> bool:
+    """Whether values are not all alike in the test: groups, weights or an adjustment."""
     return isinstance(outcome, ExactOutcome) and outcome.pair.clusters is not None
 
 

@@ -26,6 +26,7 @@ from dkmd.answers.options import Advance, CompareOptions
 from dkmd.answers.together import answer_of
 from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
 from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
+from dkmd.sources.beside import COVARIATE, Columns, attach
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn, labelled_column
 from dkmd.sources.kinds import (
     COMPARED,
@@ -37,6 +38,7 @@ from dkmd.sources.kinds import (
 )
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
 from dkmd.sources.loading import (
+    NO_DESIGNED_CATEGORIES,
     NO_GROUPED_CATEGORIES,
     LevelPair,
     NumberPair,
@@ -72,15 +74,27 @@ class TwoTables:
     groups: str | None
     paired: bool = False
     """Whether equal groups on both sides are one unit."""
+    beside: Columns | None = None
+    """Covariates, strata, weights and counts that both tables must have."""
 
     @classmethod
-    def of(cls, before: Table, after: Table, groups: str | None, paired: bool = False) -> TwoTables:
+    def of(
+        cls,
+        before: Table,
+        after: Table,
+        groups: str | None,
+        paired: bool = False,
+        beside: Columns | None = None,
+    ) -> TwoTables:
         """Look the columns up."""
         kinds, later = before.kinds(), after.kinds()
+        needed = [] if groups is None else [groups]
+        needed += [] if beside is None else beside.names
         for table, there in ((before, kinds), (after, later)):
-            if groups is not None and groups not in there:
-                raise no_such_column(table.name, groups, there)
-        return cls(before, after, kinds, later, groups, paired)
+            for name in needed:
+                if name not in there:
+                    raise no_such_column(table.name, name, there)
+        return cls(before, after, kinds, later, groups, paired, beside)
 
     def wanted(self, columns: Sequence[str] | None) -> list[str]:
         """The columns that were asked for; by default all columns of either table."""
@@ -101,8 +115,9 @@ class TwoTables:
         for there, where in ((self.kinds, "the reference"), (self.later, "the current table")):
             if name not in there:
                 return f"it is not in {where}"
-        if name == self.groups:
-            return "it holds the units" if self.paired else "it holds the groups"
+        used = self._used.get(name)
+        if used is not None:
+            return used
         pair = self.kinds[name], self.later[name]
         old, new = ("values that are not numbers" if kind == OTHER else kind for kind in pair)
         apart = f"it holds {old} in the reference and {new} in the current table"
@@ -113,6 +128,16 @@ class TwoTables:
         if len(set(pair) - {NOTHING, TEXT}) == 2:
             return apart
         return ALL_MISSING if set(pair) == {NOTHING} else ""
+
+    @property
+    def _used(self) -> dict[str, str]:
+        """Columns that say how to compare the others."""
+        found = {}
+        if self.groups is not None:
+            found[self.groups] = "it holds the units" if self.paired else "it holds the groups"
+        for name, what in ({} if self.beside is None else self.beside.names).items():
+            found[name] = f"it is {what}" if what == COVARIATE else f"it holds {what}"
+        return found
 
     def read(
         self, columns: Sequence[str]
@@ -126,6 +151,8 @@ class TwoTables:
         self, name: str, old: ColumnData, new: ColumnData
     ) -> tuple[LabelledColumn, LabelledColumn]:
         """The two samples of a column, with their names and units."""
+        old = attach(old, self.beside, self.before.name, self.before)
+        new = attach(new, self.beside, self.after.name, self.after)
         return labelled(
             _sample(self.before, name, old, self.kinds[name]),
             _sample(self.after, name, new, self.later[name]),
@@ -173,8 +200,9 @@ class _Pairs:
             return
         if name not in self._asked and are_numbers((tables.before, tables.after), counts):
             return
-        if tables.groups is not None:
-            self._broken[name] = ColumnError(f"it {NO_GROUPED_CATEGORIES}")
+        if tables.groups is not None or tables.beside is not None:
+            why = NO_DESIGNED_CATEGORIES if tables.groups is None else NO_GROUPED_CATEGORIES
+            self._broken[name] = ColumnError(f"it {why}")
             return
         before, after = (
             LabelledLevels(each, name, table.name, partial(table.missing_at, name))

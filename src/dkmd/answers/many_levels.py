@@ -17,10 +17,11 @@ from dkmd.answers.one_category import compare_categories
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions, Level
 from dkmd.inference.column_kind import CATEGORY, parse_kind
+from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels
-from dkmd.sources.loading import are_numbers, no_grouped_categories
+from dkmd.sources.loading import are_numbers, no_designed_categories, no_grouped_categories
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
 from dkmd.sources.table import Table
@@ -69,6 +70,7 @@ class Levels(NamedTuple):
     reference: Level | None
     current: Level | None = None
     groups: str | None = None
+    beside: Columns | None = None
     most: int | None = None  # compare at most so many levels, the most frequent; None: all
     advance: Advance | None = None
 
@@ -104,7 +106,8 @@ def compare_levels(
     kinds = table.kinds()
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
-    column = column or the_numeric_column(kinds, table.name, (by, groups))
+    names = [] if asked.beside is None else list(asked.beside.names)
+    column = column or the_numeric_column(kinds, table.name, (by, groups, *names))
     base, wanted, left_out = _chosen_levels(table, kinds[by], asked)
     kind = kinds.get(column, "")
     found = None
@@ -114,7 +117,7 @@ def compare_levels(
         found = _numbers_at(table, (column, kind), [base, *wanted], asked, options)
     if _names_no_level(found, table, by):
         there = table.levels(by)
-        alike = [_level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
+        alike = [level_like(level, by, there, kinds[by]) for level in (base, *wanted)]
         if alike[0] == alike[-1] and base != wanted[-1]:  # two words for one level
             raise no_such_level(by, wanted[-1], there)
         again = asked._replace(reference=alike[0], current=alike[-1])
@@ -136,7 +139,8 @@ def _numbers_at(
 
     def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, name, (by, level))
-        return LabelledColumn(read[level], name, level, unit, kind, missing_at)
+        data = attach(read[level], asked.beside, table.name, table, (by, level))
+        return LabelledColumn(data, name, level, unit, kind, missing_at)
 
     first = sample(levels[0])
     return {
@@ -168,6 +172,8 @@ def _categories_at(
         return None
     if asked.groups is not None:
         raise no_grouped_categories(column)
+    if asked.beside is not None:
+        raise no_designed_categories(column)
 
     def sample(level: str) -> LabelledLevels:
         missing_at = partial(table.missing_at, column, (by, level))
@@ -206,8 +212,8 @@ def _chosen_levels(table: Table, kind: str, asked: Levels) -> tuple[str, list[st
         return str(reference), [str(current)], None
     levels = table.levels(by)
     if reference is None:
-        raise ValueError(f"say which level of {by!r} is the reference: {_listed(levels)}")
-    base = _level_like(str(reference), by, levels, kind)
+        raise ValueError(f"say which level of {by!r} is the reference: {listed(levels)}")
+    base = level_like(str(reference), by, levels, kind)
     others = [level for level in levels if level != base]
     if not others:
         raise ValueError(f"column {by!r} has no level but {base!r}")
@@ -220,7 +226,7 @@ def _chosen_levels(table: Table, kind: str, asked: Levels) -> tuple[str, list[st
     return base, [level for level in others if level in kept], left_out
 
 
-def _level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
+def level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
     """The level as the table spells it: a number 1 may be written as 1.0 there; text is exact."""
     if level in levels:
         return level
@@ -231,6 +237,6 @@ def _level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:
     return alike[0]
 
 
-def _listed(levels: Sequence[str]) -> str:
+def listed(levels: Sequence[str]) -> str:
     """Up to 20 levels, in quotes."""
     return ", ".join(repr(level) for level in levels[:20])

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
+from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.extremes import extreme_values
 from dkmd.answers.facts import facts_of, notes_of
@@ -27,7 +28,7 @@ from dkmd.answers.findings import (
 from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
 from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
-from dkmd.answers.orientation import centers_of, compared, shares_of, turned
+from dkmd.answers.orientation import centers_of, compared, compared_units, shares_of, turned
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
@@ -47,9 +48,10 @@ from dkmd.inference.result import (
 )
 from dkmd.inference.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.shapes import crossing
+from dkmd.sources.beside import NOT_HELD
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.kinds import DATE, DURATION, NUMBER
-from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair
+from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair, units_of_pair
 from dkmd.statistic.witness import Witness
 
 
@@ -86,12 +88,15 @@ def _compared(
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
     # spreads and missing values of repeated measurements would have to know the groups
-    grouped = exact is not None and exact.pair.clusters is not None
+    grouped = exact is not None and exact.raw_pair.clusters is not None
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
     means = partial(_compare_means, reference, current, options.test)
     mean, percentiles = _described(held, (reference.data, current.data), grouped, options)
-    if options.test.weigh is not None:  # the mean over units, and no percentiles
-        mean, percentiles = None if exact is None else _mean_of_units(means, options.confidence), ()
+    weighted = result.effective_sizes is not None
+    if options.test.weigh is not None or weighted:  # weighted means, and no percentiles
+        percentiles = ()
+    if options.test.weigh is not None or weighted or result.adjustment is not None:
+        mean = None if exact is None else _mean_of_units(means, options.confidence)
     answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -111,15 +116,17 @@ def _compared(
         reference=before,
         current=after,
         warnings=tuple(dict.fromkeys(filter(None, notes))),
-        crossing=None if exact is None else crossing(exact.pair),
+        crossing=None if exact is None else crossing(exact.raw_pair),
         infinite=_infinite(outcome),
         findings=() if grouped else _findings(before, after, outcome, options.confidence),
         mean=mean,
-        extremes=None if _agree(mean, result, options.alpha) else extreme_values(*held),
+        extremes=None if weighted or _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=percentiles,
         sample_ratio=_sample_ratio(reference.data, current.data, before, after, exact, options),
         result=result,
         values=values,
+        adjustment=Adjusted.of(result, options.confidence),
+        effective_sizes=_effective(result),
     )
     return with_kind(answer, kinded, held, options.test, means)
 
@@ -219,8 +226,8 @@ def _sample_ratio(
     held = [side.groups if isinstance(side, HeldColumn) else None for side in (reference, current)]
     if held[0] is not None and held[1] is not None:
         rows, counted = (np.unique(held[0]).size, np.unique(held[1]).size), "groups"
-    elif exact is not None and exact.pair.clusters is not None:
-        units = turned(exact.pair.clusters.units)
+    elif exact is not None and exact.raw_pair.clusters is not None and exact.effective is None:
+        units = turned(exact.raw_pair.clusters.units)
         rows, counted = (int(units[0]), int(units[1])), "groups"
     elif not before.nan and not after.nan:
         counted = "values"
@@ -242,30 +249,30 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
         if options.nan_policy == "raise":
             for side, values in ((of_reference, reference.values), (of_current, current.values)):
                 _require_no_nan(side, int(np.isnan(values).sum()), values.size)
-        result = compared(reference.values, current.values, options, groups)
+        beside = reference.beside, current.beside
+        result = compared(reference.values, current.values, options, groups, beside)
         return _Tested(result, (None, None))
-    if options.weigh is not None:
-        raise ValueError(NOT_IN_MEMORY)
+    for side in (of_reference, of_current):
+        if isinstance(side.data, HeldColumn) and side.data.beside is not None:
+            raise ColumnError(NOT_HELD.format(label="the other side"))
     before, after = summaries_of_pair(reference, current)
     if options.nan_policy == "raise":
         for side, summary in ((of_reference, before), (of_current, after)):
             _require_no_nan(side, summary.nan, summary.size + summary.nan)
-    result = compared(before, after, options, groups_of_pair(reference, current, logs=False))
+
+    def tested(old: Summary, new: Summary, options: Options, logs: bool) -> DkmdResult:
+        if options.weigh is not None:
+            return compared_units(old, new, options, units_of_pair(reference, current), logs)
+        return compared(old, new, options, groups_of_pair(reference, current, logs))
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid = log_grid(before + after)
         logs = log_summaries((before, after), grid, (reference.logs, current.logs))
-        groups = groups_of_pair(reference, current, logs=True)
-        return compared(logs[0], logs[1], options.on_logs(), groups)
+        return tested(logs[0], logs[1], options.on_logs(), logs=True)
 
+    result = tested(before, after, options, logs=False)
     return _Tested(result.with_logs(on_logs), (before, after))
-
-
-NOT_IN_MEMORY = (
-    "pairing needs all values in memory, and at least one side is too large, a summary, or kept by "
-    "an engine: give a part of it, or one value per unit"
-)
 
 
 def _require_no_nan(side: LabelledColumn, count: int, rows: int) -> None:
@@ -340,6 +347,12 @@ def _told(outcome: Outcome, by_shares: bool) -> tuple[str, ...]:
         return ()
     untrue = (ALL_EQUAL, NOTHING_VARIES) if by_shares else ()
     return tuple(note for note in outcome.notes if note not in untrue)
+
+
+def _effective(result: DkmdResult) -> tuple[float, float] | None:
+    """The effective sizes of reference and current."""
+    sizes = result.effective_sizes
+    return None if sizes is None else turned(sizes)
 
 
 def _infinite(outcome: Outcome) -> Infinite | None:

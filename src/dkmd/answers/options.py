@@ -51,6 +51,29 @@ def units_or_groups(groups: GroupLabels | None, pair_by: GroupLabels | None) -> 
     return groups if pair_by is None else pair_by
 
 
+def weigh_of(weigh: str | None, pair_by: object) -> str | None:
+    """How units on both sides are weighed; None without units."""
+    if pair_by is None:
+        if weigh is not None:
+            raise ValueError("weigh says how units on both sides count: give pair_by too")
+        return None
+    return weigh or "units"
+
+
+def segment_columns(segments: str | Sequence[str] | None, cross: bool) -> tuple[str, ...]:
+    """The columns of segments, each once."""
+    given = [segments] if isinstance(segments, str) else list(segments or ())
+    columns = tuple(str(name) for name in given)
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"segments: column {twice!r} is named twice")
+    if segments is not None and not columns:
+        raise ValueError("segments= needs at least one column")
+    if cross and len(columns) < 2:
+        raise ValueError("cross= combines the levels of two or more columns of segments")
+    return columns
+
+
 class Settings(TypedDict, total=False):
     """The keywords that every form of ``compare`` accepts."""
 
@@ -61,6 +84,12 @@ class Settings(TypedDict, total=False):
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
     nan_policy: str
     pair_by: GroupLabels | None
+    weigh: str | None
+    covariate: Any  # ``designs.Beside``
+    strata: Any
+    randomized: bool
+    weights: Any
+    counts: Any
     where: Any  # an expression of Ibis, which has no types
     table: str | Sequence[str] | None
     expect_ratio: Ratio | None
@@ -99,10 +128,9 @@ class CompareOptions:
         expect_ratio: Ratio | None = None,
         percentiles: Sequence[float | str] | None = None,
         kind: str | None = None,
-        paired: bool = False,
+        weigh: str | None = None,
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
-        weigh = "units" if paired else None
         test = check_options(None, scale, "exact", "two-sided", method, nan_policy, weigh)
         ratio = None if expect_ratio is None else parse_ratio(expect_ratio)
         known = None if kind is None else parse_kind(kind)

@@ -12,10 +12,13 @@ from typing import TypeVar
 import numpy.typing as npt
 
 from dkmd.binned.summary import Summary
+from dkmd.inference.designs import Asked
 from dkmd.inference.groups import SampleGroups
 from dkmd.inference.options import Options
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
+from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome, Rows
 from dkmd.inference.two_sample import run
+from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams
+from dkmd.sources.column_data import Beside
 
 Side = TypeVar("Side")
 
@@ -40,10 +43,41 @@ def compared(
     current: npt.ArrayLike | Summary,
     options: Options,
     groups: tuple[SampleGroups, SampleGroups] | None = None,
+    beside: tuple[Beside | None, Beside | None] = (None, None),
 ) -> DkmdResult:
-    """The test of current against reference; ``groups`` are those of reference and current."""
+    """The test of current against reference.
+
+    ``groups`` and ``beside`` (covariates, strata, weights) are those of reference and current.
+    """
     x, y = turned((reference, current))
-    return run(x, y, options, None if groups is None else turned(groups))
+    asked = _asked(*turned(beside))
+    return run(x, y, options, None if groups is None else turned(groups), asked=asked)
+
+
+def _asked(x: Beside | None, y: Beside | None) -> Asked | None:
+    """Covariates, strata and weights of x and y. ``compare`` has checked ``randomized``."""
+    if x is None or y is None:
+        return None
+    covariates = {name: (column, y.covariates[name]) for name, column in x.covariates.items()}
+    strata = {name: (column, y.strata[name]) for name, column in x.strata.items()}
+    weights = None if x.weights is None else (x.weights, y.weights)
+    return Asked(covariates or None, strata or None, True, weights)
+
+
+def compared_units(
+    reference: Summary,
+    current: Summary,
+    options: Options,
+    units: tuple[UnitStream, UnitStream],
+    logs: bool = False,
+) -> DkmdResult:
+    """The test of current against reference where the same units are on both sides.
+
+    ``units`` are those of reference and current, and the summaries hold all their values.
+    """
+    x, y = turned((reference, current))
+    outcome = compare_unit_streams(x, y, UnitStreams(*turned(units), logs), options)
+    return DkmdResult(Rows.of([outcome]).shaped(()))
 
 
 def centers_of(outcome: Outcome) -> tuple[float, float]:

@@ -19,9 +19,11 @@ from dkmd.answers.comparison import (
     Comparison,
     Comparisons,
     Drift,
+    Segmented,
     TogetherComparison,
 )
 from dkmd.answers.comparison.arms import unequal_arms
+from dkmd.answers.comparison.design_words import design_rows, effective_rows
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.findings import SHIFT
@@ -40,6 +42,7 @@ from dkmd.answers.page_rows import (
     leaning,
     page_row,
 )
+from dkmd.answers.page_segments import SEGMENT_LEGEND, page_splits
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import level_of
 from dkmd.inference.result import ExactOutcome
@@ -56,7 +59,7 @@ from dkmd.render.report.model import (
 )
 from dkmd.sources.column_data import HeldColumn, labelled_column
 
-Answer = ColumnAnswer | Comparisons | Gate | TogetherComparison
+Answer = ColumnAnswer | Comparisons | Segmented | Gate | TogetherComparison
 
 
 def write_page(
@@ -86,6 +89,13 @@ def page_of(answer: Answer, command: str | None = None, advance: Advance | None 
     """The page of an answer; ``command`` is the command that gave it, if that is known."""
     if isinstance(answer, Gate):
         return gate_page(answer, command, advance)
+    if isinstance(answer, Segmented):
+        total = replace(answer.total, call=answer.call, warnings=tuple(answer.notes()))
+        page = _comparison_page(total, command)
+        return replace(
+            page, headline=answer.headline(), splits=page_splits(answer),
+            legend=(*page.legend, *SEGMENT_LEGEND),
+        )  # fmt: skip
     if isinstance(answer, Comparison | CategoryComparison):
         return _comparison_page(answer, command)
     if isinstance(answer, TogetherComparison):
@@ -240,7 +250,8 @@ def _comparison_row(
         own=c.own,
         yes=c.yes,
         gap=math.nan if c.parts is None or c.parts.yes is None else c.parts.yes - c.parts.common,
-        more=tuple(part_rows(c)),
+        more=(*effective_rows(c), *part_rows(c)),
+        designed=tuple(design_rows(c)),
         kind=c.kind,
     )
     clear_direction = c.is_clear and c.verdict == "inconclusive"

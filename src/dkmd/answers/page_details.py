@@ -18,7 +18,7 @@ from dkmd.answers.comparison import (
     plain_margin,
 )
 from dkmd.answers.comparison.missing import LEFT_OUT
-from dkmd.answers.comparison.one import percent_of
+from dkmd.answers.comparison.percentile_rows import percent_of
 from dkmd.answers.findings import SPREAD
 from dkmd.answers.reasons import reasons
 from dkmd.base.arrays import Array, present
@@ -69,6 +69,7 @@ class Compared:
     gap: float = math.nan  # from no to yes
     more: tuple[tuple[str, str, str, str], ...] = ()  # rows about shares and parts
     kind: str = ""
+    designed: tuple[tuple[str, str, str, str], ...] = ()  # rows about weights and adjustments
 
     @property
     def in_scales(self) -> Measured:
@@ -112,8 +113,12 @@ class Compared:
         for row in self.more:
             yield NumberLine(row[0], *(Shown(cell) for cell in row[1:]))
         if self.yes is None and self.outcome is not None:
-            moved = Shown(self.display.amount(self.shift.middle), self.shift.middle)
+            raw = self.outcome.adjustment
+            middle = self.shift.middle if raw is None else raw.raw.shift
+            moved = Shown(self.display.amount(middle), middle)
             yield NumberLine("centre", *self._pair(before.center, after.center), moved)
+        for row in self.designed:
+            yield NumberLine(row[0], *(Shown(cell) for cell in row[1:]))
         if self.yes is None:
             yield from self.beside
             yield from self.percentiles
@@ -243,8 +248,9 @@ def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting
     yield _setting("standard error", outcome.standard_error)
     yield _setting("degrees of freedom", outcome.df)
     yield Setting("p, uncorrected", Shown(short_p(raw_pvalue), raw_pvalue))
-    if outcome.pair.clusters is not None:
-        after, before = outcome.pair.clusters.units
+    yield from _design_settings(outcome)
+    if outcome.raw_pair.clusters is not None and outcome.effective is None:
+        after, before = outcome.raw_pair.clusters.units
         what = "groups" if outcome.pairing is None else "units"
         yield Setting(what, Shown(f"{count(int(before))} and {count(int(after))}"))
     if outcome.pairing is not None:
@@ -253,6 +259,19 @@ def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting
             yield Setting(
                 "interval without pairing", Shown(f"{outcome.pairing.gain:.3g} × as wide")
             )
+
+
+def _design_settings(outcome: ExactOutcome) -> Iterator[Setting]:
+    """Effective sizes, and what the test is adjusted for."""
+    if outcome.effective is not None:
+        after, before = (plain(size, 3) for size in outcome.effective)
+        yield Setting("effective sizes", Shown(f"{before} and {after}"))
+    found = outcome.adjustment
+    if found is not None:
+        yield Setting("adjusted for", Shown(", ".join(found.names)))
+        yield Setting("as good as", Shown(f"{found.worth:.3g} × the data", found.worth))
+        yield _setting("shift, not adjusted", found.raw.shift)
+        yield Setting("p, not adjusted", Shown(short_p(found.raw.pvalue), found.raw.pvalue))
 
 
 def _setting(name: str, value: float) -> Setting:

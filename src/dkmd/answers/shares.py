@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dkmd.answers.comparison import Comparison, Parts
+from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.findings import MISSING, SHARE, Finding
 from dkmd.answers.orientation import centers_of, turned
 from dkmd.inference.column_kind import TwoSamples
@@ -62,6 +63,7 @@ def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | N
         crossing=None,
         percentiles=(),
         parts=Parts(low, high),
+        adjustment=None if means is None else Adjusted.of(means, confidence),
     )
 
 
@@ -74,9 +76,11 @@ def _by_groups(
     are means over units.
     """
     smaller, gap = values
-    if means.pairing is not None:
+    if means.pairing is not None or means.effective_sizes is not None:
         old, new = ((mean - smaller) / gap for mean in centers_of(means.outcome()))
         share = replace(share, reference=old, current=new, estimate=new - old, ratio=None)
+    if means.adjustment is not None:
+        share = replace(share, estimate=means.shift / gap, ratio=None)
     low, high = means.shift_interval(confidence)
     interval = ConfidenceInterval(max(-1.0, low / gap), min(1.0, high / gap))
     return replace(share, interval=interval, pvalue=means.pvalue, ratio_interval=None)

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 from dkmd.base.secrets import without_password
 
 FLAGS = (
-    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "worse",
+    "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "weigh", "worse",
     "alpha",
     "expect_ratio", "most_levels",
 )  # fmt: skip
@@ -30,11 +30,19 @@ SEVERAL = {
     "together": "--together",
     "table": "--table",
     "percentiles": "--percentile",
+    "segments": "--segments",
     "also_reference": "--also-reference",
     "also_current": "--also-current",
     "history": "--history",
+    "covariate": "--covariate",
+    "strata": "--strata",
+    "weights": "--weight-column",
+    "counts": "--count-column",
 }
 """Options that the command line repeats for each value."""
+
+SWITCHES = ("randomized", "whiten", "cross")
+"""Options that are true or false."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +82,15 @@ class Call:
                 return None
             words += [path] if "table" not in self.options else ["--connect", path]
         for key, value in self.options.items():
-            if key in SEVERAL:
+            if key in SWITCHES:
+                words += [f"--{key}"] if value else []
+            elif key in SEVERAL and not _is_plain(value):
+                return None
+            elif key in SEVERAL:
                 several = [value] if isinstance(value, str | int) else value
                 words += [word for each in several for word in (SEVERAL[key], str(each))]
             elif key == "expect_ratio" and not isinstance(value, str):
                 words += ["--expect-ratio", ":".join(f"{part:g}" for part in value)]
-            elif key == "whiten":
-                words += ["--whiten"] if value else []
             elif key == "most_levels" and value is None:
                 words += ["--all-levels"]
             elif isinstance(value, Mapping) and key in FLAGS:
@@ -125,9 +135,11 @@ class Call:
 
     def _gate(self, given: list[str]) -> str:
         """The call of a gate: files are loaded first, with the options for tables."""
-        loading = {k: v for k, v in self.options.items() if k in ("column", "by", "groups")}
+        in_tables = ("column", "by", "groups", "pair_by")
+        loading = {k: v for k, v in self.options.items() if k in in_tables}
         more = {k: v for k, v in self.options.items() if k.startswith("also_")}
-        judging = {k: v for k, v in self.options.items() if k not in loading and k not in more}
+        for_files = loading.keys() - {"pair_by"}
+        judging = {k: v for k, v in self.options.items() if k not in for_files and k not in more}
         how = "".join(f", {key}={_written(key, value)}" for key, value in loading.items())
         names, sides = {"gate"}, []
         for path, name, also in zip(self.sources, given, ("reference", "current"), strict=True):

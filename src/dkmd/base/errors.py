@@ -49,6 +49,10 @@ class SummaryFileError(FileError):
     """A file is not a summary, or is damaged, or is of a newer version."""
 
 
+class StateFileError(FileError):
+    """A file is not the saved state of a monitor or a detector, or is damaged, or is too new."""
+
+
 class BenchmarkFileError(FileError):
     """A benchmark file cannot be read. The message names the file and the place in it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,8 @@ _ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either e
 _SIGN, _ONE = np.uint64(1 << 63), np.uint64(1023 << 52)  # of a double's bits
 _CELL_SHIFT, _FIRST_CELL = np.uint64(52 - _CELL_BITS), np.uint64(1023 << _CELL_BITS)
 _BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit of a cell's number
+_TO_SIGN, _ALL_BUT_SIGN = np.int64(63), np.int64((1 << 63) - 1)
+_KEY_OF_INF = np.int64(2047 << 52)  # see ``_range``
 
 
 def _first_rows() -> npt.NDArray[np.uint16]:
@@ -78,7 +81,7 @@ def _any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> 
         return _ROWS - 1
     if u <= -_LARGEST:
         return 0
-    return int(_row_of(u, first_row, upper_edge))
+    return int(_row_in(_cell_of(u), u, first_row, upper_edge))
 
 
 @compiled
@@ -124,17 +127,40 @@ def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, A
     return table, special
 
 
+@compiled
 def _range(values: Array) -> tuple[float, float]:
-    """The smallest and the largest value: NaN if there is NaN, inf and −inf without values."""
-    return float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))
+    """The smallest and the largest value: an end is NaN if there is NaN; inf, −inf without values.
+
+    The bits of a double, as a whole number, are in the order of the doubles once those below 0 are
+    flipped. Whole numbers are compared several at a time; NaN lies beyond an infinity.
+    """
+    low, high = _KEY_OF_INF, ~_KEY_OF_INF
+    for i in range(values.size):
+        bits = np.float64(values[i]).view(np.int64)
+        key = bits ^ ((bits >> _TO_SIGN) & _ALL_BUT_SIGN)
+        low, high = min(low, key), max(high, key)
+    return _of_key(low), _of_key(high)
 
 
 @compiled
-def _row_of(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> np.uint64:
-    """The row of a table for |u| < 2^40: SIDE + 1 + its bin."""
+def _of_key(key: int) -> float:
+    """The double of a key of ``_range``; 0 for −0."""
+    bits = np.int64(key) ^ ((np.int64(key) >> _TO_SIGN) & _ALL_BUT_SIGN)
+    return float(np.int64(bits).view(np.float64) + 0.0)
+
+
+@compiled
+def _cell_of(u: float) -> np.uint64:
+    """The sign, the exponent and 8 bits of u ± 1, for |u| < 2^40."""
     one = np.uint64((np.float64(u).view(np.uint64) & _SIGN) | _ONE).view(np.float64)
-    # the cell of u ± 1 gives the row, or the row before it
-    cell = (np.float64(u + one).view(np.uint64) >> _CELL_SHIFT) - _FIRST_CELL
+    return np.uint64((np.float64(u + one).view(np.uint64) >> _CELL_SHIFT) - _FIRST_CELL)
+
+
+@compiled
+def _row_in(
+    cell: np.uint64, u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array
+) -> np.uint64:
+    """The row of a table for a u and its cell: SIDE + 1 + its bin."""
     row = np.uint64(first_row[cell])
     return row + np.uint64(u >= upper_edge[row])
 
@@ -154,16 +180,20 @@ def _fill(
 ) -> None:
     """Add values with regular bins to the table: row SIDE + 1 + bin holds count, Σu, Σu².
 
-    First all rows of a block are found, then the values are added. In one loop the processor would
-    wait with each row for the sums before it, which might be those of the same row.
+    All cells of a block are found first, several at a time, then all rows. Then the values are
+    added. In one loop the processor would wait with each row for the sums before it, which might be
+    those of the same row.
     """
     flat = table.reshape(-1)
-    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    units, cells = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint32)
+    rows = np.empty(BLOCK, dtype=np.uint16)
     for start in range(0, values.size, BLOCK):
         block = values[start : start + BLOCK]
         for i in range(block.size):
             units[i] = (block[i] - center) * per_unit
-            rows[i] = _row_of(units[i], first_row, upper_edge)
+            cells[i] = _cell_of(units[i])
+        for i in range(block.size):
+            rows[i] = _row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
         for i in range(block.size):
             u, at = units[i], np.uint64(rows[i]) * np.uint64(3)
             flat[at] += 1.0
@@ -222,3 +252,106 @@ def _fill_by_weight(
         table[row, 0] += weight
         table[row, 1] += weight * u
         table[row, 2] += weight * u * u
+
+
+def filled_by_unit(values: Array, codes: Index, each: Array, grid: Grid) -> tuple[Array, Array]:
+    """``filled_by_weight`` where a value of unit g weighs ``each[g]``."""
+    table, infinite = np.zeros((_ROWS, 3)), np.zeros(2)
+    _fill_by_unit(
+        values, codes, each, grid.center, 1.0 / grid.unit, FIRST_ROW, UPPER_EDGE, table, infinite
+    )
+    return table, infinite
+
+
+@compiled
+def _fill_by_unit(
+    values: Array,
+    codes: Index,
+    each: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Array,
+    infinite: Array,
+) -> None:
+    """``_fill_by_weight`` with the weights of units, in blocks as in ``_fill``."""
+    flat = table.reshape(-1)
+    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    for start in range(0, values.size, BLOCK):
+        block, of = values[start : start + BLOCK], codes[start : start + BLOCK]
+        farthest = 0.0
+        for i in range(block.size):
+            units[i] = (block[i] - center) * per_unit
+            farthest = max(farthest, abs(units[i]))
+        if not farthest < _LARGEST:
+            _fill_by_weight(
+                block, each[of], center, per_unit, first_row, upper_edge, table, infinite
+            )
+            continue
+        for i in range(block.size):
+            rows[i] = _row_in(np.uint64(_cell_of(units[i])), units[i], first_row, upper_edge)
+        for i in range(block.size):
+            u, weight, at = units[i], each[of[i]], np.uint64(rows[i]) * np.uint64(3)
+            flat[at] += weight
+            flat[at + np.uint64(1)] += weight * u
+            flat[at + np.uint64(2)] += weight * u * u
+
+
+class ColumnSums(NamedTuple):
+    """Sums over weighted values with columns g beside them."""
+
+    table: Array  # (rows, 3, columns + 1) Σwg, Σwug and Σwu²g of every bin; the last g is 1
+    infinite: Array  # (2, columns + 1) Σwg at −inf and at +inf
+    gram: Array  # (columns, columns) Σwggᵀ
+
+    def add(self, other: ColumnSums) -> ColumnSums:
+        """The sums of both parts."""
+        return ColumnSums(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+def filled_by_columns(values: Array, weights: Array, columns: Array, grid: Grid) -> ColumnSums:
+    """The sums of values without NaN; ``columns`` is (values, columns)."""
+    width = columns.shape[1]
+    found = ColumnSums(
+        np.zeros((_ROWS, 3, width + 1)), np.zeros((2, width + 1)), np.zeros((width, width))
+    )
+    per_unit = 1.0 / grid.unit
+    _fill_columns(values, weights, columns, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, *found)
+    return found
+
+
+@compiled
+def _fill_columns(
+    values: Array,
+    weights: Array,
+    columns: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Array,
+    infinite: Array,
+    gram: Array,
+) -> None:
+    """``_fill_by_weight`` for several columns at once."""
+    width = columns.shape[1]
+    for i in range(values.size):
+        value, weight = values[i], weights[i]
+        for j in range(width):
+            for k in range(j + 1):
+                gram[j, k] += weight * columns[i, j] * columns[i, k]
+        if math.isinf(value):
+            end = int(value > 0.0)
+            for j in range(width):
+                infinite[end, j] += weight * columns[i, j]
+            infinite[end, width] += weight
+            continue
+        u = (value - center) * per_unit
+        row = int(_any_row(u, first_row, upper_edge))
+        u = min(max(u, -FARTHEST), FARTHEST)
+        for j in range(width + 1):
+            g = weight * columns[i, j] if j < width else weight
+            table[row, 0, j] += g
+            table[row, 1, j] += g * u
+            table[row, 2, j] += g * u * u

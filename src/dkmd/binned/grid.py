@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array, RealArray
+from dkmd.base.compiled import compiled
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
 
 PER_E_FOLD = 128
@@ -80,12 +81,8 @@ class Grid:
             values = values[finite]
         if values.size == 0:
             return cls(0.0, 1.0)
-        with np.errstate(over="ignore"):  # ``of_scale`` raises the error
-            center = _median(values)
-            distances = np.abs(values - center)
-            scale = PER_MAD * _median(distances)
-        if scale == 0.0:
-            scale = robust_scale(distances, np.ones(values.size))
+        center, distances, middle = _center_and_distances(values)
+        scale = PER_MAD * middle if middle > 0.0 else robust_scale(distances, np.ones(values.size))
         return cls.of_scale(center, scale)
 
     @classmethod
@@ -160,13 +157,12 @@ def weighted_median(values: Array, weights: Array) -> float:
     return 0.5 * float(values[order[low]]) + 0.5 * float(values[order[high]])
 
 
-def _median(values: Array) -> float:
-    """NumPy's median of finite values in a fifth of the time: it partitions at one position."""
-    middle = values.size // 2
-    ordered = np.partition(values, middle)
-    if values.size % 2:
-        return float(ordered[middle])
-    return float(ordered[:middle].max() + ordered[middle]) / 2.0
+@compiled
+def _center_and_distances(values: Array) -> tuple[float, Array, float]:
+    """The median, the distances from it, and their median. Numba's median is the fastest."""
+    center = np.median(values)
+    distances = np.abs(values - center)
+    return center, distances, np.median(distances)
 
 
 def _some(sample: RealArray, sharing: int) -> npt.NDArray[Any]:

@@ -309,14 +309,16 @@ class Summary:
 
     def _add_table(self, table: Array, special: Array) -> None:
         """Add a table and the special numbers from ``filled``."""
-        part, per_unit = Summary(self.grid), 1.0 / self.grid.unit
+        new = self.bins.size == 0 and not (self.nan or self.minus_inf or self.plus_inf)
+        part, per_unit = self if new else Summary(self.grid), 1.0 / self.grid.unit
         part.nan, part.minus_inf, part.plus_inf = (int(n) for n in special[:3])
         part.minimum, part.maximum = low, high = float(special[3]), float(special[4])
         if low <= high:
             u = (low - self.grid.center) * per_unit, (high - self.grid.center) * per_unit
             found = occupied(table, u[0], u[1], FIRST_ROW, UPPER_EDGE)
             part.bins, part.counts, part.sums, part.squares = found
-        self.merge(part)
+        if not new:
+            self.merge(part)
 
     def _state(self) -> tuple[object, ...]:
         arrays = (self.bins, self.counts, self.sums, self.squares)

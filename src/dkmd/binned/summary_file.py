@@ -1,48 +1,49 @@
-"""Summaries on disk: gzipped JSON with a format name, a version and a checksum; never pickle.
+"""Summaries on disk, as documents with a checksum (``base/documents``).
 
-Numbers read back bit by bit. A file is replaced in one step. A file that is truncated, damaged, too
-new or not a summary is rejected with a reason. The checksum finds accidental changes. Files of
-version 1 have no checksum, so the numbers are also checked for consistency.
+Files of version 1 have no checksum, so the numbers are also checked for consistency.
 """
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import json
 import math
 import os
-import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.documents import Document, Format
 from dkmd.base.errors import SummaryFileError
-from dkmd.base.whole_files import write_whole
 from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid
 
 if TYPE_CHECKING:
     from dkmd.binned.summary import Summary
 
-FORMAT = "dkmd-summary"
-VERSION = 2
 WITHOUT_CHECKSUM = 1
 """The previous version of the format, which had no checksum."""
+FILES = Format(
+    name="dkmd-summary",
+    noun="a dkmd summary",
+    version=2,
+    remedy="Make it again with dkmd summarize",
+    error=SummaryFileError,
+    unchecked=(WITHOUT_CHECKSUM,),
+)
 MOST_VALUES = 2**53
 """The largest count. Doubles are exact up to here."""
 ROUNDING = 1e-6
 """A mean of u may miss its bin by this share of 1 + |u|: the rounding of sums of 1e12 values."""
-LARGEST_FILE = 16 * 2**20
-"""The largest file in bytes, unpacked. A summary has at most 7,100 bins: less than 1 MiB."""
 
 
 def write(summary: Summary, path: str | os.PathLike[str]) -> None:
     """Write a file. An existing file is replaced in one step."""
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
+    FILES.write(path, content_of(summary))
+
+
+def content_of(summary: Summary) -> Document:
+    """A summary as a document, without format, version and checksum."""
+    return {
         "column": summary.column,
         "column_unit": summary.column_unit,
         "kind": summary.kind,
@@ -58,58 +59,22 @@ def write(summary: Summary, path: str | os.PathLike[str]) -> None:
         "sums": summary.sums.tolist(),
         "squares": summary.squares.tolist(),
     }
-    document["checksum"] = _checksum(document)
-    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
-    write_whole(path, gzip.compress(text.encode(), mtime=0))
-
-
-def _checksum(document: dict[str, Any]) -> str:
-    """SHA-256 of everything else in a document. Order and spaces in the file do not matter."""
-    rest = {key: value for key, value in document.items() if key != "checksum"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read(path: str | os.PathLike[str]) -> Summary:
     """Read and check a file."""
-    name = os.fspath(path)
+    document = FILES.read(path)
     try:
-        with gzip.open(path, "rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except gzip.BadGzipFile:
-        raise SummaryFileError(f"{name} is not a dkmd summary") from None
-    except (EOFError, zlib.error):
-        raise SummaryFileError(f"{name} is truncated or damaged") from None
-    if len(content) > LARGEST_FILE:
-        raise SummaryFileError(f"{name} is too large for a dkmd summary")
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        raise SummaryFileError(f"{name} is not a dkmd summary") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise SummaryFileError(f"{name} is not a dkmd summary")
-    version = document.get("version")
-    if version not in (WITHOUT_CHECKSUM, VERSION):
-        raise SummaryFileError(
-            f"{name} has version {version!r} of the format, this dkmd reads up to version "
-            f"{VERSION}: install a newer dkmd"
-        )
-    if version != WITHOUT_CHECKSUM and document.get("checksum") != _checksum(document):
-        raise SummaryFileError(
-            f"{name} is damaged: its checksum does not match, so it was changed after it was "
-            "written. Make it again with dkmd summarize"
-        )
-    try:
-        summary = _summary(document)
-        if version == WITHOUT_CHECKSUM:
+        summary = summary_of(document)
+        if document["version"] == WITHOUT_CHECKSUM:
             _require_near_extremes(summary)
         return summary
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise SummaryFileError(f"{name} is damaged: {error}") from None
+        raise SummaryFileError(f"{os.fspath(path)} is damaged: {error}") from None
 
 
-def _summary(document: dict[str, Any]) -> Summary:
-    """The summary that a document describes. Any error means that the document is damaged."""
+def summary_of(document: Document) -> Summary:
+    """The summary of ``content_of``. Any error means that the document is damaged."""
     from dkmd.binned.summary import Summary
 
     summary = Summary(Grid(_number(document["center"]), _number(document["unit"])))

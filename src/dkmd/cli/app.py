@@ -15,9 +15,11 @@ from dkmd.cli.gate import gate
 from dkmd.cli.history import history
 from dkmd.cli.once import OnceCommand
 from dkmd.cli.plan import plan
+from dkmd.cli.race import race
 from dkmd.cli.reproduce import reproduce
 from dkmd.cli.sql import sql
 from dkmd.cli.summarize import summarize
+from dkmd.cli.watch import watch
 
 app = typer.Typer(
     help="Compare two samples of a number: which way did it move, by how much, and how sure?",
@@ -49,6 +51,8 @@ COMMANDS: dict[Callable[..., int], str] = {
     compare: "Which way did it move, by how much, and how sure?",
     drift: "Which columns of two tables moved?",
     gate: "Is any benchmark worse? For CI.",
+    watch: "Alarms of a stream, or a decision between two arms, as values arrive.",
+    race: "Which of two commands is faster?",
     plan: "How many values do I need?",
     summarize: "Save a column in a few kB, for later.",
     sql: "Print SQL for a warehouse that dkmd cannot reach.",

@@ -16,6 +16,9 @@ from dkmd.cli.options import (
     By,
     Columns,
     Connect,
+    CountColumn,
+    Covariates,
+    Cross,
     Every,
     ExpectRatio,
     Force,
@@ -27,12 +30,18 @@ from dkmd.cli.options import (
     PairBy,
     Percentiles,
     Quiet,
+    Randomized,
     Report,
+    Segments,
+    Strata,
     Tables,
+    Weigh,
+    WeightColumn,
     Where,
     kinds_of,
     limit,
     margin_of,
+    names_of,
     require_outputs,
     sources,
 )
@@ -50,7 +59,7 @@ from dkmd.inference.defaults import ALPHA
 from dkmd.render.terminal import listing_of
 
 if TYPE_CHECKING:
-    from dkmd.answers.comparison import ColumnAnswer, Comparisons
+    from dkmd.answers.comparison import ColumnAnswer, Comparisons, Segmented
     from dkmd.answers.options import Advance, Settings
 
 
@@ -89,7 +98,9 @@ def compare(
     most_levels: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, help="Most levels of --by to compare, the most frequent first."
+            metavar="N",
+            min=1,
+            help="Most levels of --by or --segments to compare, the most frequent first.",
         ),
     ] = 100,
     all_levels: Annotated[
@@ -99,6 +110,14 @@ def compare(
     kind: Kind = None,
     groups: Groups = None,
     pair_by: PairBy = None,
+    weigh: Weigh = None,
+    segments: Segments = None,
+    cross: Cross = False,
+    covariate: Covariates = None,
+    strata: Strata = None,
+    randomized: Randomized = False,
+    weight_column: WeightColumn = None,
+    count_column: CountColumn = None,
     expect_ratio: ExpectRatio = None,
     percentile: Percentiles = None,
     alpha: Alpha = ALPHA,
@@ -134,6 +153,10 @@ def compare(
       dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           -c dep_delay -c arr_delay --percentile 50 --percentile 99.9
       dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
+          -c dep_delay --segments origin,carrier --most-levels 5
+      dkmd compare examples/data/experiment.csv -c revenue --by arm --reference A --current B \\
+          --covariate revenue_before --strata country --randomized
+      dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --together '*_delay' --margin 0.1sd
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
           --by build --reference 41 --current 42
@@ -151,13 +174,17 @@ def compare(
             files or [], together or [], _Shown(report, json, quiet), reference, current,
             {"pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
             groups, whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
-            percentile=percentile, peers=peers, connect=connect, from_bins=from_bins,
+            percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
+            covariate=covariate, strata=strata, weight_column=weight_column,
+            count_column=count_column, segments=segments,
         )  # fmt: skip
+    segmented: Segmented | None = None
     several = len(column or []) > 1
     named = column[0] if column and not several else None
     with _waiting(several or (by is not None and current is None), quiet) as advance:
         if from_bins is not None:
-            if files or connect or by or groups or pair_by or several:
+            beside = (groups, pair_by, covariate, strata, weight_column, count_column, segments)
+            if files or connect or by or several or any(beside):
                 raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
                 margin_of(margin),
@@ -174,6 +201,12 @@ def compare(
                 "kind": _kinds(kind) if several else _kind(kind, named),
                 "alpha": alpha,
                 "pair_by": pair_by,
+                "weigh": weigh,
+                "covariate": covariate or None,
+                "strata": strata or None,
+                "randomized": randomized,
+                "weights": weight_column,
+                "counts": count_column,
                 "expect_ratio": expect_ratio,
                 "percentiles": percentile or None,
                 "most_levels": None if all_levels else most_levels,
@@ -181,20 +214,23 @@ def compare(
             }
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
-                if by is None and column and several:
+                if segments or cross:
+                    asked = _Segments(
+                        names_of(segments) or [], cross, by, reference, current, groups
+                    )
+                    segmented = asked.compare(given, column or [], peers, settings)
+                elif by is None and column and several:
                     answer = run(given[0], given[1], column=column, groups=groups, **settings)
                 elif by is None:
                     answer = run(given[0], given[1], column=named, groups=groups, **settings)
                 else:
-                    answer = run(
-                        given[0],
-                        by=by,
-                        reference=reference,
-                        current=current,
-                        column=column if several else named,
-                        groups=groups,
-                        **settings,
-                    )
+                    levels = {"by": by, "reference": reference, "current": current}
+                    columns = column if several else named
+                    answer = run(given[0], **levels, column=columns, groups=groups, **settings)
+    if segmented is not None:
+        show_several(segmented, json, quiet, every)
+        code = exit_code([segmented.total.pvalue])
+        return after_writing(code, report_of(segmented, report, quiet))
     return _show(answer, _Shown(report, json, quiet), peers, every)
 
 
@@ -214,9 +250,36 @@ def _show(answer: ColumnAnswer | Comparisons, shown: _Shown, peers: bool, every:
 
 
 BINS_ALONE = (
-    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by or second "
-    "--column"
+    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by, --covariate, "
+    "--strata, --weight-column, --count-column, --segments or second --column"
 )
+
+
+class _Segments(NamedTuple):
+    """What was asked about segments, and about which samples."""
+
+    columns: list[str]
+    cross: bool
+    by: str | None
+    reference: str | None
+    current: str | None
+    groups: str | None
+
+    def compare(
+        self, given: Sequence[Any], column: Sequence[str], peers: bool, settings: Settings
+    ) -> Segmented:
+        """The answer, if nothing else was asked for that segments cannot give."""
+        from dkmd.answers.compare import compare as run
+
+        if peers or len(column) > 1:
+            raise ValueError("--segments needs one --column, and no --peers")
+        if not self.columns:
+            raise ValueError("--cross combines the levels of --segments: give two columns")
+        return run(
+            *given, column=column[0] if column else None, by=self.by, reference=self.reference,
+            current=self.current, groups=self.groups, segments=self.columns, cross=self.cross,
+            **settings,
+        )  # fmt: skip
 
 
 class _Shown(NamedTuple):

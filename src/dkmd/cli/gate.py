@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,6 +116,14 @@ def gate(
         str | None,
         typer.Option(metavar="NAME", help="In a table: the column that names the process."),
     ] = None,
+    pair_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="machine|round|NAME",
+            help="Pair what both builds have in common: the machines that ran both, or rounds; in "
+            "a table, a column.",
+        ),
+    ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -183,12 +192,13 @@ def gate(
     inputs = (reference, current, *(also_reference or ()), *(also_current or ()), *(history or ()))
     require_outputs(outputs, inputs, force, folders=False)
     with working("reading …", quiet):
-        before = load_runs(reference, *(also_reference or ()), column=column, by=by, groups=groups)
-        after = load_runs(current, *(also_current or ()), column=column, by=by, groups=groups)
+        read = partial(load_runs, column=column, by=by, groups=groups, pair_by=pair_by)
+        before = read(reference, *(also_reference or ()))
+        after = read(current, *(also_current or ()))
         answer = judge(
             before, after, margin=settings.margin, worse=settings.worse, alpha=settings.alpha,
             missing=settings.missing, rules=settings.rules,
-            history=read_histories(history or ()),
+            history=read_histories(history or ()), pair_by=pair_by,
         )  # fmt: skip
     shown = tuple(each.value for each in only or ())
     source = f"settings from {settings.source}" if settings.source else ""

@@ -72,7 +72,7 @@ ExpectRatio = Annotated[
     typer.Option(
         metavar="R:C",
         help="Planned sizes of an experiment's arms, REFERENCE:CURRENT, such as 1:1. Arms that are "
-        "unequal beyond chance (p < 0.001) are told first.",
+        "unequal beyond chance (p < 0.001) are reported first.",
     ),
 ]
 Percentiles = Annotated[
@@ -89,6 +89,77 @@ PairBy = Annotated[
         metavar="NAME",
         help="Column identifying units that are on both sides (hosts before and after); each "
         "counts the same. Instead of --groups.",
+    ),
+]
+Weigh = Annotated[
+    str | None,
+    typer.Option(
+        metavar="units|values",
+        help="With --pair-by: whether each shared unit counts the same (units, the default), or "
+        "each value.",
+    ),
+]
+Segments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--segments",
+        metavar="NAMES",
+        autocompletion=columns,
+        help="Columns whose levels are compared one by one too: country,device.",
+    ),
+]
+Cross = Annotated[
+    bool,
+    typer.Option("--cross", help="With several --segments: combinations of their levels too."),
+]
+Covariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column known before the experiment, such as revenue_before; repeat the option for "
+        "more. The shift is adjusted for it. Needs --randomized.",
+    ),
+]
+PlanCovariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column that will be known before the experiment; repeat the option for more. The "
+        "plan is for the adjusted test of randomised arms.",
+    ),
+]
+Strata = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strata",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column of strata, such as the country; repeat the option for more. Needs "
+        "--randomized.",
+    ),
+]
+Randomized = Annotated[
+    bool,
+    typer.Option("--randomized", help="Chance decided which unit joined which side (an A/B test)."),
+]
+WeightColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column of weights: how much a row stands for (survey, sampling rate).",
+    ),
+]
+CountColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column of counts: a row stands for so many equal rows.",
     ),
 ]
 Alpha = Annotated[
@@ -160,6 +231,18 @@ def limit(memory: str | None) -> None:
         from dkmd.sources.files.duckdb_connection import limit_memory
 
         limit_memory(memory)
+
+
+def names_of(given: Sequence[str] | None) -> list[str] | None:
+    """Names that are separated by commas, or given one by one; None without any.
+
+    Examples
+    --------
+    >>> names_of(["country,device", "plan"])
+    ['country', 'device', 'plan']
+    """
+    names = [name.strip() for each in given or () for name in each.split(",")]
+    return [name for name in names if name] or None
 
 
 def margin_of(text: str | None) -> float | str | None:

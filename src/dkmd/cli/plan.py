@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dkmd.cli.completion import data_files
-from dkmd.cli.options import Alpha, Column, Groups, Json, Quiet
+from dkmd.cli.options import Alpha, Column, Groups, Json, PlanCovariates, Quiet
 from dkmd.cli.show import show_answer, show_json, working
 from dkmd.inference.defaults import ALPHA
 
@@ -62,6 +62,7 @@ def plan(
         typer.Option(metavar="A:B", help="Sizes of the two sides, such as 1:4; equal by default."),
     ] = None,
     groups: Groups = None,
+    covariate: PlanCovariates = None,
     power: Annotated[
         float, typer.Option(metavar="PROBABILITY", help="Probability of detecting the change.")
     ] = 0.8,
@@ -84,10 +85,12 @@ def plan(
       dkmd plan examples/data/latency_before.csv -n 500 --shift 3%
       dkmd plan examples/data/visits.csv -c converted --shift 0.01
       dkmd plan examples/data/visits.csv -c revenue_usd --factor 1.5 --power 0.9
+      dkmd plan examples/data/experiment.csv -c revenue --factor 1.1 --covariate revenue_before
       dkmd plan examples/data/flights_july.parquet -c arr_delay --shift 5 --groups date
     """
     from dkmd.answers.comparison import to_json
     from dkmd.inference import planning
+    from dkmd.sources.beside import Columns
     from dkmd.sources.loading import load, summarized
 
     if n is None and shift is None and factor is None and share is None:
@@ -96,9 +99,13 @@ def plan(
             "or both"
         )
     with working("reading …", quiet):
-        sample = load(pilot, "pilot", column, groups)
+        beside = Columns.named(tuple(covariate)) if covariate else None
+        sample = load(pilot, "pilot", column, groups, beside=beside)
         summary = summarized(sample)
     given, labels = (summary, None) if groups is None else _with_labels(sample)
+    known = None
+    if covariate:
+        given, known = _with_covariates(sample)
     found = planning.plan(
         given,
         None if shift is None else _shift(shift, summary, given),
@@ -109,6 +116,7 @@ def plan(
         factor=factor,
         share=share,
         groups=labels,
+        covariate=known,
     )
     if json:
         show_json(to_json(_document(found, sample, summary)))
@@ -128,6 +136,19 @@ def _with_labels(sample: LabelledColumn) -> tuple[Array, Labels]:
         raise ValueError("--groups needs a pilot of at most 2,000,000 values: give a part of it")
     there = ~np.isnan(sample.data.values)
     return sample.data.values[there], sample.data.groups[there]
+
+
+def _with_covariates(sample: LabelledColumn) -> tuple[Array, Array]:
+    """The values that are not missing, and their covariates, a column each."""
+    import numpy as np
+
+    from dkmd.sources.column_data import HeldColumn
+
+    data = sample.data
+    assert isinstance(data, HeldColumn)
+    assert data.beside is not None
+    there = ~np.isnan(data.values)
+    return data.values[there], np.column_stack(list(data.beside.covariates.values()))[there]
 
 
 def _ratio(text: str | None) -> float:
@@ -191,6 +212,8 @@ def _document(found: Planned, sample: LabelledColumn, summary: Summary) -> dict[
     if found.groups is not None:
         more["groups"] = list(found.groups)
         more["design_effect"] = found.design_effect
+    if found.worth is not None:
+        more["worth"] = found.worth
     return answer | more
 
 
@@ -199,10 +222,13 @@ def _headline(found: Planned, unit: str) -> str:
     ranges = {found.asked: _range_in_words(found, unit)} if found.range else {}
     change = _change_in_words(found, unit) + ranges.get("shift", "")
     sizes = _sizes_in_words(found, ranges.get("n", ""))
+    worth = ""
+    if found.worth is not None:
+        worth = f" The covariates are as good as {found.worth:.2g} × the data."
     if found.asked == "n":
-        return f"To detect {change} with power {found.power:g}, you need {sizes}."
+        return f"To detect {change} with power {found.power:g}, you need {sizes}.{worth}"
     power = f"{found.power:.3g}{ranges.get('power', '')}"
-    return f"{sizes} detect {change} with power {power}."
+    return f"{sizes} detect {change} with power {power}.{worth}"
 
 
 def _sizes_in_words(found: Planned, range_: str) -> str:

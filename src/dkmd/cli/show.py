@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -182,7 +183,25 @@ def tell_if_lost(verdict: str) -> None:
 def working(words: str, quiet: bool = False) -> AbstractContextManager[object]:
     """A spinner on standard error while a file is read; nothing without a terminal."""
     console = Console(stderr=True)
-    return Status(words, console=console) if console.is_terminal and not quiet else nullcontext()
+    if quiet or not console.is_terminal:
+        return nullcontext()
+    return Status(FIRST_RUN if is_first_run() else words, console=console)
+
+
+FIRST_RUN = "compiling, once after each installation (about 15 seconds) …"
+"""What a spinner says while Numba compiles. Later runs load the compiled code from disk."""
+
+
+def is_first_run(package: Path | None = None) -> bool:
+    """Whether Numba has yet to write its cache beside the modules of the package.
+
+    Elsewhere (``NUMBA_CACHE_DIR``, a read-only installation) the answer is no, because the place
+    of the cache is not known.
+    """
+    modules = (package or Path(__file__).parents[1]) / "inference"
+    if os.environ.get("NUMBA_CACHE_DIR") or not os.access(modules, os.W_OK):
+        return False
+    return not any(modules.glob("__pycache__/*.nbi"))
 
 
 def progress(quiet: bool = False, keep: bool = False) -> Progress:

@@ -50,7 +50,7 @@ def shift_interval(
     if math.isnan(test.t):
         return math.nan, math.nan
     pair = pair.coarse
-    middle = _balanced_shift(pair, shift)
+    middle = balanced_shift(pair, shift) if pair.fixed else shift
     if pair.constant:  # nothing varies: the interval is a point
         return opened(middle, middle, alternative)
 
@@ -120,9 +120,12 @@ ACCURACY = 1e-8
 """The accuracy of the ends of a shift interval, as a share of its expected half width."""
 
 
-def _balanced_shift(pair: Pair, shift: float) -> float:
-    """The δ at which (x − δ, y) gives D = 0. It is the shift unless the centre is fixed."""
-    if not pair.fixed or not math.isfinite(shift):
+def balanced_shift(pair: Pair, shift: float) -> float:
+    """The δ at which (x − δ, y) gives D = 0, searched from ``shift``.
+
+    It is the difference of centres unless the centre is fixed or D is adjusted.
+    """
+    if not math.isfinite(shift):
         return shift
     length = pair.witness.length
 

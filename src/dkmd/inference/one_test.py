@@ -48,7 +48,7 @@ def compare_summaries(
 ) -> Outcome:
     """The test of two summaries of one grid. ``grouped(witness)`` gives the effect of groups."""
     if min(x.size, y.size) < 2:
-        return _too_small(options)
+        return too_small(options)
     low, high = min(x.minimum, y.minimum), max(x.maximum, y.maximum)
     if high > low:
         # a narrow range bounds the scale; a wide range may be one outlier, so the unit is checked
@@ -179,7 +179,7 @@ def _compare_small(
     if stopped_by_nan(x.size + y.size - kept[0].size - kept[1].size, options):
         return NoOutcome(options.alternative)
     if min(kept[0].size, kept[1].size) < 2:
-        return _too_small(options)
+        return too_small(options)
     small = small_sides(*kept, options.label_free)
     fitted = scale_of(small.x, small.y, small.shape, options.scale)
     return compare_sides(small.x, small.y, small.origin, fitted, options, grouped)
@@ -243,7 +243,7 @@ def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options)
     if stopped_by_nan(x.size + y.size - kept[0].size - kept[1].size, options):
         return NoOutcome(options.alternative)
     if min(a.size for a in kept) < 2:
-        return _too_small(options)
+        return too_small(options)
     psi = options.witness
     if psi is None:
         grid = Grid.fit(*kept)
@@ -274,8 +274,9 @@ def stopped_by_nan(count: int, options: Options) -> bool:
     return bool(count) and options.nan_policy == "propagate"
 
 
-def _too_small(options: Options) -> Outcome:
-    note = "each sample needs at least two values; all returned values are NaN"
+def too_small(options: Options) -> Outcome:
+    """The outcome of samples with fewer than two values."""
+    note = "each sample needs at least two values, so there is no answer"
     return NoOutcome(options.alternative, notes=(note,))
 
 

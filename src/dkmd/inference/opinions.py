@@ -91,24 +91,17 @@ def _mean_difference(reference: Array, current: Array) -> tuple[Opinion, ...]:
         note = "infinite values"
         names = ("mean difference", "Welch's t")
         return tuple(Opinion(name, math.nan, math.nan, note) for name in names)
-    from scipy.stats import ttest_ind
-
     difference = peers.mean_difference(current, reference)
-    welch = _quietly(lambda: ttest_ind(current, reference, equal_var=False))
     direction = direction_of(difference)
     return (
         Opinion("mean difference", difference, math.nan, direction),
-        Opinion("Welch's t", float(welch.statistic), float(welch.pvalue), direction),
+        Opinion("Welch's t", *peers.welch(current, reference), direction),
     )
 
 
 def _mann_whitney(reference: Array, current: Array) -> tuple[Opinion, ...]:
-    from scipy.stats import mannwhitneyu
-
-    test = _quietly(lambda: mannwhitneyu(current, reference))
-    share = float(test.statistic) / (reference.size * current.size)
-    name = "Mann-Whitney, P(c > r)"
-    return (Opinion(name, share, float(test.pvalue), direction_of(share - 0.5)),)
+    share, pvalue = _quietly(lambda: peers.mann_whitney(current, reference))
+    return (Opinion("Mann-Whitney, P(c > r)", share, pvalue, direction_of(share - 0.5)),)
 
 
 def _kolmogorov_smirnov(reference: Array, current: Array) -> tuple[Opinion, ...]:
@@ -127,17 +120,15 @@ def _brown_forsythe(reference: Array, current: Array) -> tuple[Opinion, ...]:
     """Levene's test about the medians; its value is the ratio of mean distances from them."""
     if not (np.isfinite(reference).all() and np.isfinite(current).all()):
         return (Opinion(BROWN_FORSYTHE, math.nan, math.nan, "infinite values"),)
-    from scipy.stats import levene
-
     if min(reference.size, current.size) < 2:
         return (Opinion(BROWN_FORSYTHE, math.nan, math.nan, NONE),)
-    test = _quietly(lambda: levene(current, reference, center="median"))
+    _, pvalue = peers.brown_forsythe(current, reference)
     before, after = (float(np.abs(side - np.median(side)).mean()) for side in (reference, current))
     ratio = after / before if before > 0.0 else math.nan
     direction = NONE
     if after != before:
         direction = WIDER if after > before else NARROWER
-    return (Opinion(BROWN_FORSYTHE, ratio, float(test.pvalue), direction),)
+    return (Opinion(BROWN_FORSYTHE, ratio, pvalue, direction),)
 
 
 def _shares(

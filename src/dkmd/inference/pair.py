@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -78,16 +78,7 @@ class Studentized(NamedTuple):
 
     def tails(self) -> Tails:
         """Both one-sided p-values; NaN if t is NaN."""
-        t = self.t
-        if self.certain or math.isnan(t):
-            return Tails(1.0, 1.0) if self.certain else Tails(math.nan, math.nan)
-        if math.isinf(t):  # two constants: only one relabelling gives this
-            one = one_of_all(*self.units)
-            return (Tails(one, 1.0) if t > 0.0 else Tails(1.0, one)).at_least(self.least)
-        if math.isnan(self.z):
-            return student_tails(t, self.df).at_least(self.least)
-        units = self.units[0] + self.units[1]
-        return guarded(t, self.df, self.z, self.skewness, units, Tails(*self.least))
+        return _tails_of(self)
 
     def tail(self, side: float) -> float:
         """One of the ``tails``: the upper tail for side 1, the lower tail for side −1."""
@@ -102,6 +93,21 @@ class Studentized(NamedTuple):
     def pvalue(self, alternative: str) -> float:
         """The p-value of an alternative. As in SciPy, "greater" means that x is larger."""
         return float(self.tails().pvalue(alternative))
+
+
+@lru_cache(maxsize=4)
+def _tails_of(test: Studentized) -> Tails:
+    """The tails of a test. They are kept, because the interval asks for those of the p-value."""
+    t = test.t
+    if test.certain or math.isnan(t):
+        return Tails(1.0, 1.0) if test.certain else Tails(math.nan, math.nan)
+    if math.isinf(t):  # two constants: only one relabelling gives this
+        one = one_of_all(*test.units)
+        return (Tails(one, 1.0) if t > 0.0 else Tails(1.0, one)).at_least(test.least)
+    if math.isnan(test.z):
+        return student_tails(t, test.df).at_least(test.least)
+    units = test.units[0] + test.units[1]
+    return guarded(t, test.df, test.z, test.skewness, units, Tails(*test.least))
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ class Pair:
         apart = self.separation, self.allowance
 
         def test(delta: float, near: float) -> Studentized:
-            found = _tested(self.x, self.y, delta, near, center, apart, form, numbers)
+            found = tested(self.x, self.y, delta, near, center, apart, form, numbers)
             return Studentized(*found[:6], units, found[6:])
 
         return test
@@ -183,7 +189,7 @@ class Pair:
         if self.fixed or math.isinf(self.witness.bound):
             return 1.0, 1.0
         excess = beyond_allowance(self.separation, self.allowance)
-        slopes = _near_slopes(self.x, self.y, 0.0, center, excess, Form.of(self.witness))
+        slopes = near_slopes(self.x, self.y, 0.0, center, excess, Form.of(self.witness))
         return influence_weights(self.x.size, self.y.size, slopes[0], slopes[1])
 
     def centers(self, near: float = 0.0) -> tuple[float, float]:
@@ -200,8 +206,8 @@ class Pair:
     def constant(self) -> bool:
         """Whether all values are equal on each side."""
         return all(
-            side.variance.max(initial=0.0) == 0.0
-            and side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
+            side.offset.size + (side.plus_inf > 0.0) + (side.minus_inf > 0.0) <= 1
+            and side.variance.max(initial=0.0) == 0.0
             for side in (self.x, self.y)
         )
 
@@ -281,7 +287,7 @@ def influence_weights(n: float, m: float, slope_x: float, slope_y: float) -> tup
 
 
 @compiled
-def _near_slopes(
+def near_slopes(
     x: Side, y: Side, delta: float, center: float, excess: float, form: Form
 ) -> tuple[float, float]:
     """The mean slopes of ψ over x − delta and y, without the ``excess`` of their separation."""
@@ -316,7 +322,7 @@ def studentize(
     mean_x, variance_x, slope_x, squares_x, cubes_x = means_of(x, center + delta, form)
     mean_y, variance_y, slope_y, squares_y, cubes_y = means_of(y, center, form)
     if excess != 0.0 and not fixed:
-        slope_x, slope_y = _near_slopes(x, y, delta, center, excess, form)
+        slope_x, slope_y = near_slopes(x, y, delta, center, excess, form)
     if fixed:  # slopes matter only where the centre moves
         slope_x = slope_y = 0.0
     part_x, part_y = variance_parts(n, m, variance_x, variance_y, slope_x, slope_y)
@@ -392,7 +398,7 @@ SAME_PSI = 1e-9
 
 
 @compiled
-def _tested(
+def tested(
     x: Side,
     y: Side,
     delta: float,

@@ -15,6 +15,7 @@ from dkmd.inference.column_kind import without
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.groups import group_codes
 from dkmd.inference.plan_amounts import AmountsPlan
+from dkmd.inference.plan_covariates import AdjustedPlan, columns_of, worth_of
 from dkmd.inference.plan_groups import Codes, Design, GroupedPlan, design_of
 from dkmd.inference.plan_parts import TwoPartPlan
 from dkmd.inference.plan_search import Change, Plan
@@ -43,6 +44,8 @@ class Pilot:
     codes: Codes | None = None
     kind: str = AMOUNTS
     special: tuple[float, ...] = ()
+    columns: Array | None = None
+    """Bounded columns of covariates, (values, columns)."""
 
     @property
     def size(self) -> int:
@@ -66,6 +69,8 @@ class Pilot:
     def plan(self, scale: float | str | None, alpha: float) -> Plan:
         """The plan for this kind of pilot."""
         plan = self._plan(scale, alpha)
+        if self.columns is not None:
+            return AdjustedPlan(plan, self.worth())
         return plan if self.codes is None else GroupedPlan(plan, self.design(), alpha)
 
     def _plan(self, scale: float | str | None, alpha: float) -> Plan:
@@ -88,6 +93,19 @@ class Pilot:
             parts.append((_psi(self.values[~yes]), self.codes[~yes]))
         return design_of(parts, self.size)
 
+    def worth(self) -> float:
+        """How many times the data adjusting for the covariates is worth."""
+        assert self.values is not None
+        assert self.columns is not None
+        if self.kind == TWO_PARTS:
+            raise ValueError(
+                "a covariate is for amounts and yes/no data: if most values are equal, plan "
+                "without it"
+            )
+        yes = self.kind == YES_NO
+        e = (self.values == self.special[-1]).astype(np.float64) if yes else _psi(self.values)
+        return worth_of(e, self.columns)
+
     @property
     def common(self) -> float | None:
         """The value that at least half have, in data of two parts."""
@@ -105,6 +123,10 @@ class Pilot:
     def resampled(self, rng: np.random.Generator) -> Pilot:
         """A pilot of the same kind from values, or whole groups, drawn with replacement."""
         values = self.single_values()
+        if self.columns is not None:
+            rows = rng.integers(values.size, size=values.size)
+            drawn = values[rows]
+            return replace(self, summary=_summary(drawn), values=drawn, columns=self.columns[rows])
         if self.codes is None:
             values = np.sort(values)  # the order of rows does not matter, nor does a summary
             drawn = values[rng.integers(values.size, size=values.size)]
@@ -139,9 +161,17 @@ class Pilot:
         return rest if isinstance(rest, Summary) else _summary(rest)
 
 
-def pilot_of(given: npt.ArrayLike | Summary, groups: npt.ArrayLike | None) -> Pilot:
+def pilot_of(
+    given: npt.ArrayLike | Summary,
+    groups: npt.ArrayLike | None,
+    covariate: npt.ArrayLike | None = None,
+) -> Pilot:
     """A pilot from what a user passes, with its kind."""
+    if groups is not None and covariate is not None:
+        raise ValueError("a plan is for groups or for a covariate, not for both")
     if isinstance(given, Summary):
+        if covariate is not None:
+            raise ValueError("a covariate needs the single values, which a summary does not hold")
         if groups is not None:
             raise ValueError("groups need the single values, which a summary does not hold")
         return _with_kind(Pilot(given))
@@ -150,7 +180,8 @@ def pilot_of(given: npt.ArrayLike | Summary, groups: npt.ArrayLike | None) -> Pi
         raise nan_error("pilot", sample)
     values = sample.astype(np.float64)
     codes = None if groups is None else group_codes(groups, values.size, "pilot")
-    return _with_kind(Pilot(_summary(values), values, codes))
+    columns = None if covariate is None else columns_of(covariate, values)
+    return _with_kind(Pilot(_summary(values), values, codes, columns=columns))
 
 
 def _with_kind(pilot: Pilot) -> Pilot:

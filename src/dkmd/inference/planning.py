@@ -44,6 +44,7 @@ def sample_size(
     factor: float | None = None,
     share: float | None = None,
     groups: npt.ArrayLike | None = None,
+    covariate: npt.ArrayLike | None = None,
 ) -> int:
     """Values that the first sample needs to show a change; the second has ``ratio`` times as many.
 
@@ -74,6 +75,9 @@ def sample_size(
     groups : array_like
         A label per value of the pilot: values with one label are repeated measurements. The size is
         multiplied by their design effect. Groups to come are taken to be as large as the pilot's.
+    covariate : array_like
+        What will be known before the experiment about each value of the pilot: a column, or an
+        array with several. The plan is for the test of randomised arms that is adjusted for it.
 
     Notes
     -----
@@ -95,7 +99,7 @@ def sample_size(
     _check_power(alpha, power)
     change = _change(shift, factor, share)
     _check_ratio(ratio)
-    plan = pilot_of(pilot, groups).plan(scale, alpha)
+    plan = pilot_of(pilot, groups, covariate).plan(scale, alpha)
     plan.check(change)
     return math.ceil(size_for(plan, change, power, alpha, ratio))
 
@@ -110,6 +114,7 @@ def detectable_shift(
     *,
     ratio: float = 1.0,
     groups: npt.ArrayLike | None = None,
+    covariate: npt.ArrayLike | None = None,
 ) -> float:
     """The shift that samples of n and m values show with this power; m is ``ratio``·n by default.
 
@@ -124,7 +129,7 @@ def detectable_shift(
     """
     _check_power(alpha, power)
     m = _second_size(n, m, ratio)
-    plan = pilot_of(pilot, groups).plan(scale, alpha)
+    plan = pilot_of(pilot, groups, covariate).plan(scale, alpha)
     plan.check(Change(shift=1e-300))
     return float(shift_for(plan, n, m, power, alpha))
 
@@ -141,6 +146,7 @@ def power(
     factor: float | None = None,
     share: float | None = None,
     groups: npt.ArrayLike | None = None,
+    covariate: npt.ArrayLike | None = None,
 ) -> float:
     """The probability that samples of n and m values show a change; m is ``ratio``·n by default.
 
@@ -154,7 +160,7 @@ def power(
     require_shares(alpha=alpha)
     m = _second_size(n, m, ratio)
     change = _change(shift, factor, share, nothing=True)
-    plan = pilot_of(pilot, groups).plan(scale, alpha)
+    plan = pilot_of(pilot, groups, covariate).plan(scale, alpha)
     plan.check(change)
     return plan.power(change, n, m)
 
@@ -187,6 +193,8 @@ class Planned:
     """Before and after the change: of the larger of two values, or of values unlike ``common``."""
     common: float | None = None
     """The value that at least half of the pilot has; None if there is none."""
+    worth: float | None = None
+    """How many times the data the covariate is worth; None without one."""
 
     @property
     def by_shift(self) -> bool:
@@ -201,6 +209,7 @@ class _Options(TypedDict):
     scale: float | str | None
     ratio: float
     groups: npt.ArrayLike | None
+    covariate: npt.ArrayLike | None
 
 
 class _Moves(TypedDict):
@@ -223,6 +232,7 @@ def plan(
     factor: float | None = None,
     share: float | None = None,
     groups: npt.ArrayLike | None = None,
+    covariate: npt.ArrayLike | None = None,
 ) -> Planned:
     """Sizes, change and power in one answer, with the range that a small pilot leaves open.
 
@@ -237,8 +247,8 @@ def plan(
     >>> answer.n, answer.m, answer.range
     (1015, 4060, (775.0, 1195.0))
     """
-    known = pilot_of(pilot, groups)
-    options = _Options(alpha=alpha, scale=scale, ratio=ratio, groups=groups)
+    known = pilot_of(pilot, groups, covariate)
+    options = _Options(alpha=alpha, scale=scale, ratio=ratio, groups=groups, covariate=covariate)
     moves = _Moves(shift=shift, factor=factor, share=share)
     if n is None:
         asked, n = "n", sample_size(pilot, power=power, **options, **moves)
@@ -254,6 +264,8 @@ def plan(
         pilot_size=known.size, telling=known.telling, shares=known.shares(change),
         common=known.common,
     )  # fmt: skip
+    if known.columns is not None:
+        found = replace(found, worth=known.worth())
     if known.codes is not None:
         design = known.design()
         of_n, of_m = (math.ceil(size / design.per_group) for size in (found.n, found.m))

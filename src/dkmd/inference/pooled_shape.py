@@ -101,7 +101,7 @@ def _pooled_shape(
         return median, math.nan, 0.0, 0.0
     # the width of the bin at the median: closer values may be ties
     resolution = (unit + abs(median)) / PER_E_FOLD if unit > 0.0 else 0.0
-    spread = PER_MAD * _median_distance(pooled, median, resolution)
+    spread = PER_MAD * _median_distance(pooled, passed, median, resolution)
     tilt = _tilt(pooled, passed, median, spread, resolution)
     return median, spread, tilt, _lattice_multiple(pooled, passed[-1], median, spread)
 
@@ -152,54 +152,107 @@ def _merged(x: Atoms, y: Atoms, excess: float, rounding: float) -> Atoms:
 
 
 @compiled
-def _median_distance(atoms: Atoms, median: float, resolution: float) -> float:
+def _median_distance(atoms: Atoms, passed: Array, median: float, resolution: float) -> float:
     """The median distance of finite values from the median. It leaves out ties if it would be 0.
 
     If half of the values share a bin with the median, they count as ties. Otherwise one value in
     a bin with thousands of zeros would determine the spread.
     """
-    distance = _middle_distance(atoms, median, -1.0)
+    distance = _middle_distance(atoms.offset, passed, median, -1.0)
     if distance == 0.0:
-        return _middle_distance(atoms, median, 0.0)
+        return _middle_distance(atoms.offset, passed, median, 0.0)
     if PER_MAD * distance < resolution:
-        apart = _middle_distance(atoms, median, resolution)
+        apart = _middle_distance(atoms.offset, passed, median, resolution)
         return apart if apart > 0.0 else distance
     return distance
 
 
 @compiled
-def _middle_distance(atoms: Atoms, median: float, above: float) -> float:
-    """The median of the distances that exceed ``above``, by a walk outwards from the median."""
-    offset, weights = atoms.offset, atoms.weights
-    size = weights.size
-    right = np.searchsorted(offset, median)
-    left = right - 1
-    total = 0.0
-    for i in range(size):
-        if abs(offset[i] - median) > above and not math.isinf(offset[i]):
-            total += weights[i]
-    passed, goal, lower = 0.0, 0.5 * total, math.nan
-    while left >= 0 or right < size:
-        ahead = offset[right] - median if right < size else math.inf
-        behind = median - offset[left] if left >= 0 else math.inf
-        if behind < ahead:
-            distance, weight = behind, weights[left]
-            left -= 1
+def _middle_distance(offset: Array, passed: Array, median: float, above: float) -> float:
+    """The median of the finite distances that exceed ``above``; 0 without such distances.
+
+    Distances grow to either side of the median. So the first atom on a side within whose distance
+    half of the weight lies is found by bisection, and the nearer of the two counts.
+    """
+    first, last = 0, offset.size
+    first += offset[0] == -math.inf
+    last -= offset[-1] == math.inf
+    middle = np.searchsorted(offset, median)
+    left = first, min(middle, _start(offset, first, last, median, above))
+    right = max(middle, _end(offset, first, last, median, above)), last
+    goal = 0.5 * _weight(offset, passed, left, right, median, math.inf)
+    enough = goal * (1.0 - ROUNDING)
+    low, high = right
+    while low < high:
+        i = (low + high) // 2
+        if _weight(offset, passed, left, right, median, offset[i] - median) >= enough:
+            high = i
         else:
-            if right >= size:
-                break
-            distance, weight = ahead, weights[right]
-            right += 1
-        if math.isinf(distance) or not distance > above:
-            continue
-        if not math.isnan(lower):
-            return 0.5 * lower + 0.5 * distance
-        passed += weight
-        if passed >= goal * (1.0 - ROUNDING):
-            if passed > goal * (1.0 + ROUNDING):
-                return distance
-            lower = distance
-    return 0.0 if math.isnan(lower) else lower
+            low = i + 1
+    distance = offset[low] - median if low < last else math.inf
+    low, high = left
+    while low < high:
+        i = (low + high) // 2
+        if _weight(offset, passed, left, right, median, median - offset[i]) >= enough:
+            low = i + 1
+        else:
+            high = i
+    if low > first:
+        distance = min(distance, median - offset[low - 1])
+    if math.isinf(distance):
+        return 0.0
+    if _weight(offset, passed, left, right, median, distance) > goal * (1.0 + ROUNDING):
+        return float(distance)
+    following = math.inf  # half of the weight lies within the distance: the next one counts too
+    start, end = _start(offset, *left, median, distance), _end(offset, *right, median, distance)
+    if start > first:
+        following = median - offset[start - 1]
+    if end < last:
+        following = min(following, offset[end] - median)
+    return float(distance if math.isinf(following) else 0.5 * distance + 0.5 * following)
+
+
+@compiled
+def _weight(
+    offset: Array,
+    passed: Array,
+    left: tuple[int, int],
+    right: tuple[int, int],
+    median: float,
+    distance: float,
+) -> float:
+    """The weight of the atoms of two ranges, left and right of the median, within a distance."""
+    start, end = _start(offset, *left, median, distance), _end(offset, *right, median, distance)
+    weight = 0.0
+    if start < left[1]:
+        weight += passed[left[1] - 1] - (passed[start - 1] if start else 0.0)
+    if end > right[0]:
+        weight += passed[end - 1] - (passed[right[0] - 1] if right[0] else 0.0)
+    return weight
+
+
+@compiled
+def _start(offset: Array, low: int, high: int, median: float, distance: float) -> int:
+    """The first of the atoms from low to high that is no farther below the median."""
+    while low < high:
+        i = (low + high) // 2
+        if median - offset[i] <= distance:
+            high = i
+        else:
+            low = i + 1
+    return low
+
+
+@compiled
+def _end(offset: Array, low: int, high: int, median: float, distance: float) -> int:
+    """The first of the atoms from low to high that is farther above the median."""
+    while low < high:
+        i = (low + high) // 2
+        if offset[i] - median > distance:
+            high = i
+        else:
+            low = i + 1
+    return low
 
 
 @compiled
@@ -216,13 +269,10 @@ def _tilt(atoms: Atoms, passed: Array, median: float, spread: float, resolution:
     above, below = high - median, median - low
     if math.isinf(above) or math.isinf(below) or not spread > 0.0:
         return 0.0
-    resting = up = 0.0
-    for i in range(atoms.weights.size):
-        away = atoms.offset[i] - median
-        if abs(away) <= resolution:
-            resting += atoms.weights[i]
-        elif away > 0.0:
-            up += atoms.weights[i]
+    start = _start(atoms.offset, 0, passed.size, median, resolution)
+    end = _end(atoms.offset, 0, passed.size, median, resolution)
+    up = total - passed[end - 1]  # an atom is at or below the median, so end > 0
+    resting = total - up - (passed[start - 1] if start else 0.0)
     if resting > 0.5 * total:  # most values are at one point: which side has the others?
         others = total - resting
         return MOST_TILTED * (2.0 * up / others - 1.0) if others > 0.0 else 0.0

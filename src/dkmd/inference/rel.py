@@ -138,7 +138,7 @@ def compare_pairs(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) ->
     if missing.any():
         differences = differences[~missing]
     if differences.size < 2:
-        note = "at least two pairs are needed; all returned values are NaN"
+        note = "at least two pairs are needed, so there is no answer"
         return NoOutcome(options.alternative, notes=(*notes, note))
     return compare_differences(differences, options, notes)
 
@@ -148,7 +148,7 @@ def compare_differences(
 ) -> Outcome:
     """The test that differences without NaN have the M-centre 0."""
     side, origin, few = _side(differences)
-    width, robust = _width(few, options)
+    width, robust = paired_width(few, options)
     if not width > 0.0:
         if origin == 0.0:
             return NoOutcome(
@@ -184,7 +184,7 @@ def _side(differences: Array) -> tuple[Side, float, Array]:
     return Side.of(summary), summary.grid.center, np.asarray(summary.quantile(levels))
 
 
-def _width(differences: Array, options: Options) -> tuple[float, float]:
+def paired_width(differences: Array, options: Options) -> tuple[float, float]:
     """The width of ψ and the robust scale, from sorted differences.
 
     Under the null a difference and its opposite are equally likely, so the width is that of both

@@ -21,6 +21,7 @@ from dkmd.inference.intervals import shift_interval, statistic_interval
 from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.resampling import Bootstrap
+from dkmd.inference.riemann_outcome import RiemannOutcome
 from dkmd.inference.tails import tail_share
 from dkmd.statistic.peers import direction_in_words
 from dkmd.statistic.witness import Witness
@@ -47,6 +48,8 @@ class ExactOutcome:
     bootstrap: Bootstrap | None = None
     notes: tuple[str, ...] = ()
     pairing: Pairing | None = None
+    adjustment: Adjustment | None = None
+    effective: tuple[float, float] | None = None  # effective sizes of x and y, with weights
 
     @property
     def statistic(self) -> float:
@@ -62,6 +65,11 @@ class ExactOutcome:
     def standard_error(self) -> float:
         """Of the statistic."""
         return self.test.standard_error
+
+    @property
+    def raw_pair(self) -> Pair:
+        """The two samples without an adjustment."""
+        return self.pair if self.adjustment is None else self.adjustment.raw.pair
 
     def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
         """The interval by Student's t, or by the bootstrap if requested."""
@@ -86,37 +94,13 @@ class ExactOutcome:
         return max(self.pvalue_beyond(low, "greater"), self.pvalue_beyond(high, "less"))
 
 
-@dataclass(frozen=True)
-class RiemannOutcome:
-    """A test by the paper's estimator against its permutation distribution. It has no shift."""
+class Adjustment(NamedTuple):
+    """What a comparison was adjusted for, what that was worth, and the test without it."""
 
-    statistic: float
-    pvalue: float
-    standard_error: float
-    witness: Witness
-    alternative: str
-    df: float = math.inf
-    notes: tuple[str, ...] = ()
-
-    @property
-    def shift(self) -> float:
-        """Not defined, because the Riemann estimator is not a sum of a fixed ψ over the data."""
-        raise AttributeError(NO_SHIFT)
-
-    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Not defined."""
-        raise ValueError(NO_INTERVAL)
-
-    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Not defined."""
-        raise ValueError(NO_SHIFT)
-
-
-NO_SHIFT = "the Riemann estimator has no shift: use estimator='exact' for an amount in data units"
-NO_INTERVAL = (
-    "the Riemann estimator has no interval, because its distribution is known only under the null: "
-    "use estimator='exact'"
-)
+    names: tuple[str, ...]
+    columns: int  # degrees of freedom that the adjustment cost
+    worth: float  # variance without the adjustment over that with it: as good as so much more data
+    raw: ExactOutcome
 
 
 @dataclass(frozen=True)
@@ -349,10 +333,26 @@ class DkmdResult:
     @property
     def pairing(self) -> Pairing | None:
         """Shared units and what pairing gained, for ``paired=True`` with groups; else None."""
+        outcome = self._single()
+        return None if outcome is None else outcome.pairing
+
+    @property
+    def adjustment(self) -> Adjustment | None:
+        """Covariates, what adjusting was worth, and the raw numbers; None without covariates."""
+        outcome = self._single()
+        return None if outcome is None else outcome.adjustment
+
+    @property
+    def effective_sizes(self) -> tuple[float, float] | None:
+        """(Σw)²/Σw² of x and of y; None without weights."""
+        outcome = self._single()
+        return None if outcome is None else outcome.effective
+
+    def _single(self) -> ExactOutcome | None:
         if self._rows.shape:
             return None
         outcome = self._rows.only()
-        return outcome.pairing if isinstance(outcome, ExactOutcome) else None
+        return outcome if isinstance(outcome, ExactOutcome) else None
 
     @property
     def notes(self) -> list[str]:

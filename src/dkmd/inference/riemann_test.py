@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.inference.resampling import extreme_share, generator_of, relabelled_sums
-from dkmd.inference.result import RiemannOutcome
+from dkmd.inference.riemann_outcome import RiemannOutcome
 from dkmd.inference.tails import student_tails
 from dkmd.statistic.riemann import riemann_witness
 from dkmd.statistic.witness import Witness

@@ -44,8 +44,8 @@ SHARPNESS = 16.0
 BEARABLE_SKEW = 0.8
 """At this skewness of ψ times imbalance, a width is worth half as much."""
 
-CELLS_PER_WIDTH, FINEST_CELL = 32.0, 1.0 / 64.0
-"""Atoms are merged into cells while widths are compared: 32 per width, none below 1/64 spread."""
+CELLS_PER_WIDTH, FINEST_CELL = 16.0, 1.0 / 64.0
+"""Atoms are merged into cells while widths are compared: 16 per width, none below 1/64 spread."""
 
 
 DEFAULT_SCALE = "adaptive"
@@ -158,8 +158,13 @@ def require_squares(width: float) -> None:
 
 
 @compiled
-def smallest_multiple(size: float) -> float:
-    """The narrowest multiple for a size. Small samples cannot show that a narrow ψ is better."""
+def smallest_multiple(n: float, m: float) -> float:
+    """The narrowest multiple for two sizes. Small samples cannot show that a narrow ψ is better.
+
+    Unequal sizes count as two of the smaller one: with 10 values against 100, one value more or
+    less among the 10 would move a narrow ψ too far. A sample without values does not count.
+    """
+    size = 2.0 * min(n, m) if min(n, m) > 0.0 else n + m
     return float(min(1.0, max(NARROWEST, 1.4 / size ** (1.0 / 3.0))))
 
 
@@ -170,7 +175,7 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
     The mean is of logarithms, with weights efficacy^β. It is the best width if one is clearly best.
     It lies between two widths that are about as good, so that no single value makes it jump.
     """
-    smallest = max(smallest_multiple(x.size + y.size), shape.lattice)
+    smallest = max(smallest_multiple(x.size, y.size), shape.lattice)
     imbalance = 0.0
     if x.size > 0.0 and y.size > 0.0:
         inverse_n, inverse_m = 1.0 / x.size, 1.0 / y.size

@@ -74,7 +74,10 @@ def coarsened(side: Side, width: float) -> Side:
     mirrored sample gives mirrored cells.
     """
     size = side.offset.size
-    if not np.any(side.variance > 0.0):
+    merged = False
+    for i in range(size):
+        merged |= side.variance[i] > 0.0
+    if not merged:
         return side
     offset, variance, counts = np.empty(size), np.empty(size), np.empty(size)
     k = -1

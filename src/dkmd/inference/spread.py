@@ -92,7 +92,7 @@ def _caution(size: float) -> float:
     The numbers come from ``benchmarks/spread.py``: without the factor, 10 and 10 skewed values gave
     up to 9% false alarms.
     """
-    return 1.0 + 2.5 / size + 15.0 / (size * size)
+    return 1.0 + 2.5 / size + 20.0 / (size * size)
 
 
 def _factor(log_ratio: float) -> float:

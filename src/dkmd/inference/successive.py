@@ -62,24 +62,16 @@ def successive_spread(levels: Array) -> Spread:
 
 
 def _huber_square(squares: Array) -> float:
-    """The s² with mean min(d²/s², k²) = E min(Z², k²), by the share of differences beyond k."""
-    ordered = np.sort(squares)
-    size, limit = ordered.size, BOUND * BOUND
-    wanted = constants().mean
-    sums = np.cumsum(ordered)
-    for beyond in range(size):
-        # with the largest ``beyond`` at the bound: sum/s² + beyond·k² = size·wanted
-        left = size * wanted - beyond * limit
-        if left <= 0.0:
-            break
-        found = float(sums[size - 1 - beyond]) / left
-        if ordered[size - 1 - beyond] <= limit * found:
-            return found
-    return float(np.median(ordered)) / _MEDIAN_OF_SQUARES
-
-
-_MEDIAN_OF_SQUARES = 0.454936423119573
-"""The median of χ² with one degree of freedom."""
+    """The s² with mean min(d²/s², k²) = E min(Z², k²), by the number of differences beyond k."""
+    descending = np.sort(squares)[::-1]
+    limit = BOUND * BOUND
+    # with the largest ``beyond`` at the bound: sum of the others/s² + beyond·k² = size·wanted
+    left = squares.size * constants().mean - limit * np.arange(squares.size)
+    left = left[left > 0.0]
+    found = np.cumsum(descending[::-1])[::-1][: left.size] / left
+    fits = descending[: left.size] <= limit * found
+    fits[-1] = True  # at most k² is left there, so s²·k² is at least the sum
+    return float(found[np.argmax(fits)])
 
 
 def successive_df(differences: int) -> float:

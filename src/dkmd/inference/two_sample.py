@@ -15,6 +15,8 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, present, real_numbers
 from dkmd.base.errors import ColumnError
 from dkmd.binned.summary import Summary
+from dkmd.inference.covariates import check_known
+from dkmd.inference.designs import Asked, Given, Labels, compare_designed
 from dkmd.inference.direct import (
     FINE,
     NO_NUMBERS,
@@ -25,6 +27,7 @@ from dkmd.inference.direct import (
 from dkmd.inference.groups import (
     Groups,
     check_groups,
+    checked_labels,
 )
 from dkmd.inference.one_test import (
     Clustering,
@@ -40,15 +43,17 @@ from dkmd.inference.one_test import (
 from dkmd.inference.options import Options, check_options
 from dkmd.inference.rel import require_flips, run_rel
 from dkmd.inference.result import (
-    NO_SHIFT,
     DkmdResult,
     NoOutcome,
     Outcome,
     Rows,
 )
+from dkmd.inference.riemann_outcome import NO_SHIFT
 from dkmd.inference.slices import slices
 from dkmd.inference.tails import Tails
+from dkmd.inference.unit_design import Index
 from dkmd.inference.units import compare_units
+from dkmd.inference.weights import check_counts, check_weights, repeated
 from dkmd.statistic.witness import Witness
 
 
@@ -64,6 +69,11 @@ def dkmd_2samp(
     groups: Groups | None = None,
     paired: bool = False,
     weigh: str = "units",
+    covariate: Any = None,
+    strata: Any = None,
+    randomized: bool = False,
+    weights: Any = None,
+    counts: Any = None,
     axis: int | None = 0,
     nan_policy: str = "propagate",
     keepdims: bool = False,
@@ -105,6 +115,21 @@ def dkmd_2samp(
         For ``paired`` with ``groups``. "units": each shared unit weighs the same on both sides, so
         that values moving between units of which none changed are no change. Units on one side only
         are left out and counted. "values": each value weighs the same, and all values are used.
+    covariate : (array_like, array_like), optional
+        What was known about each value of x and of y before the experiment, such as last month's
+        revenue: a column each, or arrays with several columns. The statistic, its p-value, the
+        shift and its interval are then adjusted. NaN is a stratum of its own, and ±inf is data.
+        ``adjustment`` of the result has the raw numbers and what adjusting was worth.
+    strata : (array_like, array_like), optional
+        Labels of each value, such as its country; arrays with several columns are allowed.
+    randomized : bool
+        Must be true with a covariate or strata: chance decided which unit joins which side.
+    weights : (array_like, array_like), optional
+        How much each value stands for: inverse probabilities, survey weights, sampling rates. Only
+        ratios within a side matter. 0 leaves a value out. NaN, negative and infinite weights are
+        errors. ``effective_sizes`` of the result is (Σw)²/Σw².
+    counts : (array_like, array_like), optional
+        Whole numbers: a row stands for so many equal rows. 0 leaves a row out.
     axis, nan_policy, keepdims
         As in ``scipy.stats.ttest_ind``.
 
@@ -136,7 +161,8 @@ def dkmd_2samp(
     options = check_options(
         witness, scale, estimator, alternative, method, nan_policy, weigh if paired else None
     )
-    result = run(x, y, options, groups, axis, keepdims)
+    asked = Asked(covariate, strata, randomized, weights, counts)
+    result = run(x, y, options, groups, axis, keepdims, asked)
     for note in result.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     return result
@@ -149,8 +175,11 @@ def run(
     groups: Groups | None = None,
     axis: int | None = 0,
     keepdims: bool = False,
+    asked: Asked | None = None,
 ) -> DkmdResult:
     """``dkmd_2samp`` without warnings. They are in ``notes`` of the result."""
+    if asked is not None and not asked.nothing:
+        return _run_designed(x, y, options, groups, asked)
     if options.weigh is not None:
         return _run_paired(x, y, options, groups, axis, keepdims)
     if isinstance(x, Summary) or isinstance(y, Summary):
@@ -167,6 +196,67 @@ def run(
             compare_values(rows_x[0], rows_y[0], options), rows_x[0], rows_y[0], options, None
         )
     return DkmdResult(_compare_all(rows_x, rows_y, options).shaped(shape))
+
+
+def _run_designed(
+    x: npt.ArrayLike | Summary,
+    y: npt.ArrayLike | Summary,
+    options: Options,
+    groups: Groups | None,
+    asked: Asked,
+) -> DkmdResult:
+    """``run`` with covariates, strata, weights or counts."""
+    if isinstance(x, Summary) or isinstance(y, Summary):
+        raise ValueError(
+            "covariates, strata, weights and counts need single values, which summaries do not hold"
+        )
+    first, second = real_numbers(x, "x"), real_numbers(y, "y")
+    if first.ndim != 1 or second.ndim != 1:
+        raise ValueError("covariates, strata, weights and counts need one-dimensional samples")
+    sizes = first.size, second.size
+    counts = check_counts(asked.counts, sizes)
+    known = check_known(asked.covariate, asked.strata, asked.randomized, sizes)
+    given = Given(known, check_weights(asked.weights, sizes))
+    labels = None if groups is None else check_groups(groups)
+    if counts is not None:
+        rows = repeated(counts)
+        first, second, given = first[rows[0]], second[rows[1]], given.kept(rows)
+        if labels is not None:
+            labels = _repeated_labels(labels, rows, sizes)
+    return _designed(first, second, options, labels, given)
+
+
+def _repeated_labels(labels: Labels, rows: tuple[Index, Index], sizes: tuple[int, int]) -> Labels:
+    one, two = (
+        checked_labels(g, size, name)[at]
+        for g, at, size, name in zip(labels, rows, sizes, "xy", strict=True)
+    )
+    return one, two
+
+
+def _designed(
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    options: Options,
+    groups: Labels | None,
+    given: Given,
+) -> DkmdResult:
+    """One comparison of a design, which can be repeated on logarithms."""
+    if given == Given():
+        return run(x, y, options, groups)
+
+    def on_logs() -> DkmdResult:
+        require_positive_values(x, y)
+        return _designed(np.log(x), np.log(y), options.on_logs(), groups, given).with_logs(None)
+
+    outcome = compare_designed(x, y, groups, options, given)
+    return DkmdResult(Rows.of([outcome]).shaped(()), on_logs)
+
+
+def require_positive_values(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+    """Reject values of 0 or below, which have no percentages."""
+    if not (np.nanmin(x) > 0.0 and np.nanmin(y) > 0.0):
+        raise ColumnError("percentages need positive data; there are values of 0 or below")
 
 
 def _run_paired(
@@ -272,8 +362,7 @@ def _result(
     def on_logs() -> DkmdResult:
         if options.estimator == "riemann":
             raise ValueError(NO_SHIFT)
-        if not (np.nanmin(x) > 0.0 and np.nanmin(y) > 0.0):
-            raise ColumnError("percentages need positive data; there are values of 0 or below")
+        require_positive_values(x, y)
         # logarithms of logarithms are never needed, and offering them would keep the values
         return run(np.log(x), np.log(y), options.on_logs(), groups).with_logs(None)
 

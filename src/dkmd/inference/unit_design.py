@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.tails import critical
 from dkmd.statistic.witness import Witness
@@ -20,32 +21,64 @@ from dkmd.statistic.witness import Witness
 Index = npt.NDArray[np.int64]
 
 
-class UnitSide(NamedTuple):
-    """The values of one side with their weights and the numbers of their units."""
-
-    values: Array
-    weights: Array
-    codes: Index
-
-    def sums(self, witness: Witness, units: int) -> UnitSums:
-        """The sums over units at a witness, with ψ in units of its length."""
-        psi = np.asarray(witness(self.values)) / witness.length
-        weighted = self.weights * psi
-        return UnitSums(
-            by_unit(self.codes, self.weights, units),
-            by_unit(self.codes, weighted, units),
-            float(weighted @ psi),
-        )
-
-    def slope(self, witness: Witness) -> float:
-        """The mean slope of ψ, in units of its length."""
-        slopes = np.asarray(witness.derivative(self.values))
-        return float(self.weights @ slopes) / float(self.weights.sum()) / witness.length
+AT_ONCE = 1 << 15
+"""Values whose ψ is held at once; more would leave the processor's cache."""
 
 
-def by_unit(codes: Index, weights: Array, units: int) -> Array:
-    """The sum of weights over the values of each number."""
-    return np.bincount(codes, weights, units).astype(np.float64)
+class UnitRows(NamedTuple):
+    """Every unit on one side at a witness: how many values, Σψ and Σψ², ψ in units of its length.
+
+    Units without a value on this side have 0.
+    """
+
+    counts: Array
+    psi: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, values: Array, codes: Index, units: int, witness: Witness) -> UnitRows:
+        """The sums from the values and the numbers of their units."""
+        table = np.zeros((units, 3))
+        for start in range(0, values.size, AT_ONCE):
+            piece = slice(start, start + AT_ONCE)
+            _add_by_unit(np.asarray(witness(values[piece])), codes[piece], table)
+        length = witness.length
+        counts, sums, squares = (table[:, i].copy() for i in range(3))
+        return cls(counts, sums / length, squares / length**2)
+
+    def at(self, places: Index, units: int) -> UnitRows:
+        """The same sums where unit i has the number ``places[i]`` among more units."""
+        found = np.zeros((3, units))
+        found[:, places] = self
+        return UnitRows(*found)
+
+    def weighed(self, each: Array) -> UnitSums:
+        """The sums if a value of unit g weighs ``each[g]``."""
+        return UnitSums(each * self.counts, each * self.psi, float(each @ self.squares))
+
+    def grouped(self) -> GroupSums:
+        """The same sums for the test that takes equal labels for different units."""
+        there = self.counts > 0.0
+        return GroupSums.of(self.counts[there], self.psi[there], float(self.squares.sum()))
+
+
+@compiled
+def counted(codes: Index, units: int) -> Array:
+    """How many values each unit has."""
+    counts = np.zeros(units)
+    for i in range(codes.size):
+        counts[codes[i]] += 1.0
+    return counts
+
+
+@compiled
+def _add_by_unit(psi: Array, codes: Index, table: Array) -> None:
+    """Count the values of each unit, and add their ψ and ψ²."""
+    for i in range(psi.size):
+        at, one = codes[i], psi[i]
+        table[at, 0] += 1.0
+        table[at, 1] += one
+        table[at, 2] += one * one
 
 
 class UnitSums(NamedTuple):
@@ -70,6 +103,10 @@ class UnitSums(NamedTuple):
         """The unbiased variance of ψ over single values."""
         n = self.size
         return max(0.0, self.squares - float(self.psi.sum()) ** 2 / n) / (n - 1.0)
+
+    def at(self, kept: npt.NDArray[np.bool_]) -> UnitSums:
+        """The sums of some units. The others must have no weight."""
+        return UnitSums(self.weight[kept], self.psi[kept], self.squares)
 
     def moves(self) -> Array:
         """How far leaving out each unit moves mean ψ, times √((G − 1)/G)."""

@@ -1,32 +1,28 @@
 """The same units on both sides: hosts before and after, users in two months.
 
 Equal labels in x and y are one unit. What its values on both sides share cancels in the influence
-of the unit on D. One variance covers every design (``unit_design``).
+of the unit on D. One variance covers every design (``unit_design``). Values are in memory here, or
+summed up per unit elsewhere (``unit_streams``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.compiled import spread
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
 from dkmd.binned.summary import Atoms, Summary
-from dkmd.binned.weighted import WeightedBins
+from dkmd.binned.weighted import BinSums, WeightedBins
 from dkmd.inference.direct import origin_of, side_of
-from dkmd.inference.groups import (
-    FEW_GROUPS,
-    Clusters,
-    Effect,
-    Pairing,
-    SampleGroups,
-    checked_labels,
-)
+from dkmd.inference.groups import FEW_GROUPS, Clusters, Effect, Pairing, SampleGroups
 from dkmd.inference.one_sample import FEW_SIGNS, NO_PSI, flip_share, flipped_tails
 from dkmd.inference.one_test import (
     compare_sides,
@@ -42,7 +38,8 @@ from dkmd.inference.result import ExactOutcome, NoOutcome, Outcome
 from dkmd.inference.scale import Scale, fitted_sides, scale_of, scale_of_bins
 from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails
-from dkmd.inference.unit_design import Design, Index, UnitSide, UnitSums, by_unit, reach
+from dkmd.inference.unit_design import Design, UnitRows, UnitSums, counted, reach
+from dkmd.inference.unit_labels import Index, Numbered, common_codes
 from dkmd.statistic.witness import Witness
 
 NOTHING_DIFFERS = "no unit differs between the samples"
@@ -51,42 +48,117 @@ UNLIKE = 1_000.0
 """A unit with this many times the values of a typical unit is named."""
 
 
+class KindsOfUnits(NamedTuple):
+    """How many units there are: on both sides, in x only, in y only."""
+
+    shared: int
+    only_x: int
+    only_y: int
+
+    @classmethod
+    def of(cls, in_x: Array, in_y: Array) -> KindsOfUnits:
+        """From the number of values of every unit on both sides."""
+        there_x, there_y = in_x > 0, in_y > 0
+        shared = int((there_x & there_y).sum())
+        return cls(shared, int(there_x.sum()) - shared, int(there_y.sum()) - shared)
+
+    def require(self, weigh: str) -> None:
+        """Reject samples without shared units, or with a single one."""
+        if not self.shared:
+            raise ColumnError(
+                "no unit is in both samples: units need the same labels there, or the samples are "
+                "to be compared without pairing"
+            )
+        few = self.shared if weigh == "units" else self.shared + min(self.only_x, self.only_y)
+        if few < 2:
+            raise ColumnError(
+                "only one unit is in both samples, and one unit shows no variance"
+                if weigh == "units"
+                else "one sample has a single unit, and one unit shows no variance"
+            )
+
+
+def value_weights(in_x: Array, in_y: Array, weigh: str) -> tuple[Array, Array]:
+    """What a value of each unit weighs, on both sides; 0 for units that are left out.
+
+    With "units", every shared unit has the same weight on both sides. All weights of a side add up
+    to half the number of values.
+    """
+    if weigh == "values":
+        return np.ones(in_x.size), np.ones(in_y.size)
+    both = (in_x > 0) & (in_y > 0)
+    unit = 0.5 * float(in_x[both].sum() + in_y[both].sum()) / float(both.sum())
+    zero = np.zeros(in_x.size)
+    return (
+        np.divide(unit, in_x, out=zero.copy(), where=both),
+        np.divide(unit, in_y, out=zero, where=both),
+    )
+
+
 @dataclass(frozen=True)
 class Units:
-    """Two sides whose units have common numbers, and how they are weighed."""
+    """Units with common numbers on two sides, wherever their values are, and how they are weighed.
 
-    x: UnitSide
-    y: UnitSide
-    labels: npt.NDArray[Any]  # the label of each number
-    counts: tuple[int, int, int]  # units that are shared, in x only, in y only
+    ``rows`` gives the sums over the units of both sides at a witness, and ``name`` the label of a
+    unit. ``every`` gives both sides with all their values, each with a weight of 1.
+    """
+
+    rows: Callable[[Witness], tuple[UnitRows, UnitRows]]
+    name: Callable[[int], object]
+    every: Callable[[], tuple[Side, Side]]
     weigh: str
-    every: tuple[UnitSide, UnitSide]  # all values of both sides, each with a weight of 1
 
     def effect(self, witness: Witness, pair: Pair) -> Effect:
         """What the units do to the test of a pair at a witness, including its centre."""
-        of_x, of_y = (side.sums(witness, self.labels.size) for side in (self.x, self.y))
+        rows = self.rows(witness)
+        in_x, in_y = (side.counts for side in rows)
+        kinds = KindsOfUnits.of(in_x, in_y)
+        kinds.require(self.weigh)
+        of_x, of_y = self._weighed(rows)
         design = Design.of(of_x, of_y, *pair.weights(witness.center - pair.origin))
         inflation = design.inflation
         clusters = Clusters.of(of_x.grouped(), of_y.grouped())._replace(
             inflation_x=inflation, inflation_y=inflation, df=design.df
         )
-        clusters = clusters._replace(relabelling=clusters.relabelling * self._guard(design))
-        pairing = Pairing(*self.counts, self.weigh, self._gain(design, witness))
+        guard = self._guard(kinds, design)
+        clusters = clusters._replace(relabelling=clusters.relabelling * guard)
+        pairing = Pairing(*kinds, self.weigh, self._gain(design, witness, pair, rows))
         least = _least_tails(of_x, of_y) if self.weigh == "units" else Tails(0.0, 0.0)
-        notes = (*self.notes(), NOTHING_DIFFERS) if min(least) >= 1.0 else self.notes()
+        notes = notes_on(kinds, self.weigh) + self._unlike(in_x, in_y)
+        if min(least) >= 1.0:
+            notes += (NOTHING_DIFFERS,)
         return Effect(clusters, notes, pairing, least)
 
-    def _gain(self, design: Design, witness: Witness) -> float:
+    def _weighed(self, rows: tuple[UnitRows, UnitRows]) -> tuple[UnitSums, UnitSums]:
+        """The sums over units with their weights, without units that are left out."""
+        x, y = rows
+        each_x, each_y = value_weights(x.counts, y.counts, self.weigh)
+        of_x, of_y = x.weighed(each_x), y.weighed(each_y)
+        kept = of_x.there | of_y.there
+        if kept.all():
+            return of_x, of_y
+        return of_x.at(kept), of_y.at(kept)
+
+    def flipped(self, witness: Witness) -> Array:
+        """The part of each unit in D. Its sign changes if the two sides of the unit change."""
+        of_x, of_y = self._weighed(self.rows(witness))
+        return of_x.psi / of_x.size - of_y.psi / of_y.size
+
+    def _gain(
+        self, design: Design, witness: Witness, pair: Pair, rows: tuple[UnitRows, UnitRows]
+    ) -> float:
         """How many times wider the interval of the shift is for all values by groups.
 
         Both widths come from the same ψ: the error of D over the slope of D in the shift.
         """
-        n, m = (float(side.weights.sum()) for side in (self.x, self.y))
-        a, b = (side.slope(witness) for side in (self.x, self.y))
+        n, m = pair.x.size, pair.y.size
+        center = witness.center - pair.origin
+        a, b = pair.slopes(center)
+        every_x, every_y = self.every()
+        slopes = replace(pair, x=every_x, y=every_y).slopes(center)
         parts, freedoms = [], []
-        for side in self.every:
-            sums = side.sums(witness, int(side.codes.max()) + 1).grouped()
-            slope = side.slope(witness)
+        for side, slope in zip(rows, slopes, strict=True):
+            sums = side.grouped()
             if not slope > 0.0 or sums.groups < 2:
                 return math.nan
             parts.append(sums.variance() / slope**2)
@@ -96,52 +168,57 @@ class Units:
         wide = reach(sum(parts), float(satterthwaite(*parts, *freedoms)))
         return wide / (reach(design.variance, design.df) * (n * a + m * b) / ((n + m) * a * b))
 
-    def _guard(self, design: Design) -> float:
+    def _guard(self, kinds: KindsOfUnits, design: Design) -> float:
         """The factor by which sharing changes the variance of D under relabelling of units.
 
         NaN if all units are shared: Student's t alone holds its size there. With few units on one
         side it does not, and relabelling guards it, as it does without shared units.
         """
-        if self.weigh == "units" or not any(self.counts[1:]) or not design.unpaired > 0.0:
+        if self.weigh == "units" or not any(kinds[1:]) or not design.unpaired > 0.0:
             return math.nan
         return design.variance / design.unpaired
 
-    def notes(self) -> tuple[str, ...]:
-        """What to watch out for."""
-        shared, only_x, only_y = self.counts
+    def _unlike(self, in_x: Array, in_y: Array) -> tuple[str, ...]:
+        """Notes that name units with far more values than the others."""
         notes = []
-        if self.weigh == "units":
-            if only_x + only_y:
-                verb = "unit has" if only_x + only_y == 1 else "units have"
-                out = "is" if only_x + only_y == 1 else "are"
-                notes.append(
-                    f"{only_x + only_y:,} {verb} values on one side only and {out} left out"
-                )
-            if shared < FEW_GROUPS:
-                notes.append(
-                    f"only {shared} shared units: with fewer than {FEW_GROUPS} the p-value and "
-                    "intervals are rough"
-                )
-            return tuple(notes)
-        if min(shared + only_x, shared + only_y) < FEW_GROUPS:
-            notes.append(
-                f"only {shared + only_x} and {shared + only_y} units: with fewer than "
-                f"{FEW_GROUPS} on a side the p-value and intervals are rough"
+        for counts in (in_x, in_y):
+            largest, total = int(counts.argmax()), float(counts.sum())
+            most, typical = float(counts[largest]), float(np.median(counts[counts > 0]))
+            outweighs = self.weigh == "values" and most > 0.5 * total
+            if not outweighs and most < UNLIKE * typical:
+                continue
+            told = (
+                "and outweighs the others: weigh='units' weighs all units alike"
+                if self.weigh == "values"
+                else "and counts no more than a unit with few: weigh='values' weighs all values "
+                "alike"
             )
-        notes += filter(None, (self._unlike(side) for side in (self.x, self.y)))
+            name = str(self.name(largest))[:40]
+            notes.append(f"unit {name!r} has {most:,.0f} of {total:,.0f} values of one side {told}")
         return tuple(dict.fromkeys(notes))
 
-    def _unlike(self, side: UnitSide) -> str:
-        """A note that names a unit with far more values than the others; empty without one."""
-        counts = np.bincount(side.codes, minlength=self.labels.size)
-        largest, total = int(counts.argmax()), int(counts.sum())
-        typical = float(np.median(counts[counts > 0]))
-        if counts[largest] <= 0.5 * total and counts[largest] < UNLIKE * typical:
-            return ""
+
+def notes_on(kinds: KindsOfUnits, weigh: str) -> tuple[str, ...]:
+    """What to watch out for: units that are left out, and too few units."""
+    shared, only_x, only_y = kinds
+    if weigh == "values":
+        if min(shared + only_x, shared + only_y) >= FEW_GROUPS:
+            return ()
         return (
-            f"unit {str(self.labels[largest])[:40]!r} has {counts[largest]:,} of {total:,} values "
-            "of one side and outweighs the others: weigh='units' weighs all units alike"
+            f"only {shared + only_x} and {shared + only_y} units: with fewer than "
+            f"{FEW_GROUPS} on a side the p-value and intervals are rough",
         )
+    notes = []
+    if only_x + only_y:
+        verb = "unit has" if only_x + only_y == 1 else "units have"
+        out = "is" if only_x + only_y == 1 else "are"
+        notes.append(f"{only_x + only_y:,} {verb} values on one side only and {out} left out")
+    if shared < FEW_GROUPS:
+        notes.append(
+            f"only {shared} shared units: with fewer than {FEW_GROUPS} the p-value and "
+            "intervals are rough"
+        )
+    return tuple(notes)
 
 
 def _least_tails(x: UnitSums, y: UnitSums) -> Tails:
@@ -172,25 +249,128 @@ def compare_units(
 ) -> Outcome:
     """The test of two one-dimensional samples in which equal labels are one unit."""
     weigh = options.weigh or "units"
-    _require_known(options, weigh)
-    labels, codes = common_codes(groups, (x.size, y.size))
+    require_known(options, weigh)
+    known = common_codes(groups, (x.size, y.size))
     missing = [np.isnan(a) for a in (x, y)]
-    if stopped_by_nan(int(sum(gone.sum() for gone in missing)), options):
+    gone = sum(int(np.count_nonzero(each)) for each in missing)
+    if stopped_by_nan(gone, options):
         return NoOutcome(options.alternative)
-    values = [a[~gone].astype(np.float64) for a, gone in zip((x, y), missing, strict=True)]
-    codes = [c[~gone] for c, gone in zip(codes, missing, strict=True)]
-    units = _weighed(values, codes, labels, weigh)
-    sides = _sides(units, options)
-    outcome = compare_sides(*sides, replace(options, method=None), units.effect)
+    if gone:
+        x, y = x[~missing[0]], y[~missing[1]]
+        known = known._replace(x=known.x[~missing[0]], y=known.y[~missing[1]])
+    return _Held(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False), known).test(
+        weigh, options
+    )
+
+
+class _Held(NamedTuple):
+    """The values of both sides in memory, and the numbers of their units."""
+
+    x: Array
+    y: Array
+    known: Numbered
+
+    def test(self, weigh: str, options: Options) -> Outcome:
+        """The test of units that are weighed in one way."""
+        in_x, in_y = self._each(lambda _, codes: counted(codes, self.size))
+        KindsOfUnits.of(in_x, in_y).require(weigh)
+        sides = _Weighed.of(self, value_weights(in_x, in_y, weigh), weigh)
+        of_x, of_y, origin, fitted = sides.fitted(options)
+        units = Units(self.rows, self.known.labels.__getitem__, partial(self.every, origin), weigh)
+        return tested_units(of_x, of_y, origin, fitted, units, options)
+
+    @property
+    def size(self) -> int:
+        """The number of numbers of units."""
+        return int(self.known.labels.size)
+
+    def _each(self, task: Callable[[Array, Index], Any]) -> list[Any]:
+        """The result of a task for both sides, in two threads if there are many values."""
+        sides = (self.x, self.known.x), (self.y, self.known.y)
+        return spread(lambda side: task(*side), sides, self.x.size + self.y.size)
+
+    def rows(self, witness: Witness) -> tuple[UnitRows, UnitRows]:
+        """The sums over units at a witness."""
+        x, y = self._each(lambda values, codes: UnitRows.of(values, codes, self.size, witness))
+        return x, y
+
+    def every(self, origin: float) -> tuple[Side, Side]:
+        """Both sides with all their values."""
+        if is_small(self.x.size, self.y.size):
+            atoms = (_atoms(v, np.ones(v.size), origin) for v in (self.x, self.y))
+            x, y = (side_of(a, float(a.weights.sum())) for a in atoms)
+            return x, y
+        grid = replace(grid_for(self.x, self.y, None), center=origin)
+        x, y = (Side.of(Summary.of(v, grid)) for v in (self.x, self.y))
+        return x, y
+
+
+class UnitSide(NamedTuple):
+    """The values of one side, the numbers of their units, and what a value of each unit weighs."""
+
+    values: Array
+    codes: Index
+    each: Array
+
+    def kept(self) -> UnitSide:
+        """The side without values of units that are left out."""
+        if self.each.all():
+            return self
+        inside = self.each[self.codes] > 0.0
+        return (
+            self if inside.all() else UnitSide(self.values[inside], self.codes[inside], self.each)
+        )
+
+
+class _Weighed(NamedTuple):
+    """Both sides as they are weighed, without values of units that are left out."""
+
+    x: UnitSide
+    y: UnitSide
+    weigh: str
+
+    @classmethod
+    def of(cls, held: _Held, each: tuple[Array, Array], weigh: str) -> _Weighed:
+        """Both sides, where a value of unit g weighs ``each[g]``."""
+        x = UnitSide(held.x, held.known.x, each[0])
+        y = UnitSide(held.y, held.known.y, each[1])
+        return cls(x.kept(), y.kept(), weigh)
+
+    def fitted(self, options: Options) -> tuple[Side, Side, float, Scale]:
+        """Both sides for inference, their origin, and the width of ψ."""
+        x, y = self.x, self.y
+        scale = scale_asked(options)
+        if options.witness is None and is_small(x.values.size, y.values.size):
+            origin = float(origin_of(np.sort(x.values), np.sort(y.values)))
+            atoms = tuple(_atoms(s.values, s.each[s.codes], origin) for s in (x, y))
+            shape = Shape(*shape_of(atoms[0], atoms[1], 0.0, options.label_free))
+            of_x, of_y = (side_of(a, float(a.weights.sum())) for a in atoms)
+            return of_x, of_y, origin, scale_of(of_x, of_y, shape, scale)
+        grid = grid_for(x.values, y.values, options.witness)
+        if self.weigh == "values":
+            summaries = Summary.of(x.values, grid), Summary.of(y.values, grid)
+            of_x, of_y, fitted = fitted_sides(*summaries, scale, options.label_free)
+            return of_x, of_y, grid.center, fitted
+        work = x.values.size + y.values.size
+        sums = spread(lambda side: BinSums.of_units(*side, grid), (x, y), work)
+        bins = [each.times(1.0, grid) for each in sums]
+        of_x, of_y, fitted = fitted_bins((bins[0], bins[1]), grid.unit, options)
+        return of_x, of_y, grid.center, fitted
+
+
+def tested_units(
+    x: Side, y: Side, origin: float, fitted: Scale, units: Units, options: Options
+) -> Outcome:
+    """The test of two weighted sides and their units."""
+    outcome = compare_sides(x, y, origin, fitted, replace(options, method=None), units.effect)
     if options.method is None or not isinstance(outcome, ExactOutcome):
         return outcome
-    of_x, of_y = (side.sums(outcome.witness, units.labels.size) for side in (units.x, units.y))
-    parts = of_x.psi / of_x.size - of_y.psi / of_y.size
+    parts = units.flipped(outcome.witness)
     ones = np.ones(parts.size, dtype=np.int64)
     return replace(outcome, pvalue=flip_share(parts, ones, options.alternative, options.method))
 
 
-def _require_known(options: Options, weigh: str) -> None:
+def require_known(options: Options, weigh: str) -> None:
     """Reject what units cannot do."""
     if options.estimator == "riemann":
         raise ValueError("paired=True needs estimator='exact'")
@@ -205,128 +385,20 @@ def _require_known(options: Options, weigh: str) -> None:
         )
 
 
-def common_codes(
-    groups: tuple[SampleGroups, SampleGroups], sizes: tuple[int, int]
-) -> tuple[npt.NDArray[Any], list[Index]]:
-    """The labels of both samples in order, and the number of each value's label."""
-    given = [checked_labels(g, n, name) for g, n, name in zip(groups, sizes, "xy", strict=True)]
-    for labels, name in zip(given, "xy", strict=True):
-        gone = int(_missing(labels).sum())
-        if gone:
-            raise ValueError(f"groups: {gone:,} labels of {name} are missing")
-    kinds = [_kind(labels) for labels in given if labels.size]
-    if len(set(kinds)) > 1:
-        raise ValueError(f"groups: labels of x are {kinds[0]} and labels of y are {kinds[1]}")
-    labels, codes = _numbered(np.concatenate(given))
-    return labels, [codes[: sizes[0]], codes[sizes[0] :]]
+def fitted_bins(
+    bins: tuple[WeightedBins, WeightedBins], unit: float, options: Options
+) -> tuple[Side, Side, Scale]:
+    """Weighted bins as sides, and the width of ψ."""
+    of_x, of_y = map(_of_bins, bins)
+    within = bins[0].within, bins[1].within
+    scale = scale_of_bins(of_x, of_y, within, unit, scale_asked(options), options.label_free)
+    return of_x, of_y, scale
 
 
-def _numbered(given: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Index]:
-    """The labels in order, and the number of each. Close integers need no sorting."""
-    if given.size and given.dtype.kind in "iu":
-        low, high = int(given.min()), int(given.max())
-        if high - low <= 4 * given.size:
-            away = (given - given.min()).astype(np.int64)
-            there = np.bincount(away) > 0
-            return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[away]
-    try:
-        labels, codes = np.unique(given, return_inverse=True)
-    except TypeError:
-        raise ValueError("groups: all labels must be of one type") from None
-    return labels, np.asarray(codes, dtype=np.int64).reshape(-1)
-
-
-def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which labels are None, NaN or NaT."""
-    if labels.dtype.kind == "O":
-        words = {"None", "nan", "NaT", "<NA>"}
-        return np.array([not isinstance(v, str) and str(v) in words for v in labels], dtype=bool)
-    if labels.dtype.kind == "f":
-        return np.asarray(np.isnan(labels))
-    if labels.dtype.kind in "mM":
-        return np.asarray(np.isnat(labels))
-    return np.zeros(labels.size, dtype=bool)
-
-
-def _kind(labels: npt.NDArray[Any]) -> str:
-    """What labels are, as far as it decides whether they can be equal."""
-    kind = labels.dtype.kind
-    if kind == "O":
-        kind = np.asarray(labels[:1].tolist()).dtype.kind
-    return {"U": "text", "S": "bytes", "M": "times", "m": "durations", "b": "true or false"}.get(
-        kind, "numbers"
-    )
-
-
-def _weighed(
-    values: list[Array], codes: list[Index], labels: npt.NDArray[Any], weigh: str
-) -> Units:
-    """Both sides with the weights that ``weigh`` asks for. Units without values are dropped."""
-    there = [np.bincount(c, minlength=labels.size) > 0 for c in codes]
-    both = there[0] & there[1]
-    shared = int(both.sum())
-    counts = shared, int(there[0].sum()) - shared, int(there[1].sum()) - shared
-    _require_units(counts, weigh)
-    kept = both if weigh == "units" else there[0] | there[1]
-    number = np.cumsum(kept) - 1
-    sides = []
-    for v, c in zip(values, codes, strict=True):
-        inside = kept[c]
-        sides.append((v[inside], number[c[inside]]))
-    total = 0.5 * sum(v.size for v, _ in sides)
-
-    def weights(of: Index) -> Array:
-        if weigh == "values":
-            return np.ones(of.size)
-        return (total / shared / np.bincount(of, minlength=shared))[of]
-
-    x, y = (UnitSide(v, weights(of), of) for v, of in sides)
-    every_x, every_y = (UnitSide(v, np.ones(v.size), c) for v, c in zip(values, codes, strict=True))
-    return Units(x, y, labels[kept], counts, weigh, (every_x, every_y))
-
-
-def _require_units(counts: tuple[int, int, int], weigh: str) -> None:
-    """Reject samples without shared units, or with a single one."""
-    shared, only_x, only_y = counts
-    if not shared:
-        raise ColumnError(
-            "no unit is in both samples: units need the same labels there, or the samples are to "
-            "be compared without pairing"
-        )
-    few = shared if weigh == "units" else shared + min(only_x, only_y)
-    if few < 2:
-        raise ColumnError(
-            "only one unit is in both samples, and one unit shows no variance"
-            if weigh == "units"
-            else "one sample has a single unit, and one unit shows no variance"
-        )
-
-
-def _sides(units: Units, options: Options) -> tuple[Side, Side, float, Scale]:
-    """Both sides for inference, their origin, and the width of ψ."""
-    x, y = units.x, units.y
-    scale = scale_asked(options)
-    if options.witness is None and is_small(x.values.size, y.values.size):
-        origin = float(origin_of(np.sort(x.values), np.sort(y.values)))
-        atoms = _atoms(x, origin), _atoms(y, origin)
-        shape = Shape(*shape_of(*atoms, 0.0, options.label_free))
-        of_x, of_y = (side_of(a, float(a.weights.sum())) for a in atoms)
-        return of_x, of_y, origin, scale_of(of_x, of_y, shape, scale)
-    grid = grid_for(x.values, y.values, options.witness)
-    if units.weigh == "values":
-        summaries = Summary.of(x.values, grid), Summary.of(y.values, grid)
-        of_x, of_y, fitted = fitted_sides(*summaries, scale, options.label_free)
-        return of_x, of_y, grid.center, fitted
-    binned = [WeightedBins.of(s.values, s.weights, grid) for s in (x, y)]
-    of_x, of_y = map(_of_bins, binned)
-    fit = partial(scale_of_bins, of_x, of_y, (binned[0].within, binned[1].within))
-    return of_x, of_y, grid.center, fit(grid.unit, scale, options.label_free)
-
-
-def _atoms(side: UnitSide, origin: float) -> Atoms:
+def _atoms(given: Array, each: Array, origin: float) -> Atoms:
     """Weighted values as sorted atoms. Equal values share an atom."""
-    values, at, counts = np.unique(side.values, return_inverse=True, return_counts=True)
-    weights = by_unit(at.reshape(-1), side.weights, values.size)
+    values, at, counts = np.unique(given, return_inverse=True, return_counts=True)
+    weights = np.bincount(at.reshape(-1), each, values.size).astype(np.float64)
     with np.errstate(over="ignore"):
         offset = values - origin
     if not np.array_equal(np.isinf(offset), np.isinf(values)):

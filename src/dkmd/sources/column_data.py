@@ -20,6 +20,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
+from dkmd.inference.unit_streams import UnitStream
 from dkmd.sources.kinds import DATE, DURATION
 from dkmd.statistic.witness import Witness
 
@@ -50,6 +51,15 @@ class SharedPass(Protocol):
 
 
 @dataclass(frozen=True)
+class Beside:
+    """Columns beside the values of one side, a row each: covariates, strata and weights."""
+
+    covariates: Mapping[str, Array] = field(default_factory=dict)
+    strata: Mapping[str, Labels] = field(default_factory=dict)
+    weights: Array | None = None
+
+
+@dataclass(frozen=True)
 class HeldColumn:
     """Values in memory, with their group labels if they are repeated measurements."""
 
@@ -57,6 +67,7 @@ class HeldColumn:
     groups: Labels | None = None
     offset: int = 0
     """A whole number that was subtracted from the values, so that doubles hold them exactly."""
+    beside: Beside | None = None
 
     @property
     def preview(self) -> Array:
@@ -66,7 +77,7 @@ class HeldColumn:
     @property
     def summed(self) -> bool:
         """Whether there are so many values that they are compared by their sums per bin."""
-        return self.values.size > LARGE and self.groups is None
+        return self.values.size > LARGE and self.groups is None and self.beside is None
 
     def summary(self, grid: Grid) -> Summary:
         """The sums per bin on a grid."""
@@ -93,6 +104,8 @@ class StreamedColumn:
     """The pass that this column shares with others; None if it has a pass of its own."""
     offset: int = 0
     """A whole number that was subtracted from the values, so that doubles hold them exactly."""
+    units: UnitStream | None = field(default=None, repr=False)
+    """The groups as units that the other side may have too; None without groups."""
 
     @property
     def summed(self) -> bool:

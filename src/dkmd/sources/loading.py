@@ -17,6 +17,7 @@ from typing import Any
 from dkmd.base.errors import ColumnTypeError, TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
+from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import HeldColumn, LabelledColumn, StoredColumn, labelled_column
 from dkmd.sources.kinds import are_text, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
@@ -56,6 +57,9 @@ def open_table(source: Any, name: str, where: Any = None) -> Table:
     return FrameTable(source, name)
 
 
+SidesBeside = tuple[Columns | None, Columns | None]
+"""The columns beside the values of reference and current."""
+
 NumberPair = tuple[LabelledColumn, LabelledColumn]
 LevelPair = tuple[LabelledLevels, LabelledLevels]
 """Two columns of numbers, or two columns of categories."""
@@ -68,8 +72,12 @@ def load_pair(
     groups: Any,
     where: Any = None,
     as_categories: bool = False,
+    beside: SidesBeside = (None, None),
 ) -> NumberPair | LevelPair:
-    """Both sides, loaded and labelled differently. Text is categories unless it spells numbers."""
+    """Both sides, loaded and labelled differently. Text is categories unless it spells numbers.
+
+    ``beside`` has the columns beside the values of reference and current.
+    """
     tables = [_is_table(source) for source in (reference, current)]
     if isinstance(groups, str):
         if not all(tables):
@@ -78,7 +86,7 @@ def load_pair(
     else:
         labels = _group_pair(groups)
     sides = Opened(reference, "reference", where), Opened(current, "current", where)
-    names = _columns_of_pair(sides, column, labels)
+    names = _columns_of_pair(sides, column, labels, beside)
     kinds = [side.kind(name) for side, name in zip(sides, names, strict=True)]
     if as_categories or are_text(kinds):
         levels = [side.levels(name) for side, name in zip(sides, names, strict=True)]
@@ -86,11 +94,19 @@ def load_pair(
         if as_categories or not are_numbers([side.table for side in sides], counts):
             if groups is not None:
                 raise no_grouped_categories(levels[0].name)
+            if beside != (None, None):
+                raise no_designed_categories(levels[0].name)
             return labelled_levels(levels[0], levels[1])
     before, after = (
-        _loaded(side, name, groups) for side, name, groups in zip(sides, names, labels, strict=True)
+        _with_beside(_loaded(side, name, groups, columns), columns, side)
+        for side, name, groups, columns in zip(sides, names, labels, beside, strict=True)
     )
     return labelled(before, after)
+
+
+def _with_beside(loaded: LabelledColumn, columns: Columns | None, side: Opened) -> LabelledColumn:
+    """A side with the columns beside its values."""
+    return replace(loaded, data=attach(loaded.data, columns, side.label, side.table))
 
 
 class Opened:
@@ -132,15 +148,20 @@ class Opened:
             return LabelledLevels(dask_levels(self.source, self.label), name, self.label)
         return LabelledLevels(count_levels(self.source, self.label), name, self.label)
 
-    def numeric_column(self, groups: Any) -> str:
+    def numeric_column(self, groups: Any, beside: Columns | None = None) -> str:
         """The only numeric column of a table, or the column of a summary."""
         if self.summary is not None:
             return self.summary.column
-        return the_numeric_column(self.kinds, self.label, (groups,)) if self.kinds else ""
+        besides = [groups if isinstance(groups, str) else None]
+        besides += [] if beside is None else beside.names
+        return the_numeric_column(self.kinds, self.label, besides) if self.kinds else ""
 
 
 def _columns_of_pair(
-    sides: tuple[Opened, Opened], column: str | None, groups: tuple[Any, Any]
+    sides: tuple[Opened, Opened],
+    column: str | None,
+    groups: tuple[Any, Any],
+    beside: SidesBeside,
 ) -> tuple[str | None, str | None]:
     """The column of each side: the one asked for, that of a summary, or the only numeric one."""
     if column is not None:
@@ -148,9 +169,9 @@ def _columns_of_pair(
     stored = next((s.summary.column for s in sides if s.summary and s.summary.column), None)
     names: list[str] = []
     nothing: TooLittleError | None = None
-    for side, labels in zip(sides, groups, strict=True):
+    for side, labels, columns in zip(sides, groups, beside, strict=True):
         try:
-            name = stored if stored in side.kinds else side.numeric_column(labels)
+            name = stored if stored in side.kinds else side.numeric_column(labels, columns)
         except TooLittleError as error:
             name, nothing = None, error
         names.append(name or "")
@@ -160,7 +181,7 @@ def _columns_of_pair(
             raise nothing
         names = [known if side.kinds else name for side, name in zip(sides, names, strict=True)]
     before, after = names
-    if before != after and not (_is_generic(before) or _is_generic(after)):
+    if before != after and not (is_generic(before) or is_generic(after)):
         raise ValueError(
             f"the only numeric column of {sides[0].label} is {before!r} and that of "
             f"{sides[1].label} is {after!r}: say which to compare, or give both one name"
@@ -168,30 +189,38 @@ def _columns_of_pair(
     return before or None, after or None
 
 
-def _is_generic(name: str) -> bool:
+def is_generic(name: str) -> bool:
     """Whether a name is made up: of plain values, or of a column without a header."""
     return re.fullmatch(r"|value|json|column\d+", name) is not None
 
 
 def load(
-    source: Any, label: str, column: str | None = None, groups: Any = None, where: Any = None
+    source: Any,
+    label: str,
+    column: str | None = None,
+    groups: Any = None,
+    where: Any = None,
+    beside: Columns | None = None,
 ) -> LabelledColumn:
     """One side, from any source."""
-    return _loaded(Opened(source, label, where), column, groups)
+    side = Opened(source, label, where)
+    return _with_beside(_loaded(side, column, groups, beside), beside, side)
 
 
-def _loaded(side: Opened, column: str | None, groups: Any) -> LabelledColumn:
+def _loaded(
+    side: Opened, column: str | None, groups: Any, beside: Columns | None = None
+) -> LabelledColumn:
     """The column data of one side, with name, label and unit."""
     source, label = side.source, side.label
     if side.summary is not None:
         _no_groups(groups)
         known = side.summary.column
-        if column and column != known and not _is_generic(known):
+        if column and column != known and not is_generic(known):
             raise ValueError(f"{label} is a summary of column {known!r}, not of {column!r}")
         name = column or known or "value"
         return LabelledColumn(StoredColumn(side.summary), name, label, side.summary.column_unit)
     if side.table is not None:
-        name = column or side.numeric_column(groups)
+        name = column or side.numeric_column(groups, beside)
         data, missing_at = side.table.read(name, groups), partial(side.table.missing_at, name)
         return labelled_column(data, name, label, side.kinds.get(name, ""), missing_at)
     name = str(getattr(source, "name", None) or "value")
@@ -250,6 +279,15 @@ def no_grouped_categories(column: str) -> ColumnTypeError:
     """The error for categories with groups."""
     return ColumnTypeError(f"column {column!r} {NO_GROUPED_CATEGORIES}")
 
+
+def no_designed_categories(column: str) -> ColumnTypeError:
+    """The error for categories with covariates, strata, weights or counts."""
+    return ColumnTypeError(f"column {column!r} {NO_DESIGNED_CATEGORIES}")
+
+
+NO_DESIGNED_CATEGORIES = (
+    "holds categories, which are not tested with covariates, strata, weights or counts"
+)
 
 NO_GROUPED_CATEGORIES = "holds categories, which are not tested with groups"
 

@@ -18,6 +18,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.pooled_shape import median_and_spread
+from dkmd.inference.unit_streams import UnitStream
 from dkmd.sources.column_data import (
     ColumnData,
     HeldColumn,
@@ -26,6 +27,7 @@ from dkmd.sources.column_data import (
     StreamedColumn,
 )
 from dkmd.sources.table import OneByOne
+from dkmd.sources.unit_sides import MovedUnits, units_of
 from dkmd.statistic.witness import Witness
 
 Grouped = Callable[[Witness], GroupSums]
@@ -63,8 +65,9 @@ def _minus(side: ColumnData, offset: int) -> ColumnData:
         assert sums is not None
         return sums(replace(witness, center=witness.center - more), logs)
 
+    units = None if side.units is None else MovedUnits(side.units, more)
     return StreamedColumn(
-        side.preview + more, summarize, None, None if sums is None else grouped, None, offset
+        side.preview + more, summarize, None, None if sums is None else grouped, None, offset, units
     )
 
 
@@ -161,6 +164,11 @@ def groups_of_pair(x: ColumnData, y: ColumnData, logs: bool) -> tuple[Grouped, G
     if (of_x is None) != (of_y is None):
         raise ValueError("groups need the single values on both sides, not summaries")
     return None if of_x is None or of_y is None else (of_x, of_y)
+
+
+def units_of_pair(x: ColumnData, y: ColumnData) -> tuple[UnitStream, UnitStream]:
+    """The units of both sides, summed up where they are kept."""
+    return units_of(x), units_of(y)
 
 
 def _grouped(side: ColumnData, logs: bool) -> Grouped | None:

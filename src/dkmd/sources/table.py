@@ -6,9 +6,10 @@ Files, data frames, dask collections and tables of an engine all implement it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
-from dkmd.sources.column_data import ColumnData
+from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
+from dkmd.sources.keys import KeyPart
 from dkmd.sources.level_counts import LevelCounts
 
 AtLevel = tuple[str, object] | None
@@ -52,6 +53,17 @@ class Table(Protocol):
     ) -> Mapping[str, LevelCounts]:
         """A column of categories at several levels of another column."""
 
+    def keyed(self, parts: Sequence[KeyPart]) -> Table:
+        """The same table with the column KEY, which joins the levels of several columns."""
+
+    def held(self, column: str, groups: str) -> HeldColumn | None:
+        """A column with labels if it is in memory or small enough to hold, else None."""
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """``read_levels`` where all levels are summed up in one pass, however small they are."""
+
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Where the first missing value of a column is: table, column and row.
 
@@ -60,6 +72,14 @@ class Table(Protocol):
 
     def require_readable(self) -> None:
         """Raise an error if nothing can be read: the connection is lost, or a file is gone."""
+
+
+@runtime_checkable
+class Aligned(Table, Protocol):
+    """A table whose rows have an order, so that columns read one by one belong together."""
+
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """A column as labels, None where a label is missing."""
 
 
 Read = TypeVar("Read")

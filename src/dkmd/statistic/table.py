@@ -194,8 +194,8 @@ def evaluate(
     for i in range(values.size):
         r = (values[i] - center) * per_unit
         magnitude = amplitude * _at(abs(r), table.origin, table.coefficients, table.top)
-        if table.odd:
-            magnitude = magnitude if r > 0.0 else (-magnitude if r != 0.0 else 0.0)
+        if table.odd:  # without a branch on the sign, which no processor can predict
+            magnitude *= math.copysign(1.0, r) * (r != 0.0)
         out[i] = magnitude
 
 

@@ -7,6 +7,7 @@ sentences and ``documents`` the JSON.
 from dkmd.answers.comparison.categories import CategoryComparison, CategoryFacts
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.one import QUANTILES, Comparison, Infinite, Parts, SampleFacts
+from dkmd.answers.comparison.segmented import Segment, Segmented, Split
 from dkmd.answers.comparison.several import ColumnAnswer, Comparisons, Drift, LeftOut
 from dkmd.answers.comparison.together import TogetherComparison
 from dkmd.answers.comparison.words import plain_margin
@@ -24,6 +25,9 @@ __all__ = [
     "LeftOut",
     "Parts",
     "SampleFacts",
+    "Segment",
+    "Segmented",
+    "Split",
     "TogetherComparison",
     "plain_margin",
     "to_json",

@@ -12,9 +12,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 from dkmd.answers.comparison.arms import unequal_arms
+from dkmd.answers.comparison.design_words import (
+    Adjusted,
+    design_numbers,
+    design_rows,
+    effective_rows,
+    raw_shift,
+)
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.comparison.percentile_rows import (
+    percentile_numbers,
+    percentile_row,
+    with_interval,
+)
 from dkmd.answers.comparison.unit_words import unit_numbers, unit_rows
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
 from dkmd.answers.extremes import Extremes
@@ -25,7 +37,6 @@ from dkmd.base.displays import Display
 from dkmd.base.wording import (
     count,
     signed,
-    signed_number,
     text_page,
 )
 from dkmd.inference.column_kind import AMOUNT, YES_NO
@@ -191,6 +202,10 @@ class Comparison:
     """The findings that the verdict and ``pvalue`` rest on."""
     values: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
     """The values of reference and current, if they are in memory."""
+    adjustment: Adjusted | None = None
+    """What the answer is adjusted for, what that is worth, and the numbers without it."""
+    effective_sizes: tuple[float, float] | None = None
+    """(Σw)²/Σw² of reference and current, with weights."""
     call: Call | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if that is known."""
 
@@ -265,9 +280,10 @@ class Comparison:
             "changed": self.changed,
             "parts": None if self.parts is None else self.parts._asdict(),
             "pairing": unit_numbers(self.pairing),
+            **design_numbers(self),
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
-            "percentiles": [_percentile(change) for change in self.percentiles],
+            "percentiles": [percentile_numbers(change) for change in self.percentiles],
             "sample_ratio": None if self.sample_ratio is None else self.sample_ratio.to_dict(),
             "offset": self.offset,
             "dates": self.dates,
@@ -363,23 +379,25 @@ class Comparison:
         """A small table: a fact, its value for reference and current, and the difference."""
         before, after = self.reference, self.current
         rows = [("values", count(before.size), count(after.size), "")]
-        rows += unit_rows(self.pairing)
+        rows += [*effective_rows(self), *unit_rows(self.pairing)]
         if self.kind != AMOUNT:
             rows.append(("kind", self.kind, "", ""))
         rows += part_rows(self)
         if self.kind != YES_NO:
             centers = self.display.pair(before.center, after.center)
-            rows.append(("centre", *centers, self.display.amount(self.shift)))
+            rows.append(("centre", *centers, self.display.amount(raw_shift(self))))
+        rows += design_rows(self)
         if self.mean is not None and self.parts != Parts(0.0, 1.0):  # of 0 and 1 it is the share
             old, new = self.mean.reference, self.mean.current
-            told = _with_interval(self.mean, old, new, self.display)
+            told = with_interval(self.mean, old, new, self.display)
+            told += "" if self.adjustment is None else ", adjusted"
             rows.append(("mean", *self.display.pair(old, new), told))
         spread = self.finding(SPREAD)
         if spread is not None:
             pair = self.display.lengths(spread.reference, spread.current)
             low, high = (f"{end:.3g}" for end in spread.interval)
             rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
-        rows += [_percentile_row(change, self.display) for change in self.percentiles]
+        rows += [percentile_row(change, self.display) for change in self.percentiles]
         for q in () if self.percentiles or self.kind == YES_NO else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
             moved = signed(new - old, old, new)
@@ -406,42 +424,3 @@ class Comparison:
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading."""
         return [("", self.reference.label, self.current.label, "difference"), *self.rows()]
-
-
-def _with_interval(
-    change: MeanChange | PercentileChange, old: float, new: float, display: Display
-) -> str:
-    """A difference and its interval. Differences that are rounding errors of old and new are 0."""
-    noise = 4e-15 * max(abs(old), abs(new)) if math.isfinite(old) and math.isfinite(new) else 0.0
-    numbers = change.difference, change.low, change.high
-    show = display.amount if display.dates else signed_number
-    shown, low, high = (show(0.0 if abs(v) <= noise else v) for v in numbers)
-    return f"{shown} ({low} to {high})"
-
-
-def _percentile_row(change: PercentileChange, display: Display) -> tuple[str, str, str, str]:
-    """A percentile of both sides, with its difference or with how many values it needs."""
-    old, new = change.y.value, change.x.value
-    told = f"needs {count(change.needed)} values"
-    if change.in_reach:
-        told = "" if math.isnan(change.difference) else _with_interval(change, old, new, display)
-    return (percent_of(change.x.level), *display.pair(old, new), told)
-
-
-def percent_of(level: float) -> str:
-    """The name of a percentile: 99.9% for 0.999."""
-    return f"{100.0 * level:g}%"
-
-
-def _percentile(change: PercentileChange) -> dict[str, Any]:
-    """A percentile under the names of the JSON schema."""
-    return {
-        "level": change.x.level,
-        "reference": change.y.value,
-        "reference_interval": [change.y.low, change.y.high],
-        "current": change.x.value,
-        "current_interval": [change.x.low, change.x.high],
-        "difference": change.difference,
-        "difference_interval": [change.low, change.high],
-        "needed": change.needed,
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from dkmd.answers.comparison.design_words import adjusted_words, effective_words
 from dkmd.answers.comparison.kind_words import (
     also_of_parts,
     mean_of_parts,
@@ -58,6 +59,10 @@ def evidence_of(c: Comparison) -> str:
     p = probability(c.pvalue)
     if c.adjusted_pvalue is not None:
         p += f" (adjusted {short_p(c.adjusted_pvalue) or 'unknown'})"
+    sizes += effective_words(c)
+    adjusted = adjusted_words(c)
+    if adjusted:
+        sizes += f"; {adjusted}"
     if c.pairing is not None:
         sizes += f" in {count(c.pairing.shared)} shared units"
         gain = c.pairing.gain

@@ -55,6 +55,9 @@ NO_SCALE = "nothing varied: there is no scale to count a margin in sd in"
 OUTAGE, RARE = 0.5, 0.1
 """An outage: this share of one side or more is infinite, and at most a rare share of the other."""
 
+PAIRED_TEST = replace(DEFAULT_TEST, weigh="units")
+"""The test of benchmarks that the same machines ran on both sides."""
+
 NO_INTERVAL: Two = (math.nan, math.nan)
 
 
@@ -88,6 +91,7 @@ class BenchmarkPair(NamedTuple):
     limit: Limit
     runs: RunsOfOne | None = None  # what is known about changes from run to run
     caution: str = ""
+    pair_by: str = ""  # what both sides have in common, such as the machine; empty: nothing
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -113,6 +117,12 @@ class BenchmarkPair(NamedTuple):
 
     def test(self) -> DkmdResult:
         """The test of current against reference."""
+        if self.pair_by:
+            units = (
+                unit_labels(self.reference, self.pair_by),
+                unit_labels(self.current, self.pair_by),
+            )
+            return compared(self.reference.values, self.current.values, PAIRED_TEST, units)
         return compared(self.reference.values, self.current.values, DEFAULT_TEST, self.groups)
 
     def row(
@@ -153,6 +163,7 @@ def judge(
     after: BenchmarkFile,
     limits: Limits,
     runs: RunsOfOne | None = None,
+    pair_by: str = "",
 ) -> Judged:
     """Judge one benchmark. If something stands in the way, that becomes the reason."""
     reference, current = (side.get(name) or Measurements("") for side in (before, after))
@@ -160,6 +171,7 @@ def judge(
     evidence = Evidence(reference, current)
     limit = limits.of(name, reference, current)
     pair = BenchmarkPair(name, _clean(reference), _clean(current), evidence, limit, runs)
+    pair = pair._replace(pair_by=pair_by)
     why = _failed(evidence) or _left_out(name, before, after) or _other_unit(pair)
     if why:
         return pair.undecided(why)
@@ -172,7 +184,7 @@ def judge(
     try:
         if _constant(pair.reference) and _constant(pair.current):
             return _judge_constants(pair)
-        return _judge_samples(_in_blocks(pair))
+        return _judge_samples(pair if pair_by else _in_blocks(pair))
     except ValueError as error:
         return pair.undecided(Why(OTHER, str(error)))
 
@@ -233,6 +245,8 @@ def _log_change(pair: BenchmarkPair, result: DkmdResult) -> float:
 def _too_few(pair: BenchmarkPair) -> str:
     """Why so few values beside so many cannot be judged; empty if they can."""
     few, many = min(pair.units), max(pair.units)
+    if pair.pair_by:  # the number of shared units counts, and a note says if it is small
+        return ""
     if few >= ENOUGH or many <= MANY_TIMES * few or pair.runs:
         return ""
     what = "values" if pair.groups is None else "processes"
@@ -358,6 +372,14 @@ def _left_out(name: str, before: BenchmarkFile, after: BenchmarkFile) -> Why | N
     return None
 
 
+def unit_labels(measured: Measurements, pair_by: str) -> list[str]:
+    """The machine, or the round, of each value."""
+    labels = measured.marked(pair_by)
+    if None in labels:
+        raise ValueError(f"some values do not say their {pair_by}")
+    return [str(label) for label in labels]
+
+
 def _clean(measured: Measurements) -> Measurements:
     """The measurements without NaN."""
     kept = [
@@ -384,7 +406,7 @@ def _too_little(pair: BenchmarkPair) -> Why | None:
         if len(measured.values) < 2 and not measured.exact:
             needed = f"{side} has one value: at least two are needed"
             return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
-        if measured.repeated and len(set(measured.groups)) < 2:
+        if measured.repeated and len(set(measured.groups)) < 2 and not pair.pair_by:
             needed = f"all values of {side} come from one process: at least two are needed"
             return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
     return None

@@ -15,6 +15,7 @@ from dkmd.answers.gate.judge import Judged, judge
 from dkmd.answers.gate.limits import Limits, Rule
 from dkmd.answers.gate.result import Gate
 from dkmd.answers.gate.runs import Side, in_one, known_runs
+from dkmd.answers.gate.shared_machines import paired_runs
 from dkmd.answers.gate.words import processors_differ
 from dkmd.base.calls import recorded
 from dkmd.binned.logarithms import as_factor
@@ -38,6 +39,7 @@ def gate(
     missing: str = "warn",
     rules: Mapping[str, Rule] | None = None,
     history: History = (),
+    pair_by: str | None = None,
 ) -> Gate:
     """Judge whether any benchmark of ``current`` is worse than the same one of ``reference``.
 
@@ -62,6 +64,11 @@ def gate(
     history : tuple of StoredRun
         Past runs, oldest first, as ``read_histories`` gives them. They show how much a benchmark
         changes from one run to the next.
+    pair_by : {"machine", "round"} or str, optional
+        What both builds have in common: the machines that ran both, or the rounds in which they
+        took turns. The files must say it: pyperf's ``hostname`` or ``round``, the host of
+        google-benchmark and pytest-benchmark, or a column of a table. Each machine counts the same,
+        and its own speed cancels. It needs two machines or more on both sides, and no ``history``.
 
     Returns
     -------
@@ -80,8 +87,13 @@ def gate(
     (one, of_one, twice), (other, of_other, twice_too) = in_one(reference), in_one(current)
     before, after = _paired(one, other)
     names = _judged_names(before, after)
-    runs = known_runs(before, after, names, (of_one, of_other), history)
-    judged = [judge(name, before, after, limits, runs.known.get(name)) for name in names]
+    if pair_by:
+        runs = paired_runs(before, after, names, (of_one, of_other), pair_by, history)
+    else:
+        runs = known_runs(before, after, names, (of_one, of_other), history)
+    judged = [
+        judge(name, before, after, limits, runs.known.get(name), pair_by or "") for name in names
+    ]
     rows = decided([j.row for j in judged], [j.tests for j in judged], alpha)
     changes = _averaged(judged)
     left_out = {**before.left_out, **after.left_out}

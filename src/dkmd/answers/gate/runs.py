@@ -136,7 +136,7 @@ def _joined(runs: Sequence[BenchmarkFile]) -> BenchmarkFile:
 def _one_benchmark(name: str, runs: Sequence[tuple[int, Measurements]]) -> Measurements:
     """The measurements of one benchmark in several runs."""
     unit = runs[0][1].unit
-    joined = replace(runs[0][1], values=[], groups=[], failure="", run_of={})
+    joined = replace(runs[0][1], values=[], groups=[], failure="", run_of={}, marks={})
     for place, each in runs:
         measured = each.in_unit(unit)
         if measured.unit != unit:
@@ -148,6 +148,7 @@ def _one_benchmark(name: str, runs: Sequence[tuple[int, Measurements]]) -> Measu
         joined.values += measured.values
         joined.groups += [labels[group] for group in measured.groups]
         joined.run_of.update(dict.fromkeys(labels.values(), place))
+        joined.marks.update({labels[g]: said for g, said in measured.marks.items() if g in labels})
     return joined
 
 

@@ -196,7 +196,10 @@ def _shapes(
 
 def _area(x: Array, y: Array, ground: float) -> str:
     """The area between a curve and the ground."""
-    return path(np.pad(x, 1, mode="edge"), np.pad(y, 1, constant_values=ground))
+    return path(
+        np.concatenate([x[:1], x, x[-1:]]),  # np.pad takes ten times as long
+        np.concatenate([[ground], y, [ground]]),
+    )
 
 
 def _bars(shape: SampleCurves, across: Axis, up: Axis, aside: float) -> str:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -60,18 +61,21 @@ def number(value: float) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
-def path(x: Iterable[float], y: Iterable[float]) -> str:
+def path(x: Array, y: Array) -> str:
     """A line through points as path data.
 
     Points within a fifth of a pixel of a straight line through others are left out.
     """
-    points = [(round(10.0 * float(a)), round(10.0 * float(b))) for a, b in zip(x, y, strict=True)]
-    kept = _thinned(points)
-    steps = (
-        _glued(number((c - a) / 10), number((d - b) / 10)) for (a, b), (c, d) in pairwise(kept)
-    )
-    start = f"{number(kept[0][0] / 10)} {number(kept[0][1] / 10)}"
-    return f"M{start}l{_joined(steps)}"
+    tenths = (np.rint(10.0 * side).astype(np.int64).tolist() for side in (x, y))
+    kept = _thinned(list(zip(*tenths, strict=True)))
+    steps = (_glued(_tenths(c - a), _tenths(d - b)) for (a, b), (c, d) in pairwise(kept))
+    return f"M{_tenths(kept[0][0])} {_tenths(kept[0][1])}l{_joined(steps)}"
+
+
+@lru_cache(maxsize=10_000)
+def _tenths(count: int) -> str:
+    """So many tenths of a pixel. The steps of all lines on a page are few different numbers."""
+    return number(count / 10)
 
 
 TOLERANCE = 2
@@ -92,8 +96,9 @@ def _thinned(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
             low, high = -math.inf, math.inf
         if across > 0:
             rise = here[1] - kept[-1][1]
-            low = max(low, (rise - TOLERANCE) / across)
-            high = min(high, (rise + TOLERANCE) / across)
+            least, most = (rise - TOLERANCE) / across, (rise + TOLERANCE) / across
+            low = least if least > low else low
+            high = most if most < high else high
         else:  # a vertical piece ends where the line turns
             low, high = math.inf, -math.inf
     return [*kept, points[-1]]

@@ -126,6 +126,32 @@ class Absent(NamedTuple):
 
 
 @dataclass(frozen=True)
+class PageSegment:
+    """A line of the table of segments."""
+
+    name: str
+    kind: str
+    mark: str
+    word: str
+    bar: Measured  # in robust scales of the whole
+    sizes: str
+    shift: Shown
+    interval: str
+    pvalue: Shown
+    carried: str
+
+
+@dataclass(frozen=True)
+class PageSplit:
+    """The segments of a column, and what they say together."""
+
+    name: str
+    words: tuple[str, ...]
+    rows: tuple[PageSegment, ...]
+    axis: ForestAxis
+
+
+@dataclass(frozen=True)
 class Page:
     """Everything that a page shows."""
 
@@ -139,6 +165,7 @@ class Page:
     legend: tuple[str, ...]  # sentences on how to read marks and p-values
     again: Reproduce
     absent: tuple[Absent, ...] = ()
+    splits: tuple[PageSplit, ...] = ()  # segments, beneath a page with one comparison
     closing: str = ""
     made: str = ""  # the day on which the page was made, in words
 

@@ -18,7 +18,7 @@ from dkmd.render.figures.colours import on_page, palette_css, roles_css
 from dkmd.render.figures.curves import Curves
 from dkmd.render.report import words
 from dkmd.render.report.html import environment, ours, rendered
-from dkmd.render.report.model import Page, PageRow
+from dkmd.render.report.model import NO_BAND, Page, PageRow, PageSegment, PageSplit
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -75,7 +75,7 @@ def _templates() -> Environment:
         *(words.plain_shown, words.peer_p_shown, words.direction, words.sortable),
         *(words.outside, words.reading, words.tally, words.sort_keys, words.interval_shown),
         *(heads, forest_scale, forest_bar, sparkline, density, cdf, quantile_shifts, differences),
-        *(share_bars, share_spark),
+        *(share_bars, share_spark, segment_scale, segment_bar),
     ):
         templates.filters[function.__name__] = function
     templates.filters["thousands"] = count
@@ -114,6 +114,17 @@ def forest_scale(page: Page) -> Markup:
 def forest_bar(row: PageRow, page: Page, label: str) -> Markup:
     """The shift of a row and its interval on the axis of the overview."""
     return ours(forest.forest_bar(*row.bar, row.band, page.axis, on_page, label))
+
+
+def segment_scale(split: PageSplit) -> Markup:
+    """The labels of the axis that all segments share."""
+    return ours(forest.forest_scale(split.axis, False, on_page))
+
+
+def segment_bar(row: PageSegment, split: PageSplit) -> Markup:
+    """The shift of a segment and its interval."""
+    label = f"{row.shift.text}, {row.interval}" if row.interval else row.word
+    return ours(forest.forest_bar(*row.bar, NO_BAND, split.axis, on_page, label))
 
 
 def sparkline(curves: Curves) -> Markup:

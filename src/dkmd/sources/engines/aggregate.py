@@ -19,6 +19,9 @@ SAMPLE, VALUE, GROUP = "sample", "x", "measured_on"
 BELOW, BIN = "below", "bin"
 """Columns of the result: the side of the centre, and the bin there."""
 
+WEIGHT, ROWS = "weighs", "rows"
+"""The column of weights of a long table; and of the result, the number of values in a bin."""
+
 ONE = "one"
 """The column of the number that is added to |u| before its logarithm is taken: 1, or 0 near 0."""
 
@@ -68,7 +71,8 @@ def per_bin(
     ``below`` and ``bin`` are the side of the centre and floor(128·ln(1 + |u|)) there. Missing
     values have NULL or NaN for a bin, infinite values an infinity. Positive values below the
     edge ``near``, if it is given, have u = x/near and the bin floor(128·ln u), which is negative:
-    these bins are narrow compared with their distance from 0.
+    these bins are narrow compared with their distance from 0. With a column of weights the result
+    has weighted sums, of all samples together.
     """
     return _sums(table.mutate(**_offset(table[VALUE], grid, dialect, near)), dialect, keys)
 
@@ -114,6 +118,13 @@ def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
     if dialect != "duckdb":  # DuckDB's FLOOR keeps NaN and infinities, and a CASE costs 20% more
         k = ibis.cases((u.abs() <= FARTHEST, k), else_=u)
     binned = offsets.mutate(**{BELOW: u < 0.0, BIN: k})
+    if WEIGHT in offsets.columns:
+        weight = binned[WEIGHT]
+        return binned.group_by([*keys, BELOW, BIN]).aggregate(
+            **{ROWS: binned.count()},
+            count=weight.sum(), sum=(weight * binned.u).sum(),
+            squares=(weight * binned.u * binned.u).sum(),
+        )  # fmt: skip
     return binned.group_by([SAMPLE, *keys, BELOW, BIN]).aggregate(
         count=binned.count(), sum=binned.u.sum(), squares=(binned.u * binned.u).sum()
     )

@@ -20,19 +20,20 @@ FLAT = 40.0
 """This many widths from its centre, ψ equals its bound to the last bit of a double."""
 
 
-def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]) -> Any:
-    """The query for sums over groups of repeated measurements: one row per sample.
+def with_psi(rows: Any, witness: Witness) -> Any:
+    """The rows of a long table with the column ``psi``: ψ in units of its length.
 
-    ``samples`` holds the key, the pivot and the size of each sample. With ψ in units of σ, s is a
-    group's Σ(ψ − pivot), q its Σ(ψ − pivot)² and n its size; "rest" divides by the square of the
-    number of all other values, as the jackknife does. ψ has a closed form for σ = τ = w,
-    t = (x − c)/w:
-    ψ/w = ±2·(A·(e + 1/e) − e·π/2) with e = exp(−|t|) and A = arctan e.
+    ψ has a closed form for σ = τ = w, t = (x − c)/w:
+    ψ/w = ±2·(A·(e + 1/e) − e·π/2) with e = exp(−|t|) and A = arctan e. For a linear weight it is
+    2σ·(x − c).
     """
     import ibis
 
-    rows = table.filter(~is_missing(table[VALUE]))
-    reach, x = FLAT * witness.sigma, rows[VALUE]
+    x = rows[VALUE]
+    if witness.weight == "linear":
+        slope = 2.0 * witness.sigma / witness.length
+        return rows.mutate(psi=(x - exactly(witness.center)) * exactly(slope))
+    reach = FLAT * witness.sigma
     low, high = exactly(witness.center - reach), exactly(witness.center + reach)
     near = ibis.least(ibis.greatest(x, low), high)
     rows = rows.mutate(t=(near - exactly(witness.center)) / exactly(witness.sigma))
@@ -40,7 +41,19 @@ def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, flo
     # PostgreSQL computes a column again for each use, so mean and variance share one
     size = rows.e.atan() * (rows.e + exactly(1.0) / rows.e) - rows.e * exactly(0.5 * math.pi)
     size *= exactly(2.0)
-    rows = rows.mutate(psi=ibis.cases((rows.t < 0.0, -size), else_=size))
+    return rows.mutate(psi=ibis.cases((rows.t < 0.0, -size), else_=size))
+
+
+def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, float, float]]) -> Any:
+    """The query for sums over groups of repeated measurements: one row per sample.
+
+    ``samples`` holds the key, the pivot and the size of each sample. With ψ in units of σ, s is a
+    group's Σ(ψ − pivot), q its Σ(ψ − pivot)² and n its size; "rest" divides by the square of the
+    number of all other values, as the jackknife does.
+    """
+    import ibis
+
+    rows = with_psi(table.filter(~is_missing(table[VALUE])), witness)
     groups = rows.group_by([SAMPLE, GROUP]).aggregate(
         n=rows.count().cast("float64"), mean=rows.psi.mean(), variance=rows.psi.var(how="pop")
     )

@@ -11,6 +11,7 @@ from typing import Any
 from dkmd.sources.engines.aggregate import ONE_PASS, SAMPLE
 from dkmd.sources.engines.backends import Engine
 from dkmd.sources.engines.fetched import Columns, is_null
+from dkmd.sources.keys import ABSENT, BETWEEN, RARE, KeyPart
 from dkmd.sources.level_counts import MOST_LEVELS, Counted, level_word
 
 LEVEL = "level"
@@ -77,3 +78,17 @@ def chosen_levels(engine: Engine, long: Any, levels: Sequence[str]) -> dict[str,
         str(level): int(n)
         for level, n in zip(found[LEVEL].tolist(), found["count"].tolist(), strict=True)
     }
+
+
+def key_of_texts(texts: Sequence[Any], parts: Sequence[KeyPart]) -> Any:
+    """The key of each row, from its levels as text."""
+    import ibis
+
+    each = []
+    for text, part in zip(texts, parts, strict=True):
+        kept = text.notnull() if part.kept is None else text.isin(part.kept)
+        each.append(ibis.cases((text.isnull(), ABSENT), (kept, text), else_=RARE))
+    key = each[0]
+    for text in each[1:]:
+        key = key + BETWEEN + text
+    return key

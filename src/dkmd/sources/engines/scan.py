@@ -39,6 +39,7 @@ from dkmd.sources.engines.column_types import level_literal
 from dkmd.sources.engines.fetched import Columns, by_sample, or_infinite
 from dkmd.sources.engines.group_sums import group_moments, group_sums
 from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
+from dkmd.sources.engines.unit_queries import EngineUnits
 from dkmd.statistic.witness import Witness
 
 COLUMNS_PER_QUERY = 32
@@ -121,7 +122,15 @@ class Scan:
             grid,
             grouped if self._groups is not None else None,
             self,
+            units=None if self._groups is None else self._units(name, self._groups),
         )
+
+    def _units(self, name: str, groups: str) -> EngineUnits:
+        """The groups of a sample as units that another sample may have too."""
+        table, names = self._tables[self._home[name]]
+        text = next(text for text, each in names.items() if each == name)
+        rows = table.filter(table[SAMPLE] == level_literal(table[SAMPLE].type(), text))
+        return EngineUnits(self._engine, rows, groups)
 
     def plan(self, grids: Mapping[str, Grid]) -> None:
         """Announce the grids of all samples, so that they share queries."""
@@ -246,11 +255,11 @@ class Scan:
     def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
         """The sums over a sample's groups."""
         if (name, witness, logs) not in self._by_group:
-            self._query_groups(self._home[name], witness, logs)
+            self._query_groups(name, witness, logs)
         return self._by_group[name, witness, logs]
 
-    def _query_groups(self, at: int, witness: Witness, logs: bool) -> None:
-        table, names = self._tables[at]
+    def _query_groups(self, asked: str, witness: Witness, logs: bool) -> None:
+        table, names = self._tables[self._home[asked]]
         kind = table[SAMPLE].type()
         pivots = {text: self._mean_psi(name, witness, logs) for text, name in names.items()}
         parts = [
@@ -264,6 +273,8 @@ class Scan:
                 raise ValueError(f"{name} has no rows to compare")
             sums = {key: float(column[0]) for key, column in rows[text].items() if key != SAMPLE}
             if sums["n"] != self._size(name):
+                if logs and name != asked:  # a sample with values of 0 or below has no logarithms
+                    continue
                 raise EngineError("the data changed between two queries: ask again")
             if sums["unlabelled"]:
                 raise ValueError(f"column {self._groups!r}: some group labels are missing")

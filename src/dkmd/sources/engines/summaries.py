@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.binned.grid import EDGES, PER_E_FOLD, SIDE, Grid
 from dkmd.binned.summary import Summary
-from dkmd.sources.engines.aggregate import BELOW, BIN, FARTHEST_BIN
-from dkmd.sources.engines.fetched import Columns
+from dkmd.binned.weighted import BinSums
+from dkmd.sources.engines.aggregate import BELOW, BIN, FARTHEST_BIN, ROWS
+from dkmd.sources.engines.fetched import Columns, doubles
+
+Flags = npt.NDArray[np.bool_]
 
 
 def near_zero_of(rows: Columns, near: float) -> Summary:
@@ -40,17 +45,12 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
 
     Minimum and maximum are the ends of the outermost bins, or the value of a bin with one value.
     """
-    found = np.asarray(rows[BIN], dtype=np.float64)
     counts = np.asarray(rows["count"], dtype=np.int64)
     summary = Summary(grid)
-    missing, far = np.isnan(found), np.abs(found) >= FARTHEST_BIN
-    below = np.array([side is not None and bool(side) for side in rows[BELOW]], dtype=bool)
+    missing, minus_inf, plus_inf, kept, signed = _places(rows)
     summary.nan = int(counts[missing].sum())
-    summary.plus_inf = int(counts[far & ~below].sum())
-    summary.minus_inf = int(counts[far & below].sum())
-    kept = (found >= 0.0) & ~far
-    k = np.minimum(found[kept], SIDE).astype(np.int64)
-    signed = np.where(below[kept], -1 - k, k)
+    summary.plus_inf = int(counts[plus_inf].sum())
+    summary.minus_inf = int(counts[minus_inf].sum())
     summary.bins, which = np.unique(signed, return_inverse=True)
     size = summary.bins.size
     summary.counts = np.bincount(which, counts[kept], size).astype(np.int64)
@@ -59,6 +59,48 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
     if size:
         summary.minimum, summary.maximum = _end(summary, 0), _end(summary, -1)
     return summary
+
+
+class _Places(NamedTuple):
+    """Where the rows of ``per_bin`` belong: which are missing, infinite, and in which bin."""
+
+    missing: Flags
+    minus_inf: Flags
+    plus_inf: Flags
+    kept: Flags
+    bins: npt.NDArray[np.int64]  # of the rows that are kept
+
+
+def _places(rows: Columns) -> _Places:
+    found = doubles(rows[BIN])
+    far = np.abs(found) >= FARTHEST_BIN
+    below = np.array([side is not None and bool(side) for side in rows[BELOW]], dtype=bool)
+    kept = (found >= 0.0) & ~far
+    k = np.minimum(found[kept], SIDE).astype(np.int64)
+    bins = np.where(below[kept], -1 - k, k)
+    return _Places(np.isnan(found), far & below, far & ~below, kept, bins)
+
+
+def bin_sums_of(rows: Columns, grid: Grid) -> BinSums:
+    """Weighted bins from the rows of ``per_bin`` for a table with weights."""
+    places = _places(rows)
+    weights, sums, squares = (doubles(rows[name]) for name in ("count", "sum", "squares"))
+    bins, which = np.unique(places.bins, return_inverse=True)
+    summed = [
+        np.bincount(which.reshape(-1), each[places.kept], bins.size).astype(np.float64)
+        for each in (weights, sums, squares)
+    ]
+    known = Summary(grid)
+    known.bins = bins
+    within = (math.inf, -math.inf)
+    if bins.size:
+        ends = [(summed[1] / summed[0])[at] * grid.unit for at in (0, -1)]
+        if -SIDE <= bins[0] and bins[-1] < SIDE:
+            ends = [_edges(known, 0)[0] - grid.center, _edges(known, -1)[1] - grid.center]
+        within = ends[0], ends[1]
+    infinite = float(weights[places.minus_inf].sum()), float(weights[places.plus_inf].sum())
+    count = int(doubles(rows[ROWS]).sum())
+    return BinSums(bins, summed[0], summed[1], summed[2], infinite, within, count)
 
 
 def _end(summary: Summary, at: int) -> float:

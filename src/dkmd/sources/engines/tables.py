@@ -17,11 +17,7 @@ from dkmd.base.errors import (
     EngineError,
 )
 from dkmd.sources.column_data import ColumnData, offset_near, with_offset
-from dkmd.sources.engines.aggregate import (
-    GROUP,
-    SAMPLE,
-    VALUE,
-)
+from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
     date_in_seconds,
@@ -37,11 +33,13 @@ from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
     chosen_levels,
+    key_of_texts,
     most_frequent,
     one_below_the_other,
 )
 from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
+from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -118,6 +116,30 @@ class EngineTable:
         """What each column holds."""
         return {str(name): kind_of_type(kind) for name, kind in self._table.schema().items()}
 
+    def keyed(self, parts: Sequence[KeyPart]) -> EngineTable:
+        """The same table with the column KEY, as an expression."""
+
+        def key(table: Any) -> Any:
+            texts = [self._as_text(table, part.column) for part in parts]
+            return table.mutate(**{KEY: key_of_texts(texts, parts)})
+
+        names = [part.column for part in parts]
+        rows = self._rows
+        keyed = key(self._of(*names)) if rows is None else key(self._table)
+        chosen = None if rows is None else lambda wanted: key(rows([*wanted, *names]))
+        other = EngineTable(keyed, self.name, self._engine, chosen, absent_levels=True)
+        other._offsets = self._offsets
+        return other
+
+    def held(self, column: str, groups: str) -> None:
+        """None: the data stay in the engine."""
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """The same as ``read_levels``."""
+        return self.read_levels(column, by, levels, groups)
+
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """Empty: rows of an engine have no order."""
         return ""
@@ -191,6 +213,11 @@ class EngineTable:
         read = Scan(self._engine, tables, previews, groups, absent=absent).samples()
         offset = self._offsets.get(column, 0)
         return {level: with_offset(each, offset) for level, each in read.items()}
+
+    def with_levels(self, column: str, by: str) -> tuple[Any, Engine]:
+        """The long table of a column and its levels, and the engine that reads it."""
+        source = self._of(column, by)
+        return self._long(source, column, None, self._level(source, by)), self._engine
 
     def _level_texts(self, source: Any, by: str, levels: Sequence[str]) -> dict[str, str]:
         """Each level as Python shows the engine's value."""

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
@@ -63,6 +65,11 @@ class ArrowFile(BatchFile):
         """A column as levels of a category, counted by record batch."""
         parts = [frame.counted(column, where) for frame in self._frames(column, where and where[0])]
         return merged(parts)
+
+    def marks(self, column: str, where: AtLevel) -> Labels:
+        """A column as labels, None where one is missing."""
+        parts = [frame.marks(column, where) for frame in self._frames(column, where and where[0])]
+        return np.concatenate([np.empty(0, dtype=object), *parts])
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""

@@ -15,6 +15,7 @@ from dkmd.binned.summary import Summary
 from dkmd.sources.column_data import Labels, StreamedColumn
 from dkmd.sources.kinds import NUMBER, no_such_column
 from dkmd.sources.level_counts import LevelCounts, tallied
+from dkmd.sources.memory.columns import as_marks
 from dkmd.sources.table import AtLevel
 
 TEXT_COLUMN = "value"
@@ -97,6 +98,11 @@ class BatchFile:
         for batch, _ in self._checked(column, None, where):
             total.update(tallied(batch.tolist()))
         return LevelCounts.of(total)
+
+    def marks(self, column: str, where: AtLevel) -> Labels:
+        """A column as labels, None where one is missing."""
+        parts = [as_marks(batch) for batch, _ in self._checked(column, None, where)]
+        return np.concatenate([np.empty(0, dtype=object), *parts])
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is, by counting."""

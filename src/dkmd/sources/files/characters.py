@@ -20,6 +20,9 @@ from typing import BinaryIO, cast
 
 from dkmd.base.errors import TooLongError
 
+STDIN = "-"
+"""The path that stands for standard input."""
+
 PEEKED = 1 << 20
 """Bytes at the start of a file that show its encoding."""
 

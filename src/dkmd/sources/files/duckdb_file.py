@@ -6,6 +6,7 @@ Encodings that DuckDB does not read are converted first (``characters``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +32,7 @@ from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
 from dkmd.sources.files.source import Known, Source
 from dkmd.sources.files.spelling import as_double, as_level, date_as_double, is_missing_text
+from dkmd.sources.keys import ABSENT, BETWEEN, KEY, RARE, KeyPart
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -78,6 +80,7 @@ class DuckFile:
         self._coming: list[str] = []
         self._ahead: dict[str, Array] = {}
         self._offsets: dict[str, int] = {}
+        self._key = ""
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -99,6 +102,23 @@ class DuckFile:
             f"SELECT v, count(*) FROM ({level}) WHERE v IS NOT NULL GROUP BY v", fetch_rows
         )
         return {str(level): int(size) for level, size in rows}
+
+    def keyed(self, parts: Sequence[KeyPart]) -> DuckFile:
+        """The same file with the column KEY, as an expression of SQL."""
+        other = copy(self)
+        texts = []
+        for part in parts:
+            text = f"CAST({self._quoted(part.column)} AS VARCHAR)"
+            kept = "" if part.kept is None else ", ".join(map(text_literal, part.kept))
+            chosen = f"WHEN {text} IN ({kept})" if kept else "WHEN true"
+            texts.append(
+                f"CASE WHEN {text} IS NULL THEN {text_literal(ABSENT)} {chosen} THEN {text} "
+                f"ELSE {text_literal(RARE)} END"
+            )
+        self._settle_encoding()
+        other._key = f" || {text_literal(BETWEEN)} || ".join(f"({text})" for text in texts)
+        other._coming, other._ahead, other._offsets = [], {}, dict(self._offsets)
+        return other
 
     def expect(self, columns: Sequence[str]) -> None:
         """Announce columns that will be read in this order, so that one query reads several."""
@@ -128,6 +148,15 @@ class DuckFile:
         if any(label is None for label in labels):
             self.refuse_missing_labels(groups, where)
         return values, labels.astype(str)
+
+    def marks(self, column: str, where: AtLevel) -> Labels:
+        """A column as labels in the order of its rows, None where one is missing."""
+        self._settle_encoding()
+        found = self._run(
+            f"SELECT {self._level(column)} AS g FROM {self._source.sql}{self._where(where)}",
+            fetch_columns,
+        )
+        return found["g"]
 
     def _read_ahead(self, column: str) -> Array:
         """A whole column, read together with the next columns."""
@@ -300,6 +329,8 @@ class DuckFile:
         return f" WHERE CAST({self._quoted(where[0])} AS VARCHAR) = {text_literal(str(where[1]))}"
 
     def _quoted(self, column: str) -> str:
+        if column == KEY and self._key:
+            return f"({self._key})"
         if column not in self._source.kinds:
             raise no_such_column(self.path, column, self._source.kinds)
         return quoted_name(self._source.in_sql[column])

@@ -53,6 +53,9 @@ class DataFile(Protocol):
     ) -> tuple[Array, Labels | None]:
         """Up to ``limit`` values of a column in order, with the group labels of another column."""
 
+    def marks(self, column: str, where: AtLevel) -> Labels:
+        """A column as labels in order, None where a label is missing."""
+
     def may_be_inexact(self, column: str) -> bool:
         """Whether a column can hold more digits than doubles."""
 

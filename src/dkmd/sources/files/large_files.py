@@ -5,21 +5,27 @@ All files are read by one query, as one table of an engine. Errors still name th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from dkmd.base.errors import EngineError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
+from dkmd.binned.weighted import BinSums
 from dkmd.inference.groups import GroupSums
+from dkmd.inference.unit_labels import Labels
+from dkmd.inference.unit_streams import LabelledRows, UnitStream
 from dkmd.sources.column_data import ColumnData, StreamedColumn, SumGroups, Summarize
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.table import AtLevel
 from dkmd.statistic.witness import Witness
+
+T = TypeVar("T")
 
 RUNS = 16
 """The number of places in the files from which a run of rows is taken."""
@@ -97,8 +103,10 @@ def _naming_rows(
     summarize = _naming_words(data.summarize, files, roles.values, where)
     if data.grouped is None or roles.groups is None:
         return replace(data, summarize=summarize, grouped=None)
-    grouped = _naming_unlabelled(data.grouped, files, roles.groups, where)
-    return replace(data, summarize=summarize, grouped=grouped)
+    refuse = partial(_refuse_unlabelled, files, roles.groups, where)
+    grouped = _naming_unlabelled(data.grouped, refuse)
+    units = None if data.units is None else _FileUnits(data.units, refuse)
+    return replace(data, summarize=summarize, grouped=grouped, units=units)
 
 
 def _naming_words(
@@ -116,20 +124,50 @@ def _naming_words(
     return checked
 
 
-def _naming_unlabelled(
-    grouped: SumGroups, files: Sequence[DuckFile], groups: str, where: AtLevel
-) -> SumGroups:
+def _refuse_unlabelled(files: Sequence[DuckFile], groups: str, where: AtLevel) -> None:
+    """Raise an error that names the first row without a group label, if there is one."""
+    for file in files:
+        file.refuse_missing_labels(groups, where)
+
+
+def _naming_unlabelled(grouped: SumGroups, refuse: Callable[[], None]) -> SumGroups:
     """Sums over groups whose errors name the first row without a group label."""
 
     def named(witness: Witness, logs: bool) -> GroupSums:
         try:
             return grouped(witness, logs)
         except ValueError:
-            for file in files:
-                file.refuse_missing_labels(groups, where)
+            refuse()
             raise
 
     return named
+
+
+class _FileUnits(NamedTuple):
+    """Units whose errors name the first row without a label."""
+
+    asked: UnitStream
+    refuse: Callable[[], None]
+
+    def labels(self) -> Labels:
+        """The label of every unit."""
+        return self._named(self.asked.labels)
+
+    def sums(self, witness: Witness, logs: bool) -> LabelledRows:
+        """The sums of every unit at a witness."""
+        return self._named(partial(self.asked.sums, witness, logs))
+
+    def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
+        """The sums per bin of units that the other side has too."""
+        other = beside.asked if isinstance(beside, _FileUnits) else beside
+        return self.asked.bins(grid, other, logs)
+
+    def _named(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except ValueError:
+            self.refuse()
+            raise
 
 
 def one_after_the_other(parts: Sequence[StreamedColumn]) -> StreamedColumn:

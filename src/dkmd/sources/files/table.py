@@ -12,25 +12,31 @@ from pathlib import Path
 
 import numpy as np
 
+from dkmd.base.errors import ColumnError
 from dkmd.sources.column_data import (
     LARGE,
     ColumnData,
     HeldColumn,
+    Labels,
     offset_near,
     preview_of,
     with_offset,
 )
+from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.files.characters import STDIN
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
 from dkmd.sources.files.paths import files_of
-from dkmd.sources.files.text_file import STDIN, TextFile
+from dkmd.sources.files.text_file import TextFile
+from dkmd.sources.keys import KeyPart
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
+from dkmd.sources.memory.frames import FrameTable
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import AtLevel, OneByOne
+from dkmd.sources.table import AtLevel, OneByOne, Table
 
 
 class FileTable:
@@ -77,6 +83,43 @@ class FileTable:
             return dict(self._streamed(ColumnRoles(column, None, groups), [ALL]))
 
         return self._exactly(column, read)[ALL]
+
+    def keyed(self, parts: Sequence[KeyPart]) -> Table:
+        """The same files with the column KEY. Arrow files are mapped into memory for that."""
+        duck, rest = self._by_reader
+        if rest:
+            return self._as_frame().keyed(parts)
+        return FileTable([file.keyed(parts) for file in duck], self.name)
+
+    def _as_frame(self) -> FrameTable:
+        """Arrow files as one frame."""
+        import pyarrow as pa
+        from pyarrow import feather
+
+        if not all(isinstance(file, ArrowFile) for file in self.files):
+            raise ColumnError(f"{self.name}: segments need files with columns, of one format")
+        tables = [feather.read_table(file.path, memory_map=True) for file in self.files]
+        return FrameTable(pa.concat_tables(tables), self.name)
+
+    def held(self, column: str, groups: str) -> HeldColumn | None:
+        """A column with labels if all files together have up to LARGE values of it."""
+        found = self._exactly(column, lambda: self._all_held(column, groups)).get(ALL)
+        return found if isinstance(found, HeldColumn) else None
+
+    def _all_held(self, column: str, groups: str) -> dict[str, ColumnData]:
+        held = self._held(column, groups, None)
+        return {} if held is None else {ALL: held}
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """A column at several levels, summed up by one query."""
+        roles = ColumnRoles(column, by, groups)
+        return self._exactly(column, lambda: dict(self._streamed(roles, levels)))
+
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """A column as labels, None where a label is missing."""
+        return np.concatenate([file.marks(column, where) for file in self.files])
 
     def read_levels(
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None

@@ -14,7 +14,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
-from dkmd.sources.files.characters import DAMAGED, first_bytes, marked_encoding
+from dkmd.sources.files.characters import DAMAGED, STDIN, first_bytes, marked_encoding
 from dkmd.sources.number_words import not_a_number, parse_number
 from dkmd.sources.table import AtLevel
 
@@ -26,9 +26,6 @@ LONGEST_LINE = 1 << 16
 
 PIPED = 50_000_000
 """The most lines of a pipe or a device; all of them are held."""
-
-STDIN = "-"
-"""The path that stands for standard input."""
 
 
 class TextFile(BatchFile):

@@ -82,6 +82,15 @@ def as_labels(values: Any, name: str, rows: RowNumbers | None = None) -> Labels:
     return np.asarray([str(item) for item in items])
 
 
+def as_marks(values: Any) -> Labels:
+    """Labels of any type as text, None where one is missing."""
+    series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
+    items = _items(values) if series is None else series.to_list()
+    marks = np.empty(len(items), dtype=object)
+    marks[:] = [level_word(item) for item in items]
+    return marks
+
+
 def count_levels(values: Any, name: str) -> LevelCounts:
     """How often each value occurs, as a level of a category."""
     series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)

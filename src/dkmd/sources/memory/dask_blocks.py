@@ -13,15 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from dkmd.base.arrays import Array
 from dkmd.base.quiet import without_warnings
 from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.summary import Summary
+from dkmd.binned.weighted import BinSums
 from dkmd.inference.groups import GroupSums
+from dkmd.inference.unit_design import UnitRows
+from dkmd.inference.unit_streams import LabelledRows, UnitStream
 from dkmd.sources.column_data import (
     ColumnData,
+    Labels,
     StreamedColumn,
     with_offset,
 )
+from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import no_such_column
 from dkmd.sources.level_counts import LevelCounts
 from dkmd.sources.memory.columns import kind_of
@@ -44,11 +50,14 @@ from dkmd.sources.memory.dask_tasks import (
     read_one,
     some,
     summaries,
+    weighted_bins,
+    with_key,
 )
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.memory.labelled_sums import LabelledSums
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel
+from dkmd.sources.unit_sides import shared_labels
 from dkmd.statistic.witness import Witness
 
 SPLIT_EVERY = 8
@@ -200,6 +209,22 @@ class DaskTable:
         blocks = _blocks(self._frame[list(dict.fromkeys([column, by]))])
         return count_in_levels(blocks, column, by, levels, self.name)
 
+    def keyed(self, parts: Sequence[KeyPart]) -> DaskTable:
+        """The same table with the column KEY, which each worker adds to its block."""
+        self._require(*(part.column for part in parts))
+        meta = self._frame._meta.assign(**{KEY: ""})
+        keyed = self._frame.map_partitions(with_key, tuple(parts), self.name, meta=meta)
+        return DaskTable(keyed, self.name)
+
+    def held(self, column: str, groups: str) -> None:
+        """None: the data stay with the workers."""
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """The same as ``read_levels``."""
+        return self.read_levels(column, by, levels, groups)
+
     def missing_at(self, column: str, where: AtLevel = None) -> str:
         """The partition and the row of the first missing value, by one more pass."""
         columns = [column] if where is None else [*dict.fromkeys([column, where[0]])]
@@ -264,6 +289,7 @@ class BlockScan:
                 None,
                 partial(self.grouped, name) if self._grouped else None,
                 self,
+                units=BlockUnits(self, name) if self._grouped else None,
             )
             for name, preview in zip(self._names, previews, strict=True)
         }
@@ -290,10 +316,20 @@ class BlockScan:
 
     def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
         """The sums over a sample's groups."""
+        return self.by_label(name, witness, logs).over_groups()
+
+    def by_label(self, name: str, witness: Witness, logs: bool) -> LabelledSums:
+        """The sums of each group of a sample."""
         if (witness, logs) not in self._by_group:
             task = partial(group_sums, witness=witness, logs=logs)
             self._by_group[witness, logs] = self._reduced(task, LabelledSums.add)
-        return self._by_group[witness, logs][self._names.index(name)].over_groups()
+        return self._by_group[witness, logs][self._names.index(name)]
+
+    def by_weight(self, name: str, grid: Grid, labels: Labels, each: Array, logs: bool) -> BinSums:
+        """The sums per bin of a sample, where a value of unit ``labels[g]`` weighs ``each[g]``."""
+        at = self._names.index(name)
+        task = partial(weighted_bins, at=at, grid=grid, labels=labels, each=each, logs=logs)
+        return self._reduced(task, BinSums.add)[0]
 
     def _compute(self, tasks: Sequence[Task[T]]) -> tuple[list[T], ...]:
         """The results of one task per block."""
@@ -323,3 +359,31 @@ class BlockScan:
             level = [delayed(merged)(few, add) for few in several]
         (found,) = compute(level[0])
         return list(found)
+
+
+class BlockUnits:
+    """The units of one sample in blocks."""
+
+    def __init__(self, scan: BlockScan, name: str) -> None:
+        self._scan = scan
+        self._name = name
+
+    def labels(self) -> Labels:
+        """The label of every unit that has a value."""
+        return self._counted().labels
+
+    def _counted(self) -> LabelledSums:
+        """How many values each unit has; by the first sums that are known."""
+        return self._scan.by_label(self._name, Witness(1.0, 1.0), logs=False)
+
+    def sums(self, witness: Witness, logs: bool) -> LabelledRows:
+        """The sums of every unit at a witness."""
+        found = self._scan.by_label(self._name, witness, logs)
+        return LabelledRows(found.labels, UnitRows(found.count, found.sums, found.squares))
+
+    def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
+        """The sums per bin of units that the other side has too."""
+        known = self._counted()
+        shared = np.isin(known.labels, shared_labels(known.labels, beside.labels()))
+        each = 1.0 / known.count[shared]
+        return self._scan.by_weight(self._name, grid, known.labels[shared], each, logs)

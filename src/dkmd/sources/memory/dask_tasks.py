@@ -12,6 +12,9 @@ from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
+from dkmd.binned.weighted import BinSums
+from dkmd.sources.column_data import Labels
+from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.memory.labelled_sums import LabelledSums, Part
@@ -150,6 +153,35 @@ def group_sums(
 ) -> list[LabelledSums]:
     """The sums per group of each sample in a block."""
     return [LabelledSums.of(part, witness, logs) for part in read(block)]
+
+
+def weighted_bins(
+    block: Any,
+    *,
+    read: PlacedReader,
+    at: int,
+    grid: Grid,
+    labels: Labels,
+    each: Array,
+    logs: bool,
+) -> list[BinSums]:
+    """The sums per bin of one sample of a block, by the weights of its units.
+
+    ``labels`` are sorted. Values of other units are left out.
+    """
+    part = read(block)[at]
+    assert part.groups is not None
+    known = ~np.isnan(part.values)
+    values, of = part.values[known], part.groups[known].astype(str)
+    codes = np.minimum(np.searchsorted(labels, of), max(0, labels.size - 1))
+    kept = labels[codes] == of if labels.size else np.zeros(of.size, dtype=bool)
+    chosen = np.log(values[kept]) if logs else values[kept]
+    return [BinSums.of_units(chosen, codes[kept], each, grid)]
+
+
+def with_key(block: Any, parts: tuple[KeyPart, ...], name: str) -> Any:
+    """A block with the column KEY."""
+    return block.assign(**{KEY: Frame(block, name).keys(parts)})
 
 
 def merged(several: Sequence[Sequence[T]], add: Callable[[T, T], T]) -> list[T]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
+from dkmd.sources.keys import BETWEEN, KEY, KeyPart
 from dkmd.sources.kinds import no_such_column
-from dkmd.sources.level_counts import LevelCounts
+from dkmd.sources.level_counts import LevelCounts, level_word
 from dkmd.sources.memory.columns import (
     RowNumbers,
     as_labels,
+    as_marks,
     as_numbers,
     count_levels,
     is_missing,
@@ -90,6 +93,10 @@ class Frame:
         native, rows = self._chosen(column, where)
         return as_labels(native, f"{self.name}, column {column!r}", rows)
 
+    def marks(self, column: str, where: AtLevel = None) -> Labels:
+        """One column as labels, None where a label is missing."""
+        return as_marks(self._chosen(column, where)[0])
+
     def missing_row(self, column: str, where: AtLevel = None) -> int | None:
         """The row number of the first missing value; None if no value is missing."""
         native, rows = self._chosen(column, where)
@@ -100,6 +107,17 @@ class Frame:
         """Where the first missing value is: table, column and row."""
         row = self.missing_row(column, where)
         return "" if row is None else f"{self.name}, column {column!r}, row {row:,}"
+
+    def keys(self, parts: Sequence[KeyPart]) -> Labels:
+        """The key of each row."""
+        texts = []
+        for part in parts:
+            known: dict[Any, str] = {}
+            for item in (items := series_of(self._native(part.column)).to_list()):
+                if item not in known:
+                    known[item] = part.text(level_word(item))
+            texts.append([known[item] for item in items])
+        return np.asarray([BETWEEN.join(row) for row in zip(*texts, strict=True)], dtype=str)
 
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
@@ -139,6 +157,36 @@ class FrameTable(Frame):
     """A data frame as a Table."""
 
     parses_text = True
+    _key: Labels | None = None
+
+    def keyed(self, parts: Sequence[KeyPart]) -> FrameTable:
+        """The same frame with the column KEY."""
+        other = copy(self)
+        other._key = self.keys(parts)
+        return other
+
+    def labels(self, column: str, where: AtLevel = None) -> Labels:
+        """One column as group labels."""
+        if column == KEY and self._key is not None:
+            return self._key
+        return super().labels(column, where)
+
+    def level_sizes(self, by: str) -> Counter[str]:
+        """How many rows each level of a column has."""
+        if by == KEY and self._key is not None:
+            return Counter(self._key.tolist())
+        return super().level_sizes(by)
+
+    def held(self, column: str, groups: str) -> HeldColumn:
+        """A column with labels."""
+        found = self.exact(column)
+        return HeldColumn(found.values, self.labels(groups), found.offset)
+
+    def sum_levels(
+        self, column: str, by: str, levels: Sequence[str], groups: str | None = None
+    ) -> Mapping[str, ColumnData]:
+        """The same as ``read_levels``: the values are in memory anyway."""
+        return self.read_levels(column, by, levels, groups)
 
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column of numbers, with its group labels."""

@@ -48,7 +48,8 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
             else:
                 measured.add_alone([number(result, name)])
                 measured.advice = NO_SAMPLES
-    return found
+    params = document.get("params")
+    return found.mark(machine=params.get("machine") if isinstance(params, dict) else None)
 
 
 def _of_version_1(row: Any) -> dict[str, Any]:

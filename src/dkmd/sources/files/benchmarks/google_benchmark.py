@@ -61,7 +61,8 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
             for metric in _others(entry, name):
                 _add(found, name, metric)
     found.left_out = {name: why for name, why in found.left_out.items() if name not in found}
-    return found
+    context = document.get("context")
+    return found.mark(machine=context.get("host_name") if isinstance(context, dict) else None)
 
 
 def _unit(entry: Mapping[str, Any]) -> str:

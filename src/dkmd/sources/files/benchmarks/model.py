@@ -52,6 +52,8 @@ class Measurements:
         The benchmark that this is a by-product of: its bytes, its allocations. Else empty.
     run_of : dict
         The run of each process; empty if there is one run.
+    marks : dict
+        What the file says about each process, by name: its "machine", its "round".
     """
 
     unit: str
@@ -63,6 +65,7 @@ class Measurements:
     exact: bool = False
     beside: str = ""
     run_of: dict[int, int] = field(default_factory=dict)
+    marks: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.better = self.better or better_of(self.unit)
@@ -77,6 +80,18 @@ class Measurements:
         """Add values that are each a unit of their own."""
         for value in values:
             self.add([value], len(self.values))
+
+    def mark(self, **marks: object) -> None:
+        """Say something about all processes. What is None is not known."""
+        known = {key: str(value) for key, value in marks.items() if value is not None}
+        if known:
+            self.marks.update(
+                {group: {**self.marks.get(group, {}), **known} for group in self.groups}
+            )
+
+    def marked(self, key: str) -> list[str | None]:
+        """What the file says about the process of each value; None where it says nothing."""
+        return [self.marks.get(group, {}).get(key) for group in self.groups]
 
     @property
     def repeated(self) -> bool:
@@ -113,6 +128,12 @@ class BenchmarkFile(Benchmarks):
         super().__init__(found or {})
         self.left_out: dict[str, str] = {}
         self.package: str | None = ""
+
+    def mark(self, **marks: object) -> BenchmarkFile:
+        """Say something about all processes of all benchmarks."""
+        for measured in self.values():
+            measured.mark(**marks)
+        return self
 
     def renamed(self, names: Mapping[str, str]) -> BenchmarkFile:
         """The same file with other names for some benchmarks."""

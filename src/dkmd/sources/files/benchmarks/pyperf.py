@@ -21,4 +21,7 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
         measured = fresh(found, name, UNITS.get(unit, unit))
         for process, run in enumerate(benchmark["runs"]):
             measured.add(numbers(run.get("values", []), name), process)
+            said = {**metadata, **run.get("metadata", {})}
+            known = {"machine": said.get("hostname"), "round": said.get("round")}
+            measured.marks[process] = {k: str(v) for k, v in known.items() if v is not None}
     return found

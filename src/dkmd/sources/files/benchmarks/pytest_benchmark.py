@@ -20,4 +20,5 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
                 f"{short(name)} has no single rounds; run pytest with --benchmark-save-data"
             )
         fresh(found, name, "s").add_alone(numbers(data, name))
-    return found
+    machine = document.get("machine_info")
+    return found.mark(machine=machine.get("node") if isinstance(machine, dict) else None)

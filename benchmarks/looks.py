@@ -1,0 +1,266 @@
+"""Does looking all the time keep its promise, and what does it cost? The tables of docs/watch.md.
+
+``make looks`` runs everything and writes the tables. ``--only`` runs some of them, and ``--runs``
+and ``--streams`` set their size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from looks_arms import FAMILIES, METHODS, Plan, draw, stopping_times
+from looks_rivals import RIVALS, rival_streams, tuned
+from looks_streams import seed, streams
+from timing import best_seconds
+
+from dkmd import Detector
+from dkmd.base.whole_files import write_whole
+from dkmd.inference.direct import compare_rows
+
+Row = list[str]
+ALPHA = 0.05
+
+ARMS: dict[str, Plan] = {
+    **{name: Plan(number) for number, name in enumerate(FAMILIES[:9])},
+    **{f"{FAMILIES[i]}, arms 1:10": Plan(i, ratio=10) for i in (0, 3, 4, 6, 9)},
+    **{f"{FAMILIES[i]}, reference of 200": Plan(i, reference=200) for i in (0, 3, 4)},
+    "Bernoulli 1%, reference of 2,000": Plan(6, reference=2_000),
+}
+"""Cells without a shift."""
+
+SHIFTED = (0, 1, 3, 4, 7)
+PRICED = (0, 1, 3, 4)
+PRICE_N = 500
+
+
+def share(hits: float, runs: int) -> str:
+    """A share in percent, with its Monte Carlo error."""
+    p = hits / runs
+    return f"{100.0 * p:.1f} ± {100.0 * math.sqrt(max(p * (1.0 - p), 0.25 / runs) / runs):.1f}"
+
+
+def table(head: Row, rows: Iterable[Row]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def arms(runs: int) -> str:
+    """Ever a false alarm, without a shift."""
+    rows = []
+    for number, (name, plan) in enumerate(ARMS.items()):
+        alarms = np.count_nonzero(stopping_times(plan, runs, number), axis=0)
+        rows.append([name, *(share(float(count), runs) for count in alarms)])
+        print(rows[-1], flush=True)
+    return table(["ever a false alarm, %", *METHODS], rows)
+
+
+def coverage(runs: int) -> str:
+    """Whether the sequence ever misses the true shift, half a scale of the family."""
+    rows = []
+    for family in SHIFTED:
+        shift = 0.5 * scale_of(family)
+        plan = Plan(family, shift=shift, truth=shift)
+        misses = np.count_nonzero(stopping_times(plan, runs, 100 + family)[:, 0])
+        rows.append([FAMILIES[family], share(float(misses), runs)])
+        print(rows[-1], flush=True)
+    return table(["x shifted by half a scale", "ever outside the sequence, %"], rows)
+
+
+def scale_of(family: int) -> float:
+    """1.4826·MAD of a family (of its values away from the median, if that is 0)."""
+    seed(1)
+    values = draw(family, 200_001, True)
+    away = np.abs(values - np.median(values))
+    return 1.4826 * float(np.median(away) or np.median(away[away > 0.0]))
+
+
+def detectable(family: int, power: float, trials: int = 2_000) -> float:
+    """The shift that one test of ``PRICE_N`` values per arm finds with this power."""
+    seed(2)
+    x, y = (draw(family, trials * PRICE_N, False).reshape(trials, PRICE_N) for _ in range(2))
+
+    def found(shift: float) -> float:
+        p = compare_rows(x + shift, y).pvalues(PRICE_N, PRICE_N, "two-sided")
+        return float(np.mean(p < ALPHA))
+
+    low, high = 0.0, scale_of(family)
+    for _ in range(10):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if found(middle) < power else (low, middle)
+    return 0.5 * (low + high)
+
+
+def price(runs: int) -> str:
+    """When a shift is found that one test of 500 values per arm finds with 80% power."""
+    rows = []
+    for family in PRICED:
+        shift = detectable(family, 0.8)
+        plan = Plan(family, shift=shift, expected_n=PRICE_N, every_value=20_000)
+        stops = stopping_times(plan, runs, 200 + family)[:, 0] / PRICE_N
+        never = int(np.count_nonzero(stops == 0.0))
+        stops = np.where(stops == 0.0, math.inf, stops)
+        ends = np.quantile(stops, [0.5, 0.8], method="higher")
+        mean = float(stops[np.isfinite(stops)].mean())
+        numbers = [f"{mean:.2f} ×", *(f"{end:.2f} ×" for end in ends), str(never)]
+        rows.append([FAMILIES[family], f"{shift / scale_of(family):.2f}", *numbers])
+        print(rows[-1], flush=True)
+    head = ["family", "shift in scales", "mean", "half of the runs by", "80% by", "never by 20,000"]
+    return table(head, rows)
+
+
+CONTINUOUS = (0, 1, 2, 3, 4)
+STREAM_FAMILIES = (0, 1, 2, 3, 4, 5, 6, 7)
+ARL = 10_000.0
+
+
+def quiet(count: int) -> str:
+    """Run lengths without a change."""
+    rows = []
+    for family in STREAM_FAMILIES:
+        cells = []
+        for size, arl in ((20_000, ARL), (200, 1_000.0)):
+            if size == 200 and family in (5, 6):
+                cells.append("–")  # few values differ from the most frequent one
+                continue
+            found = streams(family, count=count, n_reference=size, arl=arl, number=family)
+            mean, error = found.length.mean(), found.length.std() / math.sqrt(count)
+            cut = " (cut)" if np.mean(found.side == 0.0) > 0.01 else ""
+            cells.append(f"{mean:,.0f} ± {error:,.0f}{cut}")
+        rows.append([FAMILIES[family], *cells])
+        print(rows[-1], flush=True)
+    head = [
+        "mean run length",
+        "reference 20,000, ARL 10,000",
+        "reference 200, ARL 1,000",
+    ]
+    return table(head, rows)
+
+
+def delays(count: int) -> str:
+    """Values from a change to the alarm."""
+    rows = []
+    for family in CONTINUOUS:
+        cells, wrong = [], 0
+        for amount in (0.5, 1.0, -1.0):
+            found = streams(
+                family, count=count, n_reference=20_000, arl=ARL, shift=amount, begins=500,
+                number=family,
+            )  # fmt: skip
+            error = found.length.std() / math.sqrt(count)
+            cells.append(f"{found.length.mean():.0f} ± {error:.0f}")
+            wrong += int(np.count_nonzero(found.side != np.sign(amount)))
+        rows.append([FAMILIES[family], *cells, str(wrong)])
+        print(rows[-1], flush=True)
+    return table(["mean delay", "+½ scale", "+1 scale", "−1 scale", "wrong side"], rows)
+
+
+def correlated(count: int) -> str:
+    """Run lengths of AR(1) streams."""
+    rows = []
+    for phi in (0.0, 0.3, 0.6, 0.9):
+        row = [f"{phi:g}"]
+        for block in (1, 10, 50, 100):
+            found = streams(
+                0, count=count, n_reference=20_000, arl=ARL, phi=phi, block=block, number=7
+            )
+            row.append(f"{found.length.mean():,.0f}")
+        delay = streams(
+            0, count=count, n_reference=20_000, arl=ARL, phi=phi, block=50, shift=1.0,
+            begins=500, number=8,
+        )  # fmt: skip
+        rows.append([*row, f"{delay.length.mean():.0f}"])
+        print(rows[-1], flush=True)
+    head = ["AR(1)", "block=1", "block=10", "block=50", "block=100", "delay at 1 scale, block=50"]
+    return table(head, rows)
+
+
+def rivals(count: int) -> str:
+    """River's detectors on normal, t2 and lognormal streams."""
+    rows = []
+    for rival in (*RIVALS, *(tuned(rival, ARL) for rival in RIVALS)):
+        row = [rival.name]
+        for family in (0, 1, 4):
+            few = max(10, count // rival.slowness)
+            quiet_runs = rival_streams(rival, family, few, 0.0)
+            row.append(f"{quiet_runs.mean():,.0f}")
+            for amount in (0.5, 1.0):
+                delay = rival_streams(rival, family, few, amount * scale_of(family))
+                row.append(f"{delay.mean():,.0f}")
+        rows.append(row)
+        print(rows[-1], flush=True)
+    head = ["detector"]
+    for family in (0, 1, 4):
+        head += [f"{FAMILIES[family]}: run length", "½ scale", "1 scale"]
+    return table(head, rows)
+
+
+def speed(_count: int) -> str:
+    """Time per value on one core, in turns with river's fastest good detector."""
+    from river.drift import ADWIN
+
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=20_000)
+    long = rng.normal(size=1_000_000)
+    detector, adwin = Detector(rng.normal(size=20_000), arl=1e15), ADWIN()
+
+    def one_by_one(update: Callable[[float], object]) -> None:
+        for value in values:
+            update(value)
+
+    seconds = best_seconds(
+        lambda: detector.update_many(long),
+        lambda: one_by_one(detector.update),
+        lambda: one_by_one(adwin.update),
+        budget=20.0,
+        clock=time.process_time,
+    )
+    names = "Detector.update_many", "Detector.update", "river's ADWIN.update"
+    sizes = long.size, values.size, values.size
+    each = [1e9 * s / n for s, n in zip(seconds, sizes, strict=True)]
+    head = ["CPU time per value", "ns", "ADWIN takes"]
+    rows = zip(names, each, strict=True)
+    return table(head, ([name, f"{ns:,.0f}", f"{each[2] / ns:.1f} ×"] for name, ns in rows))
+
+
+TABLES: dict[str, Callable[[int], str]] = {
+    "arms": arms, "coverage": coverage, "price": price,
+    "quiet": quiet, "delays": delays, "correlated": correlated, "rivals": rivals,
+    "speed": speed,
+}  # fmt: skip
+OF_RUNS = ("arms", "coverage", "price")
+
+
+def written(document: str, name: str, text: str) -> str:
+    """A document with one of its tables replaced."""
+    marks = f"<!-- looks: {name} -->", f"<!-- looks: end of {name} -->"
+    pattern = re.compile(f"{re.escape(marks[0])}.*?{re.escape(marks[1])}", re.S)
+    if not pattern.search(document):
+        raise ValueError(f"the document has no table {name}")
+    return pattern.sub(lambda _: f"{marks[0]}\n{text}\n{marks[1]}", document)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables, and write them into a document if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=2_000, help="two-arm runs per cell")
+    parser.add_argument("--streams", type=int, default=500, help="streams per cell")
+    parser.add_argument("--only", nargs="*", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--write", type=Path, help="a document with marks for the tables")
+    given = parser.parse_args(arguments)
+    for name in given.only:
+        start = time.perf_counter()
+        text = TABLES[name](given.runs if name in OF_RUNS else given.streams)
+        print(f"\n{name} ({time.perf_counter() - start:.0f} s)\n\n{text}\n", flush=True)
+        if given.write is not None:
+            write_whole(given.write, written(given.write.read_text(), name, text))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+/* Tables that scroll sideways can be reached and scrolled by keyboard. */
+(() => {
+  const watcher = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) {
+        target.tabIndex = 0;
+        target.setAttribute("role", "region");
+        target.setAttribute("aria-label", "Table, scrolls sideways");
+      } else {
+        for (const name of ["tabindex", "role", "aria-label"]) target.removeAttribute(name);
+      }
+    }
+  });
+  addEventListener("load", () => {
+    for (const table of document.querySelectorAll(".md-typeset__scrollwrap")) watcher.observe(table);
+  });
+})();

@@ -1,0 +1,84 @@
+"""Units on both sides with covariates: θ and the variance of what is left, by units."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.inference.covariates import Columns, Index
+from dkmd.inference.groups import Clusters, SampleGroups
+from dkmd.inference.unit_design import Design, UnitSums, counted
+from dkmd.inference.unit_labels import common_codes
+from dkmd.inference.units import KindsOfUnits, value_weights
+
+Rows = npt.NDArray[np.bool_]
+
+
+class PairedUnits(NamedTuple):
+    """The numbers of the units of the values that are used, and what each value weighs."""
+
+    units: int
+    codes: tuple[Index, Index]
+    weights: tuple[Array, Array]
+    rows: tuple[Rows, Rows]  # which values are used
+    guarded: bool  # whether relabelling guards the test
+
+    @classmethod
+    def of(
+        cls, labels: tuple[SampleGroups, SampleGroups], sizes: tuple[int, int], weigh: str
+    ) -> PairedUnits:
+        """The units of ``compare_units``, with its weights."""
+        known = common_codes(labels, sizes)
+        of_x, of_y = known.x, known.y
+        in_x, in_y = (counted(codes, known.labels.size) for codes in (of_x, of_y))
+        kinds = KindsOfUnits.of(in_x, in_y)
+        kinds.require(weigh)
+        each_x, each_y = value_weights(in_x, in_y, weigh)
+        kept = (each_x > 0.0) | (each_y > 0.0)
+        number = np.cumsum(kept) - 1
+        rows = kept[of_x], kept[of_y]
+        used = of_x[rows[0]], of_y[rows[1]]
+        weights = each_x[used[0]], each_y[used[1]]
+        guarded = weigh == "values" and any(kinds[1:])
+        return cls(int(kept.sum()), (number[used[0]], number[used[1]]), weights, rows, guarded)
+
+    def sums(self, e_x: Array, e_y: Array) -> tuple[UnitSums, UnitSums]:
+        """The sums of e over units."""
+        found = []
+        for codes, weights, e in zip(self.codes, self.weights, (e_x, e_y), strict=True):
+            weighted = weights * e
+            count, sums = (
+                np.bincount(codes, part, self.units).astype(np.float64)
+                for part in (weights, weighted)
+            )
+            found.append(UnitSums(count, sums, float(weighted @ e)))
+        return found[0], found[1]
+
+    def clusters(self, e_x: Array, e_y: Array) -> Clusters:
+        """The variance of the difference of means of e, as ``Units`` has it for ψ."""
+        of_x, of_y = self.sums(e_x, e_y)
+        design = Design.of(of_x, of_y, 1.0, 1.0)
+        found = Clusters.of(of_x.grouped(), of_y.grouped())
+        guard = math.nan
+        if self.guarded and design.unpaired > 0.0:
+            guard = found.relabelling * design.variance / design.unpaired
+        inflation = design.inflation
+        return found._replace(
+            inflation_x=inflation, inflation_y=inflation, df=design.df, relabelling=guard
+        )
+
+    def theta(self, e_x: Array, e_y: Array, columns: tuple[Columns, Columns]) -> Array:
+        """θ from the moves of D and of ḡx − ḡy by leaving out one unit at a time."""
+
+        def moves(one: Array, other: Array) -> Array:
+            of_x, of_y = self.sums(one, other)
+            return np.asarray(of_x.moves() - of_y.moves())
+
+        x, y = columns
+        of_g = [moves(x.explained(one), y.explained(one)) for one in np.eye(x.width)]
+        found = np.linalg.lstsq(np.column_stack(of_g), moves(e_x, e_y), rcond=1e-10)
+        return np.asarray(found[0])

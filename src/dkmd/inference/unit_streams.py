@@ -1,0 +1,108 @@
+"""Units on both sides whose values are not in memory: long files, engines, dask.
+
+Each side sums its values up where they are: per bin with the weights of units, and per unit at a
+witness. Labels tell which units are shared. What comes back grows with the number of units, not
+with the number of values.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.binned.grid import Grid
+from dkmd.binned.summary import Summary
+from dkmd.binned.weighted import BinSums, WeightedBins
+from dkmd.inference.one_test import scale_asked, stopped_by_nan
+from dkmd.inference.options import Options
+from dkmd.inference.result import NoOutcome, Outcome
+from dkmd.inference.scale import fitted_sides
+from dkmd.inference.sides import Side
+from dkmd.inference.unit_design import UnitRows
+from dkmd.inference.unit_labels import Labels, numbered
+from dkmd.inference.units import KindsOfUnits, Units, fitted_bins, require_known, tested_units
+from dkmd.statistic.witness import Witness
+
+
+class LabelledRows(NamedTuple):
+    """The label of each unit of one side, and its sums."""
+
+    labels: Labels
+    rows: UnitRows
+
+
+class UnitStream(Protocol):
+    """One side whose values are summed up where they are. ``logs`` asks for their logarithms."""
+
+    def labels(self) -> Labels:
+        """The label of every unit that has a value."""
+
+    def sums(self, witness: Witness, logs: bool) -> LabelledRows:
+        """The sums of every unit at a witness."""
+
+    def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
+        """The sums per bin of units that the other side has too.
+
+        A value weighs 1 over the number of values of its unit, so a unit weighs 1.
+        """
+
+
+class UnitStreams(NamedTuple):
+    """The units of x and y."""
+
+    x: UnitStream
+    y: UnitStream
+    logs: bool = False
+
+    def at(self, witness: Witness) -> tuple[Labels, UnitRows, UnitRows]:
+        """The labels of all units, and their sums on both sides."""
+        of_x, of_y = (side.sums(witness, self.logs) for side in (self.x, self.y))
+        known = numbered(of_x.labels, of_y.labels)
+        size = int(known.labels.size)
+        return known.labels, of_x.rows.at(known.x, size), of_y.rows.at(known.y, size)
+
+
+def compare_unit_streams(x: Summary, y: Summary, streams: UnitStreams, options: Options) -> Outcome:
+    """The test of two streams of units; x and y are the summaries of all their values."""
+    weigh = options.weigh or "units"
+    require_known(options, weigh)
+    if stopped_by_nan(x.nan + y.nan, options):
+        return NoOutcome(options.alternative)
+    seen: dict[Witness, tuple[Labels, UnitRows, UnitRows]] = {}
+
+    def at(witness: Witness) -> tuple[Labels, UnitRows, UnitRows]:
+        if witness not in seen:
+            seen[witness] = streams.at(witness)
+        return seen[witness]
+
+    def name(unit: int) -> object:
+        return next(iter(seen.values()))[0][unit]
+
+    every = Side.of(x), Side.of(y)
+    units = Units(lambda witness: at(witness)[1:], name, lambda: every, weigh)
+    if weigh == "values":
+        of_x, of_y, fitted = fitted_sides(x, y, scale_asked(options), options.label_free)
+    else:
+        bins = _weighed(streams, x.grid)
+        of_x, of_y, fitted = fitted_bins(bins, x.grid.unit, options)
+    return tested_units(of_x, of_y, x.grid.center, fitted, units, options)
+
+
+def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBins]:
+    """The bins of both sides with the weights of ``value_weights``."""
+    x = streams.x.bins(grid, streams.y, streams.logs)
+    y = streams.y.bins(grid, streams.x, streams.logs)
+    shared = round(x.weight)
+    if shared < 2:
+        known = numbered(streams.x.labels(), streams.y.labels())
+        there = (_present(codes, known.labels.size) for codes in (known.x, known.y))
+        KindsOfUnits.of(*there).require("units")
+    each = 0.5 * (x.rows + y.rows) / shared
+    return x.times(each, grid), y.times(each, grid)
+
+
+def _present(codes: Labels, units: int) -> Array:
+    """1 for units that have a value, else 0."""
+    return np.bincount(codes, minlength=units).astype(np.float64)

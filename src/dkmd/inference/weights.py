@@ -1,0 +1,111 @@
+"""Weights and counts of values at the door.
+
+A weight says how much a value stands for (inverse probability, survey, sampling rate of traces):
+the estimate is Σwψ/Σw, and its variance comes from Σw²(ψ − ψ̄)². A count says that a row is n equal
+rows. Weights are relative on each side; counts are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array, real_numbers
+from dkmd.inference.unit_design import Index
+
+MOST_ROWS = 100_000_000
+"""Rows that counts may stand for in both samples together."""
+
+
+class Weights(NamedTuple):
+    """The weights of x and of y, as given."""
+
+    x: Array
+    y: Array
+
+
+def check_weights(given: Any, sizes: tuple[int, int]) -> Weights | None:
+    """A pair of weights, one for each value. Weights of 0 are allowed and leave a value out."""
+    if given is None:
+        return None
+    found = []
+    for side, size, name in zip(_pair(given, "weights"), sizes, "xy", strict=True):
+        weights = _column(side, size, f"weights of {name}").astype(np.float64)
+        for bad, what in (
+            (np.isnan(weights), "missing"),
+            (weights < 0.0, "negative"),
+            (np.isinf(weights), "infinite"),
+        ):
+            if bad.any():
+                at = int(np.argmax(bad))
+                raise ValueError(
+                    f"weights of {name}: {int(bad.sum()):,} of {size:,} are {what}, the first at "
+                    f"position {at + 1:,}: weights are finite numbers, and 0 leaves a value out"
+                )
+        found.append(weights)
+    return Weights(*found)
+
+
+def check_counts(given: Any, sizes: tuple[int, int]) -> tuple[Index, Index] | None:
+    """A pair of counts, one for each row: whole numbers, 0 or more."""
+    if given is None:
+        return None
+    found = []
+    for side, size, name in zip(_pair(given, "counts"), sizes, "xy", strict=True):
+        counts = _column(side, size, f"counts of {name}").astype(np.float64)
+        bad = ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts < 2.0**53))
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise ValueError(
+                f"counts of {name}: position {at + 1:,} has {counts[at]:g}, and a row stands for a "
+                "whole number of rows, 0 or more: weights= takes other numbers"
+            )
+        found.append(counts.astype(np.int64))
+    rows = sum(int(counts.sum()) for counts in found)
+    if rows > MOST_ROWS:
+        raise ValueError(
+            f"the counts stand for {rows:,} rows, and at most {MOST_ROWS:,} are repeated in memory"
+        )
+    return found[0], found[1]
+
+
+def repeated(counts: Sequence[Index]) -> tuple[Index, Index]:
+    """The rows of x and of y as often as they count."""
+    x, y = (np.repeat(np.arange(c.size), c) for c in counts)
+    return x, y
+
+
+def effective_size(weights: Array) -> float:
+    """(Σw)²/Σw²: the number of equal weights that would say as much."""
+    top = float(weights.max(initial=0.0))
+    if not top > 0.0:
+        return 0.0
+    share = weights / top  # squares of weights around 1e200 would overflow
+    return float(share.sum()) ** 2 / float(share @ share)
+
+
+def scaled(weights: Array) -> Array:
+    """Weights whose sum is their effective size."""
+    share = weights / float(weights.max(initial=1.0))
+    return np.asarray(share * (effective_size(weights) / float(share.sum())))
+
+
+def are_alike(weights: Weights) -> bool:
+    """Whether all weights of each side are equal, so that they say nothing."""
+    return all(side.size > 0 and float(np.ptp(side)) == 0.0 for side in weights)
+
+
+def _pair(given: Any, what: str) -> tuple[Any, Any]:
+    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
+        raise ValueError(f"{what} must be a pair ({what} of x, {what} of y)")
+    return given[0], given[1]
+
+
+def _column(given: Any, size: int, name: str) -> npt.NDArray[Any]:
+    column = real_numbers(given, name)
+    if column.shape != (size,):
+        raise ValueError(f"{name}: {size} values need as many, got shape {column.shape}")
+    return column

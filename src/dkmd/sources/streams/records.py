@@ -1,0 +1,261 @@
+"""The numbers on lines of text: plain numbers, CSV with a header, or JSON objects.
+
+The first line shows the format. A line that cannot be read becomes a ``BadLine`` and stops nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError
+from dkmd.sources.number_words import parse_number
+from dkmd.sources.streams.lines import Lines
+
+NUMBERS, CSV, JSON = "numbers", "csv", "json"
+FORMATS = (NUMBERS, CSV, JSON)
+DELIMITERS = ",;\t|"
+SHOWN = 60
+"""Characters of a malformed line that are shown."""
+
+
+class BadLine(NamedTuple):
+    """A line that cannot be read: its number, its start, and what is wrong with it."""
+
+    line: int
+    text: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line:,}: {self.text!r} {self.reason}"
+
+
+class Records(NamedTuple):
+    """What some lines hold: NaN for a missing value, and the arm of each value if asked for."""
+
+    values: Array
+    lines: npt.NDArray[np.int64]  # the number of the line of each value
+    arms: list[str]
+    bad: list[BadLine]
+
+
+class Cell(NamedTuple):
+    """A number and the arm that it belongs to."""
+
+    value: float
+    arm: str = ""
+
+
+class RecordReader:
+    """Lines into numbers.
+
+    Parameters
+    ----------
+    written_as : {"numbers", "csv", "json"}, optional
+        By default the first line decides.
+    field : str, optional
+        The column or the key that holds the number. ``a.b`` is the key b of the object a. Not
+        needed if there is only one.
+    by : str, optional
+        The column or the key that holds the arm.
+    likely : str, optional
+        The field if none is given and there is one of this name.
+    """
+
+    def __init__(
+        self,
+        written_as: str | None = None,
+        field: str | None = None,
+        by: str | None = None,
+        likely: str | None = None,
+    ) -> None:
+        self.format, self.field, self.by, self._likely = written_as, field, by, likely
+        self._header: list[str] = []
+        self._delimiter = ","
+
+    def state(self) -> dict[str, Any]:
+        """What was learnt from lines so far, for a checkpoint."""
+        return {
+            "format": self.format,
+            "field": self.field,
+            "header": self._header,
+            "delimiter": self._delimiter,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on as an earlier reader with this state."""
+        self.format, self.field = state["format"], state["field"]
+        self._header, self._delimiter = list(map(str, state["header"])), str(state["delimiter"])
+
+    def read(self, lines: Lines) -> Records:
+        """The numbers on some lines."""
+        texts = [text.decode("utf-8", "replace").rstrip("\r") for text in lines.texts]
+        if self.format is None:
+            self.format = next(map(_format_of, filter(str.strip, texts)), None)
+        if self.format is None:
+            return Records(np.empty(0), np.empty(0, dtype=np.int64), [], [])
+        if self.format == NUMBERS and self.by is None and self.field is None:
+            fast = _plain_numbers(texts)
+            if fast is not None:
+                return Records(fast, lines.first + np.arange(fast.size), [], [])
+        values: list[float] = []
+        places: list[int] = []
+        arms: list[str] = []
+        bad: list[BadLine] = []
+        for number, (text, cell) in enumerate(self._cells(texts, lines.first), lines.first):
+            if isinstance(cell, Cell):
+                values.append(cell.value)
+                arms.append(cell.arm)
+                places.append(number)
+            elif cell:
+                shown = text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+                bad.append(BadLine(number, shown, cell))
+        return Records(
+            np.array(values, dtype=np.float64), np.array(places, dtype=np.int64), arms, bad
+        )
+
+    def _cells(self, texts: list[str], first: int) -> Iterator[tuple[str, Cell | str]]:
+        """Each line with its number, or with what is wrong with it; "" if it holds nothing."""
+        for place, text in enumerate(texts, first):
+            if not text.strip() or (self.format != JSON and text.startswith("#")):
+                yield text, ""
+            elif self.format == JSON:
+                yield text, self._of_json(text)
+            elif self.format == CSV:
+                yield text, self._of_csv(text, place == 1)
+            else:
+                yield text, self._of_number(text)
+
+    def _of_number(self, text: str) -> Cell | str:
+        if self.by is not None or self.field is not None:
+            raise ColumnError(
+                f"the input has one number per line, so there is no field "
+                f"{self.by if self.by is not None else self.field!r}"
+            )
+        number = parse_number(text)
+        return "is not a number" if number is None else Cell(number)
+
+    def _of_csv(self, text: str, at_the_start: bool) -> Cell | str:
+        if not self._header:
+            self._delimiter = max(DELIMITERS, key=text.count)
+            self._header = self._split(text)
+            self.field = self._column_of(self.field)
+            if self.by is not None:
+                self._column_of(self.by)
+            return ""
+        cells = self._split(text)
+        assert self.field is not None
+        if at_the_start and self.field in cells:  # a new file of this name has its own header
+            self._header = cells
+            return ""
+        if len(cells) != len(self._header):
+            return f"has {len(cells)} cells where the header has {len(self._header)}"
+        return self._cell(
+            cells[self._header.index(self.field)],
+            cells[self._header.index(self.by)] if self.by is not None else "",
+        )
+
+    def _split(self, text: str) -> list[str]:
+        try:
+            return [cell.strip() for cell in next(csv.reader([text], delimiter=self._delimiter))]
+        except csv.Error:
+            return []
+
+    def _column_of(self, name: str | None) -> str:
+        """The column of a name, or the only column beside the arms."""
+        if name is None and self._likely in self._header:
+            name = self._likely
+        if name is None:
+            others = [column for column in self._header if column != self.by]
+            if len(others) == 1:
+                return others[0]
+            raise ColumnError(f"say which field to watch with --field: {_listed(self._header)}")
+        if name not in self._header:
+            raise ColumnError(f"the input has no field {name!r}: it has {_listed(self._header)}")
+        return name
+
+    def _of_json(self, text: str) -> Cell | str:
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError):
+            return "is not JSON"
+        if not isinstance(record, dict):
+            if self.field is None and self.by is None:
+                return self._cell(record)
+            return "is not a JSON object"
+        if self.field is None:
+            self.field = self._only_number(record)
+        arm = "" if self.by is None else found_in(record, self.by)
+        return self._cell(found_in(record, self.field), "" if arm is None else str(arm))
+
+    def _only_number(self, record: dict[str, Any]) -> str:
+        """The likely key, or the only one that holds a number."""
+        if self._likely is not None and found_in(record, self._likely) is not None:
+            return self._likely
+        numbers = [
+            key
+            for key, value in record.items()
+            if key != self.by and isinstance(value, int | float) and not isinstance(value, bool)
+        ]
+        if len(numbers) != 1:
+            raise ColumnError(f"say which field to watch with --field: {_listed(list(record))}")
+        return numbers[0]
+
+    def _cell(self, value: Any, arm: str = "") -> Cell | str:
+        """A value of a field, which may be text that spells a number."""
+        if value is None:
+            return Cell(math.nan, arm)
+        if isinstance(value, str):
+            value = parse_number(value)
+        if not isinstance(value, int | float):
+            return f"has no number in {self.field!r}" if self.field else "is not a number"
+        try:
+            return Cell(float(value), arm)
+        except OverflowError:  # a whole number beyond doubles
+            return Cell(math.inf if value > 0 else -math.inf, arm)
+
+
+def found_in(record: dict[str, Any], name: str) -> Any:
+    """The value of a key, or of a path of keys such as ``http.latency``; None if it is missing.
+
+    Examples
+    --------
+    >>> record = {"http": {"latency": 12}, "a.b": 3}
+    >>> found_in(record, "http.latency"), found_in(record, "a.b"), found_in(record, "c")
+    (12, 3, None)
+    """
+    if name in record:
+        return record[name]
+    here: Any = record
+    for key in name.split("."):
+        if not isinstance(here, dict) or key not in here:
+            return None
+        here = here[key]
+    return here
+
+
+def _format_of(text: str) -> str:
+    """The format of a stream by its first line."""
+    if text.lstrip().startswith("{"):
+        return JSON
+    return NUMBERS if text.startswith("#") or parse_number(text) is not None else CSV
+
+
+def _plain_numbers(texts: list[str]) -> Array | None:
+    """The numbers of lines that hold nothing else; None if some line needs a closer look."""
+    try:
+        return np.array(texts, dtype=np.float64)
+    except ValueError:
+        return None
+
+
+def _listed(names: list[str]) -> str:
+    most = 20
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
