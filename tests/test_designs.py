@@ -610,7 +610,7 @@ def test_plans_take_a_covariate() -> None:
         ({"covariate": before[1:]}, "needs as many rows"),
     ):
         with pytest.raises(ValueError, match=message):
-            plan(pilot, shift=0.1, **how)  # type: ignore[arg-type]
+            plan(pilot, shift=0.1, **how)
     mostly = np.where(pilot > 1.5, pilot, 0.0)
     with pytest.raises(ValueError, match="amounts and yes/no data"):
         plan(mostly, factor=1.2, covariate=before)
