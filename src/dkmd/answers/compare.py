@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Unpack, overload
 
-from dkmd.answers.by_segment import SegmentsAsked, compare_segments, two_levels, two_tables
+from dkmd.answers.by_segment import SegmentsAsked, compare_segments, sides_of
 from dkmd.answers.comparison import (
     ColumnAnswer,
     Comparison,
@@ -28,6 +28,7 @@ from dkmd.answers.options import (
     Level,
     Ratio,
     Settings,
+    column_names,
     segment_columns,
     units_or_groups,
     weigh_of,
@@ -297,7 +298,7 @@ def compare(
     if whiten:
         raise ValueError("whiten=True is for columns that are compared together=")
     several = not isinstance(column, str | int | None)
-    columns = _names(column)
+    columns = column_names(column)
     kinds = _kinds(kind, columns)
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
@@ -354,20 +355,6 @@ def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict
     return dict(kind)
 
 
-def _names(column: str | int | Columns | None) -> list[str]:
-    """The names of the columns that were asked for, each once."""
-    if column is None:
-        return []
-    given = [column] if isinstance(column, str | int) else list(column)
-    if not given:
-        raise ValueError("column= needs at least one name")
-    names = list(map(str, given))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"column {twice!r} is named twice")
-    return names
-
-
 def _answer(
     samples: Sequence[Any], asked: _Asked, options: CompareOptions
 ) -> ColumnAnswer | Comparisons | Segmented:
@@ -420,24 +407,11 @@ def _segmented(samples: Sequence[Any], asked: _Asked, options: CompareOptions) -
         )
     if not isinstance(asked.groups, str | None):
         raise TypeError("with segments, groups and pair_by are names of columns")
-    given = [*samples]
-    if asked.by is None:
-        given += [sample for sample in (asked.reference, asked.current) if sample is not None]
-    tables = [
-        open_table(source, label, asked.where)
-        for source, label in zip(given, ("reference", "current"), strict=False)
-    ]
     wanted = SegmentsAsked(
         asked.segments, asked.cross, asked.most_levels, asked.groups, asked.advance
     )
-    if asked.by is None:
-        if len(given) != 2:
-            raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
-        before, after = two_tables(tables[0], tables[1])
-    else:
-        if len(given) != 1:
-            raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
-        before, after = two_levels(tables[0], asked.by, asked.reference, asked.current)
+    levels = asked.reference, asked.current
+    before, after = sides_of(samples, asked.by, *levels, asked.where)
     return compare_segments(before, after, asked.column, wanted, options)
 
 
