@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from dkmd.answers.by_segment import SegmentsAsked, compare_segments, two_levels, two_tables
+from dkmd.answers.by_segment import SegmentsAsked, compare_segments, sides_of
 from dkmd.answers.comparison import ColumnAnswer, Comparisons, Segmented
 from dkmd.answers.designs import columns_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
@@ -96,24 +96,10 @@ def _segmented(samples: Sequence[Any], asked: Asked, options: CompareOptions) ->
         )
     if not isinstance(asked.groups, str | None):
         raise TypeError("with segments, groups and pair_by are names of columns")
-    given = [*samples]
-    if asked.by is None:
-        given += [sample for sample in (asked.reference, asked.current) if sample is not None]
-    tables = [
-        open_table(source, label, asked.where)
-        for source, label in zip(given, ("reference", "current"), strict=False)
-    ]
     wanted = SegmentsAsked(
         asked.segments, asked.cross, asked.most_levels, asked.groups, asked.advance
     )
-    if asked.by is None:
-        if len(given) != 2:
-            raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
-        before, after = two_tables(tables[0], tables[1])
-    else:
-        if len(given) != 1:
-            raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
-        before, after = two_levels(tables[0], asked.by, asked.reference, asked.current)
+    before, after = sides_of(samples, asked.by, asked.reference, asked.current, asked.where)
     return compare_segments(before, after, asked.column, wanted, options)
 
 

@@ -23,6 +23,7 @@ from dkmd.answers.options import (
     Level,
     Ratio,
     Settings,
+    column_names,
     segment_columns,
     units_or_groups,
     weigh_of,
@@ -283,7 +284,7 @@ def compare(
     if whiten:
         raise ValueError("whiten=True is for columns that are compared together=")
     several = not isinstance(column, str | int | None)
-    columns = _names(column)
+    columns = column_names(column)
     kinds = _kinds(kind, columns)
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
@@ -322,17 +323,3 @@ def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict
     if unknown is not None:
         raise ValueError(f"kind names column {unknown!r}, which is not compared")
     return dict(kind)
-
-
-def _names(column: str | int | Columns | None) -> list[str]:
-    """The names of the columns that were asked for, each once."""
-    if column is None:
-        return []
-    given = [column] if isinstance(column, str | int) else list(column)
-    if not given:
-        raise ValueError("column= needs at least one name")
-    names = list(map(str, given))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"column {twice!r} is named twice")
-    return names
