@@ -33,6 +33,7 @@ def write_pages(folder: Path) -> None:
     dkmd.compare(before, after, margin="2%").report(folder / "compare.html")
     dkmd.drift(_frame(0.0), _frame(1.0), margin="0.1sd").report(folder / "drift.html")
     _gate().report(folder / "gate.html")
+    _segmented().report(folder / "segments.html")
     _wide(rng, 500).report(folder / "wide.html")
     _wide(rng, 40).report(folder / "forty.html")
 
@@ -55,6 +56,21 @@ def _frame(moved: float) -> pd.DataFrame:
         "words": "text",
     }
     return pd.DataFrame(columns | {attack: rng.normal(size=n) for attack in ATTACKS})
+
+
+def _segmented() -> dkmd.Segmented:
+    """Segments of two columns, some with malicious names and one too small to judge."""
+    rng = np.random.default_rng(11)
+    names = [*ATTACKS[:4], "a", "b"]
+
+    def table(moved: float) -> pd.DataFrame:
+        place = rng.choice([*names, "few"], 900, p=[0.166] * 6 + [0.004])
+        device = rng.choice(["phone", "desk"], 900)
+        return pd.DataFrame(
+            {"ms": rng.gamma(4, 5, 900) + moved * (place == "a"), "place": place, "device": device}
+        )
+
+    return dkmd.compare(table(0.0), table(9.0), column="ms", segments=["place", "device"])
 
 
 def _gate() -> Gate:

@@ -246,19 +246,12 @@ def _fill_by_weight(
         if math.isinf(value):
             infinite[int(value > 0.0)] += weight
             continue
-        _add_weighted((value - center) * per_unit, weight, first_row, upper_edge, table)
-
-
-@compiled
-def _add_weighted(
-    u: float, weight: float, first_row: npt.NDArray[np.uint16], upper_edge: Array, table: Array
-) -> None:
-    """Add one finite value to its bin."""
-    row = int(_any_row(u, first_row, upper_edge))
-    u = min(max(u, -FARTHEST), FARTHEST)
-    table[row, 0] += weight
-    table[row, 1] += weight * u
-    table[row, 2] += weight * u * u
+        u = (value - center) * per_unit
+        row = int(_any_row(u, first_row, upper_edge))
+        u = min(max(u, -FARTHEST), FARTHEST)
+        table[row, 0] += weight
+        table[row, 1] += weight * u
+        table[row, 2] += weight * u * u
 
 
 def filled_by_unit(values: Array, codes: Index, each: Array, grid: Grid) -> tuple[Array, Array]:
@@ -282,13 +275,27 @@ def _fill_by_unit(
     table: Array,
     infinite: Array,
 ) -> None:
-    """``_fill_by_weight`` with the weights of units."""
-    for i in range(values.size):
-        value, weight = values[i], each[codes[i]]
-        if math.isinf(value):
-            infinite[int(value > 0.0)] += weight
+    """``_fill_by_weight`` with the weights of units, in blocks as in ``_fill``."""
+    flat = table.reshape(-1)
+    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    for start in range(0, values.size, BLOCK):
+        block, of = values[start : start + BLOCK], codes[start : start + BLOCK]
+        farthest = 0.0
+        for i in range(block.size):
+            units[i] = (block[i] - center) * per_unit
+            farthest = max(farthest, abs(units[i]))
+        if not farthest < _LARGEST:
+            _fill_by_weight(
+                block, each[of], center, per_unit, first_row, upper_edge, table, infinite
+            )
             continue
-        _add_weighted((value - center) * per_unit, weight, first_row, upper_edge, table)
+        for i in range(block.size):
+            rows[i] = _row_in(np.uint64(_cell_of(units[i])), units[i], first_row, upper_edge)
+        for i in range(block.size):
+            u, weight, at = units[i], each[of[i]], np.uint64(rows[i]) * np.uint64(3)
+            flat[at] += weight
+            flat[at + np.uint64(1)] += weight * u
+            flat[at + np.uint64(2)] += weight * u * u
 
 
 class ColumnSums(NamedTuple):

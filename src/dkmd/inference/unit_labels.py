@@ -91,21 +91,23 @@ def _by_dictionary(given: Labels) -> tuple[Labels, Index]:
     return labels, np.asarray(codes, dtype=np.int64)
 
 
-def _words(given: Labels) -> npt.NDArray[np.uint32]:
-    """Each label as a row of 32-bit words. Equal labels have equal words."""
+def _words(given: Labels) -> npt.NDArray[np.uint64]:
+    """Each label as a row of 64-bit words. Equal labels have equal words."""
     kind, size = given.dtype.kind, given.dtype.itemsize
     if kind == "f":
         given = given.astype(np.float64) + 0.0  # −0 equals 0
     elif kind == "S":
-        given = given.astype(f"S{4 * -(-size // 4)}")
+        given = given.astype(f"S{8 * -(-size // 8)}")
+    elif kind == "U":
+        given = given.astype(f"U{2 * -(-size // 8)}", copy=False)
     elif kind in "iub":
         given = given.astype(np.uint64 if kind == "u" else np.int64)
     each = np.ascontiguousarray(given)
-    return each.view(np.uint32).reshape(each.size, -1)
+    return each.view(np.uint64).reshape(each.size, -1)
 
 
 @compiled
-def _table_of(words: npt.NDArray[np.uint32]) -> tuple[Index, Index]:
+def _table_of(words: npt.NDArray[np.uint64]) -> tuple[Index, Index]:
     """The number of each row's label, and the first row of each label: open addressing."""
     rows, width = words.shape
     slots = 16
@@ -116,9 +118,8 @@ def _table_of(words: npt.NDArray[np.uint32]) -> tuple[Index, Index]:
     for row in range(rows):
         mixed = np.uint64(0xCBF29CE484222325)
         for j in range(width):
-            mixed = (mixed ^ np.uint64(words[row, j])) * np.uint64(0x100000001B3)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
+            mixed = (mixed ^ words[row, j]) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
         mixed ^= mixed >> np.uint64(32)
         if 2 * count >= slots:
             slots *= 4
