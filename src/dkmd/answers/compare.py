@@ -28,11 +28,13 @@ from dkmd.answers.options import (
     Level,
     Ratio,
     Settings,
+    column_names,
+    kinds_by_column,
     segment_columns,
     units_or_groups,
     weigh_of,
 )
-from dkmd.answers.together import compare_together
+from dkmd.answers.together import compare_together, require_none
 from dkmd.base.calls import recorded
 from dkmd.base.errors import ColumnError
 from dkmd.inference.column_kind import CATEGORY
@@ -274,7 +276,7 @@ def compare(
     ('higher', 'current is larger', 3)
     """
     if together is not None:
-        _require_none(
+        require_none(
             column=column, by=by, kind=kind, scale=scale, where=where, table=table, weigh=weigh,
             expect_ratio=expect_ratio, percentiles=percentiles, covariate=covariate, strata=strata,
             weights=weights, counts=counts,
@@ -293,8 +295,8 @@ def compare(
     if whiten:
         raise ValueError("whiten=True is for columns that are compared together=")
     several = not isinstance(column, str | int | None)
-    columns = _names(column)
-    kinds = _kinds(kind, columns)
+    columns = column_names(column)
+    kinds = kinds_by_column(kind, columns)
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
         margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only,
@@ -313,13 +315,6 @@ def compare(
         return _answer(samples, asked, options)
     with _tables_of(samples, table) as found:
         return _answer(found, asked, options)
-
-
-def _require_none(**others: object) -> None:
-    """Reject options that do not go with ``together``."""
-    given = next((name for name, value in others.items() if value is not None), None)
-    if given is not None:
-        raise ValueError(f"together= compares two tables of columns and cannot use {given}=")
 
 
 class _Asked(NamedTuple):
@@ -343,32 +338,6 @@ class _Asked(NamedTuple):
     def column(self) -> str | None:
         """The only column, if one was named."""
         return self.columns[0] if self.columns else None
-
-
-def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict[str, str]:
-    """The kinds of columns by name; one kind is that of all columns."""
-    if kind is None:
-        return {}
-    if isinstance(kind, str):
-        return dict.fromkeys(columns, kind)
-    unknown = next((name for name in kind if name not in columns), None)
-    if unknown is not None:
-        raise ValueError(f"kind names column {unknown!r}, which is not compared")
-    return dict(kind)
-
-
-def _names(column: str | int | Columns | None) -> list[str]:
-    """The names of the columns that were asked for, each once."""
-    if column is None:
-        return []
-    given = [column] if isinstance(column, str | int) else list(column)
-    if not given:
-        raise ValueError("column= needs at least one name")
-    names = list(map(str, given))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"column {twice!r} is named twice")
-    return names
 
 
 def _answer(

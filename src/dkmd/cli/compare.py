@@ -187,31 +187,22 @@ def compare(
             if files or connect or by or several or any(beside):
                 raise ValueError(BINS_ALONE)
             options = CompareOptions.of(
-                margin_of(margin),
-                alpha,
-                expect_ratio=expect_ratio,
-                percentiles=percentile or None,
-                kind=_kind(kind, named),
-            )
+                margin_of(margin), alpha, expect_ratio=expect_ratio,
+                percentiles=percentile or None, kind=_kind(kind, named),
+            )  # fmt: skip
             answer = compare_bins(from_bins, named, reference, current, options)
         else:
             limit(memory)
             settings: Settings = {
-                "margin": margin_of(margin),
+                "margin": margin_of(margin), "alpha": alpha, "pair_by": pair_by, "weigh": weigh,
                 "kind": _kinds(kind) if several else _kind(kind, named),
-                "alpha": alpha,
-                "pair_by": pair_by,
-                "weigh": weigh,
-                "covariate": covariate or None,
-                "strata": strata or None,
-                "randomized": randomized,
-                "weights": weight_column,
-                "counts": count_column,
+                "covariate": covariate or None, "strata": strata or None,
+                "randomized": randomized, "weights": weight_column, "counts": count_column,
                 "expect_ratio": expect_ratio,
                 "percentiles": percentile or None,
                 "most_levels": None if all_levels else most_levels,
                 "advance": advance,
-            }
+            }  # fmt: skip
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
                 if segments or cross:
