@@ -163,8 +163,6 @@ def compare(
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
           --reference JFK --current EWR
     """
-    from dkmd.answers.compare import compare as run
-    from dkmd.answers.comparison import Comparisons
     from dkmd.answers.many_levels import compare_bins
     from dkmd.answers.options import CompareOptions
 
@@ -215,23 +213,23 @@ def compare(
             }
             with sources(files or [], connect, table, where) as given:
                 _check(given, by, reference, current)
+                question = _Question(column or [], by, reference, current, groups, settings)
                 if segments or cross:
-                    asked = _Segments(
-                        names_of(segments) or [], cross, by, reference, current, groups
-                    )
-                    segmented = asked.compare(given, column or [], peers, settings)
-                elif by is None and column and several:
-                    answer = run(given[0], given[1], column=column, groups=groups, **settings)
-                elif by is None:
-                    answer = run(given[0], given[1], column=named, groups=groups, **settings)
+                    segmented = question.segmented(given, names_of(segments) or [], cross, peers)
                 else:
-                    levels = {"by": by, "reference": reference, "current": current}
-                    columns = column if several else named
-                    answer = run(given[0], **levels, column=columns, groups=groups, **settings)
+                    answer = question.answer(given)
     if segmented is not None:
         show_several(segmented, json, quiet, every)
         code = exit_code([segmented.total.pvalue])
         return after_writing(code, report_of(segmented, report, quiet))
+    return _tell(answer, _Shown(report, json, quiet), peers, every)
+
+
+def _tell(answer: ColumnAnswer | Comparisons, shown: _Shown, peers: bool, every: bool) -> int:
+    """Show an answer, write its page, and return the exit code."""
+    from dkmd.answers.comparison import Comparisons
+
+    json, quiet = shown.json, shown.quiet
     if peers:
         _show_with_peers(answer, json, quiet)
     elif isinstance(answer, Comparisons):
@@ -240,7 +238,7 @@ def compare(
         show(answer, answer.warnings, json, quiet)
     answers = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
     code = exit_code(each.pvalue for each in answers)
-    return after_writing(code, report_of(answer, report, quiet))
+    return after_writing(code, report_of(answer, shown.report, quiet))
 
 
 BINS_ALONE = (
@@ -249,30 +247,45 @@ BINS_ALONE = (
 )
 
 
-class _Segments(NamedTuple):
-    """What was asked about segments, and about which samples."""
+class _Question(NamedTuple):
+    """What was asked about which samples."""
 
-    columns: list[str]
-    cross: bool
+    columns: Sequence[str]
     by: str | None
     reference: str | None
     current: str | None
     groups: str | None
+    settings: Settings
 
-    def compare(
-        self, given: Sequence[Any], column: Sequence[str], peers: bool, settings: Settings
-    ) -> Segmented:
-        """The answer, if nothing else was asked for that segments cannot give."""
+    def answer(self, given: Sequence[Any]) -> ColumnAnswer | Comparisons:
+        """The answer about one column or several, of two samples or of levels."""
         from dkmd.answers.compare import compare as run
 
-        if peers or len(column) > 1:
+        several = list(self.columns) if len(self.columns) > 1 else None
+        named = next(iter(self.columns), None)
+        if self.by is not None:
+            return run(
+                given[0], by=self.by, reference=self.reference, current=self.current,
+                column=several or named, groups=self.groups, **self.settings,
+            )  # fmt: skip
+        if several:
+            return run(given[0], given[1], column=several, groups=self.groups, **self.settings)
+        return run(given[0], given[1], column=named, groups=self.groups, **self.settings)
+
+    def segmented(
+        self, given: Sequence[Any], segments: Sequence[str], cross: bool, peers: bool
+    ) -> Segmented:
+        """The answer about segments, if nothing else was asked for that they cannot give."""
+        from dkmd.answers.compare import compare as run
+
+        if peers or len(self.columns) > 1:
             raise ValueError("--segments needs one --column, and no --peers")
-        if not self.columns:
+        if not segments:
             raise ValueError("--cross combines the levels of --segments: give two columns")
         return run(
-            *given, column=column[0] if column else None, by=self.by, reference=self.reference,
-            current=self.current, groups=self.groups, segments=self.columns, cross=self.cross,
-            **settings,
+            *given, column=next(iter(self.columns), None), by=self.by, reference=self.reference,
+            current=self.current, groups=self.groups, segments=list(segments), cross=cross,
+            **self.settings,
         )  # fmt: skip
 
 
@@ -290,7 +303,7 @@ def _compare_together(
     shown: _Shown,
     reference: str | None,
     current: str | None,
-    settings: Settings,
+    settings: dict[str, Any],
     whiten: bool,
     **refused: object,
 ) -> int:
