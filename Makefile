@@ -5,8 +5,11 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 DOCS_READY := .venv/docs-ready
 
+# tests start hundreds of processes, which start twice as fast with bytecode on disk
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks segments-study clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks matrices segments-study clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,7 +50,7 @@ ADAPTERS := build/adapters
 $(ADAPTERS)/ready: pyproject.toml
 	@test -x $(ADAPTERS)/bin/python || $(PYTHON) -m venv $(ADAPTERS)
 	@echo "installing the tools of dkmd[adapters] into $(ADAPTERS) ..."
-	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[adapters]' pytest
+	@$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[adapters]' hypothesis pytest
 	@touch $@
 
 test-adapters: $(ADAPTERS)/ready  ## run the adapters inside evidently, river, pandera, Dagster and scikit-learn (an environment of their own)
@@ -106,6 +109,12 @@ races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the
 
 looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (15 minutes)
 	$(BIN)/python benchmarks/looks.py --write docs/watch.md
+
+matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (an hour)
+	@$(BIN)/python -c 'import sklearn' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn
+	$(BIN)/python benchmarks/matrices.py
+	$(BIN)/python benchmarks/matrices.py --speed
+	$(BIN)/python benchmarks/matrices.py --write docs/matrices.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

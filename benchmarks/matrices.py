@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from scipy.special import fdtrc
+from timing import best_seconds, extra_mebibytes
 
 from dkmd.inference.two_sample import row_tails
 from dkmd.matrices.multivariate import run_multivariate
@@ -32,7 +33,7 @@ Draw = Callable[[np.random.Generator, int, int], Array]
 
 ALPHA = 0.05
 RESAMPLES = 199
-SHARE_OF_TRIALS = {2: 1.0, 10: 1.0, 100: 0.8, 500: 0.2, 1000: 0.08}
+SHARE_OF_TRIALS = {2: 1.0, 10: 1.0, 100: 0.4, 500: 0.2, 1000: 0.04}
 """The share of --trials that a cell with so many columns gets. More columns cost more time."""
 
 
@@ -190,12 +191,12 @@ def bonferroni(x: Array, y: Array, rng: np.random.Generator) -> float:
     """``dkmd_2samp`` of each column, corrected for their number."""
     tails = row_tails(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T))
     smallest = 2.0 * float(np.minimum(tails.upper, tails.lower).min())
-    return min(1.0, x.shape[1] * smallest)
+    return float(min(1.0, x.shape[1] * smallest))
 
 
 def ours(x: Array, y: Array, rng: np.random.Generator) -> float:
     """``dkmd_multivariate``."""
-    return run_multivariate(x, y, n_resamples=RESAMPLES, rng=int(rng.integers(2**31))).pvalue
+    return float(run_multivariate(x, y, n_resamples=RESAMPLES, rng=int(rng.integers(2**31))).pvalue)
 
 
 TESTS = {
@@ -230,6 +231,7 @@ def power(cell: Cell, trials: int) -> dict[str, float]:
     # a length whose chance of being seen changes little with the number of columns
     length = 0.6 * (2.0 if kind == "sparse" and cell.columns > 2 else 1.0)
     length *= cell.columns**0.25 if kind == "dense" else 0.75 + 0.05 * math.log(cell.columns)
+    length *= 1.0 if cell.columns == 2 else 0.75
     length *= 1.6 if family == "t2" else 2.2 if family == "factor" and kind == "dense" else 1.0
     shift = np.zeros(cell.columns)
     shift[:moved] = length / math.sqrt(moved)
@@ -281,7 +283,7 @@ def study(part: str, trials: int, out: Path) -> None:
             continue
         start, count = time.perf_counter(), max(20, int(trials * SHARE_OF_TRIALS[cell.columns]))
         if part == "power":
-            count = max(20, min(count, trials // 10))
+            count = max(20, trials // (2 if cell.columns < 500 else 8))
             found = power(cell, count)
         else:
             draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
@@ -303,11 +305,47 @@ def _percent(value: float) -> str:
     return "–" if math.isnan(value) else f"{100.0 * value:.1f}"
 
 
+def speed(rows: int = 100_000, columns: int = 768) -> dict[str, Any]:
+    """Times and memory for large float32 matrices, as the best of three, beside NumPy and MMD."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((rows, columns), dtype=np.float32) for _ in range(2))
+    run_multivariate(x[:300], y[:300])
+
+    def numpy_moments() -> None:
+        for side in (x, y):
+            side.mean(0)
+            side.var(0)
+
+    few = [side[:5000].astype(np.float64) for side in (x, y)]
+    ours, theirs = best_seconds(lambda: run_multivariate(x, y), numpy_moments)
+    of_few, of_pairs = best_seconds(lambda: run_multivariate(*few), lambda: mmd(*few, rng))
+    draw = f"rng.standard_normal(({rows}, {columns}), dtype=np.float32)"
+    setup = (
+        "import numpy as np\nfrom dkmd.matrices.multivariate import run_multivariate\n"
+        f"rng = np.random.default_rng(0)\nx, y = {draw}, {draw}\n"
+        "run_multivariate(x[:300], y[:300])"
+    )
+    return {
+        "rows of each side": rows,
+        "columns": columns,
+        "dkmd_multivariate, seconds": ours,
+        "mean(0) and var(0) of both sides, seconds": theirs,
+        "ratio": ours / theirs,
+        "memory beyond the input, MiB": extra_mebibytes(setup, "run_multivariate(x, y)"),
+        "dkmd_multivariate of 5,000 rows, seconds": of_few,
+        "MMD of 5,000 rows (199 permutations), seconds": of_pairs,
+    }
+
+
 def table(part: str, out: Path) -> str:
     """A table in Markdown."""
     lines = _lines(out / f"{part}.jsonl")
     if not lines:
         return "not run"
+    if part == "speed":
+        last = lines[-1]
+        head, rows = ["what", "measured"], [[k, f"{v:,.3g}"] for k, v in last.items()]
+        return _markdown(head, rows)
     if part == "embeddings":
         head = ["fours added", "trials", "dkmd", "MMD", "energy"]
         rows = [
@@ -321,16 +359,18 @@ def table(part: str, out: Path) -> str:
             [line["cell"][0], str(line["cell"][1]), f"{line['cell'][2]}:{line['cell'][3]}",
              str(line["trials"]), *(_percent(line[name]) for name in names)] for line in lines
         ]  # fmt: skip
-    return "\n".join(
-        ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-        + ["| " + " | ".join(row) + " |" for row in rows]
-    )
+    return _markdown(head, rows)
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def write(page: Path, out: Path) -> None:
     """Put the tables between the marks of a page."""
     text = page.read_text()
-    for part in PARTS:
+    for part in (*PARTS, "speed"):
         start, end = f"<!-- {part}: begin -->\n", f"<!-- {part}: end -->"
         before, _, rest = text.partition(start)
         text = before + start + table(part, out) + "\n" + end + rest.partition(end)[2]
@@ -347,11 +387,19 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--out", type=Path, default=Path("build/matrices"))
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--speed", action="store_true")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     if asked.write is not None:
         write(asked.write, asked.out)
         return
+    if asked.speed:
+        found = speed()
+        _append(asked.out / "speed.jsonl", found)
+        print(found)
+        limit = 3.0 * found["mean(0) and var(0) of both sides, seconds"] + 2.0
+        slow = found["dkmd_multivariate, seconds"] > limit
+        raise SystemExit(int(slow or found["memory beyond the input, MiB"] > 200.0))
     for part in asked.part or PARTS:
         study(part, asked.trials, asked.out)
 

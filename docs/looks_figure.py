@@ -63,9 +63,8 @@ def runs() -> list[Run]:
 def figure(palette: Mapping[str, str], found: list[Run]) -> str:
     """The figure in the colours of one palette."""
     wrong = sum(run.welch > 0 for run in found), sum(run.monitor > 0 for run in found)
-    parts = [
-        f'<rect width="{number(WIDTH)}" height="{number(HEIGHT)}" rx="8" fill="{palette["paper"]}"/>'
-    ]
+    size = f'width="{number(WIDTH)}" height="{number(HEIGHT)}"'
+    parts = [f'<rect {size} rx="8" fill="{palette["paper"]}"/>']
     titles = "Welch's test at every look", "dkmd.Monitor at every look"
     for panel, (title, count) in enumerate(zip(titles, wrong, strict=True)):
         across = Axis(np.log(FIRST), np.log(MOST), 30.0 + 375.0 * panel, 355.0 + 375.0 * panel)

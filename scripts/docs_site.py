@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from docs_reference import command_line, json_documents, python_pages
@@ -41,7 +42,14 @@ MOST_ROWS = 12
 def stage() -> None:
     """Write every page and asset into build/docs, which is emptied first."""
     shutil.rmtree(STAGED, ignore_errors=True)
-    shutil.copytree(DOCS, STAGED, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    stage_pages()
+    live_pages(STAGED / "live")
+
+
+def stage_pages() -> None:
+    """Write every page and asset into build/docs, except live pages."""
+    ignored = shutil.ignore_patterns("*.py", "__pycache__")
+    shutil.copytree(DOCS, STAGED, ignore=ignored, dirs_exist_ok=True)
     generated = command_line() | json_documents() | python_pages()
     for name, text in generated.items():
         (STAGED / name).parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +61,6 @@ def stage() -> None:
         write_whole(STAGED / name, fitted((ROOT / source).read_text(), Path()))
     summary = DOCS / "SUMMARY.md"
     write_whole(STAGED / "SUMMARY.md", navigation(summary.read_text()))
-    live_pages(STAGED / "live")
 
 
 def fitted(text: str, place: Path) -> str:
@@ -168,20 +175,38 @@ def live_pages(folder: Path) -> None:
             raise SystemExit(f"dkmd {command} ended with {done.returncode}")
 
 
+def serve(tool: Path) -> int:
+    """Show the site on localhost. Pages that change are staged again, once a second."""
+    with subprocess.Popen([str(tool), "serve"], cwd=ROOT) as server:
+        seen = _latest_change()
+        try:
+            while server.poll() is None:
+                time.sleep(1.0)
+                if _latest_change() != seen:
+                    seen = _latest_change()
+                    stage_pages()
+        except KeyboardInterrupt:
+            server.terminate()
+        return server.wait()
+
+
+def _latest_change() -> float:
+    sources = [*DOCS.rglob("*"), *(ROOT / name for name in BESIDE)]
+    return max(source.stat().st_mtime for source in sources)
+
+
 def main() -> None:
     """Stage and build; the exit code is that of the builder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serve", action="store_true", help="show the site on localhost")
     parser.add_argument("--mkdocs", action="store_true", help="build with mkdocs-material")
-    parser.add_argument("--stage", action="store_true", help="only stage the pages")
     asked = parser.parse_args()
     stage()
-    if asked.stage:
-        return
     tool = Path(sys.executable).parent / ("mkdocs" if asked.mkdocs else "zensical")
-    words = [str(tool), "serve"] if asked.serve else [str(tool), "build", "--strict", "--clean"]
-    if not asked.serve:
-        shutil.rmtree(SITE, ignore_errors=True)
+    if asked.serve:
+        sys.exit(serve(tool))
+    shutil.rmtree(SITE, ignore_errors=True)
+    words = [str(tool), "build", "--strict", "--clean"]
     sys.exit(subprocess.run(words, cwd=ROOT, check=False).returncode)
 
 

@@ -78,7 +78,7 @@ def test_every_format_gives_what_its_values_give(suffix: str, tmp_path: Path) ->
             np.savetxt(path, values, fmt="%.3f")
         else:
             getattr(frame, f"to_{suffix}")(path)
-    found = answer("compare", f"a.{suffix}", f"b.{suffix}", cwd=tmp_path, by=run)
+    found = answer("compare", f"a.{suffix}", f"b.{suffix}", cwd=tmp_path)
     expected = json.loads(compare(samples["a"], samples["b"]).to_json())
     for key in ("shift", "shift_interval", "pvalue", "statistic", "relative_shift", "verdict"):
         assert found[key] == expected[key]
@@ -229,18 +229,20 @@ def test_bad_files_end_the_process_with_2(tmp_path: Path) -> None:
     far = run("compare", "far.csv", "far.csv", "-c", "lag", cwd=tmp_path, code=2).stderr
     assert far == "dkmd: far.csv, column 'lag', row 50,001: 'oops' is not a number\n"
     for name, expected in (("empty.csv", "0 bytes"), ("none.csv", "no file")):
-        assert expected in run("compare", name, name, cwd=tmp_path, code=2).stderr
-    assert "nothing" in run("nothing", code=2).stderr
+        assert expected in here("compare", name, name, cwd=tmp_path, code=2).stderr
+    assert "nothing" in here("nothing", code=2).stderr
 
 
 def test_odd_names_globs_and_too_little_data(tmp_path: Path) -> None:
     odd = 'p "95"; DROP TABLE x --'
     for name in ("1.csv", "2.csv"):
         pd.DataFrame({odd: [1.0, 2.0, 4.0], "z": 1.0}).to_csv(tmp_path / name, index=False)
-    found = answer("compare", "*.csv", "1.csv", "-c", odd, cwd=tmp_path, by=run)
+    found = answer("compare", "*.csv", "1.csv", "-c", odd, cwd=tmp_path)
     assert (found["name"], found["reference"]["size"]) == (odd, 6)
     (tmp_path / "nan.txt").write_text("nan\nnan\n")
-    assert "cannot be compared" in run("compare", "nan.txt", "nan.txt", cwd=tmp_path, code=3).stdout
+    assert (
+        "cannot be compared" in here("compare", "nan.txt", "nan.txt", cwd=tmp_path, code=3).stdout
+    )
     for name, content in (("rows.csv", "a,b\n"), ("row.csv", "a\n"), ("gone.csv", "a,b\n,\n,\n")):
         (tmp_path / name).write_text(content)
         for command in ("compare", "drift"):
@@ -261,13 +263,13 @@ def test_files_from_elsewhere_are_read_by_the_command(tmp_path: Path) -> None:
         "when": pa.array(range(100), pa.timestamp("us")),
     }
     pq.write_table(pa.table(odd), tmp_path / "odd.parquet")
-    found = answer("compare", "days", "days/2.csv", cwd=tmp_path, by=run)
+    found = answer("compare", "days", "days/2.csv", cwd=tmp_path)
     assert (found["name"], found["reference"]["size"], found["current"]["size"]) == (
         "größe", 100, 50
     )  # fmt: skip
-    prices = answer("compare", "odd.parquet", "odd.parquet", cwd=tmp_path, by=run)
+    prices = answer("compare", "odd.parquet", "odd.parquet", cwd=tmp_path)
     assert (prices["name"], prices["shift"], prices["reference"]["nan"]) == ("price", 0.0, 1)
-    dates = answer("compare", "odd.parquet", "odd.parquet", "-c", "when", cwd=tmp_path, by=run)
+    dates = answer("compare", "odd.parquet", "odd.parquet", "-c", "when", cwd=tmp_path)
     assert (dates["dates"], dates["shift"], dates["unit"]) == (True, 0.0, "s")
 
 

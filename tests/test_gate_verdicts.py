@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, Gate, GateRow, Rule, gate
-from dkmd.answers.gate.decide import decided, holm, tests_of
+from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, Gate, GateRow, Rule, decide, gate
+from dkmd.answers.gate.decide import decided, holm
 from dkmd.answers.gate.limits import matches
 from dkmd.inference.margins import parse_margin
 from dkmd.sources.files.benchmarks import Benchmarks, Measurements
@@ -366,7 +366,9 @@ def test_each_verdict_rests_on_its_own_tests(higher_is_worse: bool) -> None:
         -4.0 - 1.2: "not worse", -4.0 - 1.3: "better",
     }  # fmt: skip
     for shift, verdict in alone.items():
-        tests = tests_of(_Normal(sign * shift), (-4.0, 4.0), higher_is_worse, False, few=False)
+        tests = decide.tests_of(
+            _Normal(sign * shift), (-4.0, 4.0), higher_is_worse, False, few=False
+        )
         (row,) = decided([ROW], [tests], 0.1)
         assert row.verdict == verdict, shift
         assert row.pvalue == pytest.approx(norm.sf(shift - 4.0))
@@ -379,7 +381,7 @@ def test_each_verdict_rests_on_its_own_tests(higher_is_worse: bool) -> None:
 def test_many_benchmarks_raise_the_bar_for_worse_and_better_only() -> None:
     """Four benchmarks at alpha 0.1: the first is worse, and the next would be if it were alone."""
     shifts = (8.0, 4.0 + 1.3, -4.0 - 1.3, 0.0)
-    tests = [tests_of(_Normal(s), (-4.0, 4.0), True, False, few=s == 0.0) for s in shifts]
+    tests = [decide.tests_of(_Normal(s), (-4.0, 4.0), True, False, few=s == 0.0) for s in shifts]
     rows = decided([ROW, replace(ROW, between=0.1), ROW, ROW, ROW], [*tests, None], 0.1)
     assert [row.verdict for row in rows] == ["worse", "inconclusive", "not worse", "same", ""]
     assert [row.cause for row in rows] == ["", "many benchmarks", "many benchmarks", "", ""]
@@ -393,10 +395,10 @@ def test_many_benchmarks_raise_the_bar_for_worse_and_better_only() -> None:
 
 def test_positive_values_cannot_fall_by_all_of_it() -> None:
     """A margin of 100% or more has no lower end: any fall is within it."""
-    tests = tests_of(_Normal(-50.0), (-math.inf, 1.0), True, True, few=True)
+    tests = decide.tests_of(_Normal(-50.0), (-math.inf, 1.0), True, True, few=True)
     assert (tests.better, tests.not_better) == (1.0, 0.0)
     assert decided([ROW], [tests], 0.05)[0].verdict == "same"
-    lower_is_worse = tests_of(_Normal(-50.0), (-math.inf, 1.0), False, True, few=True)
+    lower_is_worse = decide.tests_of(_Normal(-50.0), (-math.inf, 1.0), False, True, few=True)
     assert (lower_is_worse.worse, lower_is_worse.not_worse) == (1.0, 0.0)
     relative = tests.interval(0.05, 0.025)
     low, high = -50.0 - norm.ppf(0.95), -50.0 + norm.ppf(0.975)
@@ -405,5 +407,5 @@ def test_positive_values_cannot_fall_by_all_of_it() -> None:
 
 def test_few_values_are_the_cause_only_of_what_is_inconclusive() -> None:
     for few, cause in ((True, "too few values"), (False, "too noisy")):
-        tests = tests_of(_Normal(4.0), (-4.0, 4.0), True, False, few=few)
+        tests = decide.tests_of(_Normal(4.0), (-4.0, 4.0), True, False, few=few)
         assert decided([ROW], [tests], 0.05)[0].cause == cause

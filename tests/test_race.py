@@ -263,7 +263,9 @@ def test_json_is_one_object() -> None:
         (("true", "true", "-n", "one"), "give --command-name twice"),
         (("true", "true", "-p", "a", "-p", "b", "-p", "c"), "give --prepare once or twice"),
         (("true", "false"), "command 'false' ended with exit code 1 in round 1; it wrote nothing"),
-        (("true", "true", "--margin", "3ms"), "margin"),
+        (("true", "true", "--margin", "3ms"), "--margin needs a percentage such as 2%, got 3ms"),
+        (("true", "true", "--margin", "x%"), "margin"),
+        (("true", "true", "--alpha", "2"), "alpha"),
         (("-N", "true", "nowhere"), "there is no program 'nowhere'"),
     ],
 )

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keepers import CSV, KEEPERS, Keep
 from scipy import stats
-from shell import run
+from shell import here
 
 import dkmd
 from dkmd import Segmented, Witness, compare
@@ -342,20 +342,20 @@ def test_the_command_takes_several_columns(tmp_path: Path) -> None:
     for frame, path in zip((BEFORE, AFTER), paths, strict=True):
         frame.to_csv(path, index=False)
     words = ("compare", *paths, "-c", "value", "--segments", "country,device")
-    done = run(*words, "--cross", "--json", "--report", str(tmp_path / "page.html"))
+    done = here(*words, "--cross", "--json", "--report", str(tmp_path / "page.html"))
     found = json.loads(done.stdout)
     jsonschema.validate(found, SCHEMA)
     assert {tuple(s["columns"]) for s in found["splits"]} == {
         ("country",), ("device",), ("country", "device"),
     }  # fmt: skip
     assert '<section class="segments">' in (tmp_path / "page.html").read_text()
-    shown = run(*words, "--most-levels", "2")
+    shown = here(*words, "--most-levels", "2")
     assert "country=other levels" in shown.stdout
-    shown = run(*words)
+    shown = here(*words)
     assert shown.stdout.index("country=US") < shown.stdout.index("Simpson's reversal")
-    assert "--cross combines" in run("compare", *paths, "--cross", code=2).stderr
-    assert "no --peers" in run(*words, "--peers", code=2).stderr
-    assert "'town'" in run("compare", *paths, "-c", "value", "--segments", "town", code=2).stderr
+    assert "--cross combines" in here("compare", *paths, "--cross", code=2).stderr
+    assert "no --peers" in here(*words, "--peers", code=2).stderr
+    assert "'town'" in here("compare", *paths, "-c", "value", "--segments", "town", code=2).stderr
 
 
 def test_what_cannot_have_segments_is_said() -> None:

@@ -215,6 +215,8 @@ def test_malformed_lines_are_named_and_counted(reference: Path, tmp_path: Path) 
         (("{ref}", "{ref}", "--margin", "3%"), "a detector needs a number in data units"),
         (("{ref}", "{ref}", "-c", "other"), "has no field 'other': it has 'ms'"),
         (("{ref}", "{ref}", "--until-decided", "--stop-at-alarm"), "no alarms to stop at"),
+        (("{ref}", "{ref}", "--worse", "higher"), "--worse decides the exit code"),
+        (("{ref}", "{ref}", "--arl", "0"), "arl must be"),
         (("{ref}", "{ref}", "--report", "nowhere/a.html"), "there is no folder nowhere"),
     ],
 )

@@ -65,7 +65,8 @@ def drift(
     Drift
         A mapping from column to Comparison, the largest |shift| in robust scales first, then to
         CategoryComparison for columns of text. It has adjusted p-values (false-discovery control),
-        ``changed``, ``nan_change()`` and ``skipped``.
+        ``changed``, ``nan_change()`` and ``skipped``. ``together`` says whether all columns of
+        numbers moved as one.
 
     Examples
     --------
@@ -96,4 +97,4 @@ def drift(
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     tables = TwoTables.of(before, after, units, pair_by is not None, beside)
     asked = tables.kinds_asked(kind or {})
-    return compare_columns(tables, names, options, from_files, advance, asked)
+    return compare_columns(tables, names, options, from_files, advance, asked, as_one=True)

@@ -5,19 +5,29 @@ A column that cannot be compared is skipped with a reason. The other columns are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dkmd.answers.comparison import CategoryComparison, ColumnAnswer, Comparison, Drift
+import numpy as np
+
+from dkmd.answers.comparison import (
+    CategoryComparison,
+    ColumnAnswer,
+    Comparison,
+    Drift,
+    TogetherComparison,
+)
 from dkmd.answers.comparison.missing import ALL_MISSING, why_empty
 from dkmd.answers.kinds import untested
 from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import Advance, CompareOptions
+from dkmd.answers.together import answer_of
 from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
 from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
 from dkmd.sources.beside import COVARIATE, Columns, attach
-from dkmd.sources.column_data import ColumnData, LabelledColumn, labelled_column
+from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn, labelled_column
 from dkmd.sources.kinds import (
     COMPARED,
     NOTHING,
@@ -36,6 +46,7 @@ from dkmd.sources.loading import (
     labelled,
     labelled_levels,
 )
+from dkmd.sources.matrices import Matrix
 from dkmd.sources.pairs import plan_together
 from dkmd.sources.table import Table
 
@@ -215,8 +226,12 @@ def compare_columns(
     from_files: bool,
     advance: Advance | None,
     kinds: Mapping[str, str] | None = None,
+    as_one: bool = False,
 ) -> Drift:
-    """Compare the columns that can be compared, and say why the others cannot."""
+    """Compare the columns that can be compared, and say why the others cannot.
+
+    ``as_one`` also compares all columns of numbers together.
+    """
     wanted = tables.wanted(columns)
     reasons = {name: tables.why_not(name, asked=columns is not None) for name in wanted}
     if options.test.nan_policy == "raise":  # a column without values has missing ones
@@ -255,7 +270,44 @@ def compare_columns(
                 found[name] = untested(kept) if why and isinstance(kept, Comparison) else kept
     if not found:
         raise _nothing_compared(skipped, empty)
-    return Drift(found, skipped, options.alpha)
+    together = _together(tables, found, options) if as_one else None
+    return Drift(found, skipped, options.alpha, together)
+
+
+MOST_TOGETHER = 20_000_000
+"""Values of all columns of both tables that are compared together (160 MB)."""
+
+
+def _together(
+    tables: TwoTables, found: Mapping[str, ColumnAnswer], options: CompareOptions
+) -> TogetherComparison | None:
+    """All columns of numbers as one; None if there are fewer than two, or not in memory."""
+    held = {
+        name: answer.values
+        for name, answer in found.items()
+        if isinstance(answer, Comparison)
+        and answer.values is not None
+        and not (answer.dates or answer.offset or math.isnan(answer.pvalue))
+    }
+    sizes = {tuple(side.size for side in pair) for pair in held.values()}
+    if len(held) < 2 or len(sizes) != 1 or len(held) * sum(*sizes) > MOST_TOGETHER:
+        return None
+    sides = []
+    for side, table in enumerate((tables.before, tables.after)):
+        labels = None
+        if tables.groups is not None:
+            data = table.read(next(iter(held)), tables.groups)
+            labels = data.groups if isinstance(data, HeldColumn) else None
+            if labels is None:
+                return None
+        rows = np.column_stack([pair[side] for pair in held.values()])
+        sides.append(Matrix(rows, list(held), table.name, labels))
+    try:
+        return answer_of(
+            (sides[0], sides[1]), tables.paired, None, options.alpha, options.test.nan_policy
+        )
+    except DkmdError:  # too few rows without missing values: columns alone can still be compared
+        return None
 
 
 def _why_untested(answer: ColumnAnswer) -> str:

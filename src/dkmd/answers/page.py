@@ -191,13 +191,13 @@ def _together_rows(answer: TogetherComparison, again: Reproduce) -> Iterator[Pag
     if projection is not None:
         yield _comparison_row(projection.name, projection, projection.pvalue, False, again)
     for column in (answer.columns[j] for j in answer.ranked[: len(answer.samples)]):
-        pair = (
+        before, after = (
             labelled_column(HeldColumn(values), column.name, side.label, "")
             for values, side in zip(
                 answer.samples[column.name], (answer.reference, answer.current), strict=True
             )
         )
-        alone = compare_samples(*pair, CompareOptions.of(alpha=answer.alpha, kind="amount"))
+        alone = compare_samples(before, after, CompareOptions.of(alpha=answer.alpha, kind="amount"))
         row = _comparison_row(column.name, alone, column.pvalue, False, again)
         verdict = column.verdict(answer.alpha)
         low, high = column.interval

@@ -163,82 +163,72 @@ def compare(
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
           --reference JFK --current EWR
     """
-    from dkmd.answers.many_levels import compare_bins
-    from dkmd.answers.options import CompareOptions
-
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
+    shown = _Shown(report, json, quiet)
     if together or whiten:
         limit(memory)
         return _compare_together(
-            files or [], together or [], _Shown(report, json, quiet), reference, current,
-            {"groups": groups, "pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
-            whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
+            files or [], together or [], shown, reference, current,
+            {"pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
+            groups, whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
             percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
             covariate=covariate, strata=strata, weight_column=weight_column,
             count_column=count_column, segments=segments,
         )  # fmt: skip
-    segmented: Segmented | None = None
-    several = len(column or []) > 1
-    named = column[0] if column and not several else None
-    with _waiting(several or (by is not None and current is None), quiet) as advance:
+    asked = _Asked(
+        column or [], by, reference, current, groups, names_of(segments) or [], cross, peers
+    )
+    with _waiting(asked.several or (by is not None and current is None), quiet) as advance:
+        settings: Settings = {
+            "margin": margin_of(margin),
+            "kind": _kinds(kind) if asked.several else _kind(kind, asked.column),
+            "alpha": alpha,
+            "expect_ratio": expect_ratio,
+            "percentiles": percentile or None,
+        }
         if from_bins is not None:
             beside = (groups, pair_by, covariate, strata, weight_column, count_column, segments)
-            if files or connect or by or several or any(beside):
+            if files or connect or by or asked.several or any(beside):
                 raise ValueError(BINS_ALONE)
-            options = CompareOptions.of(
-                margin_of(margin),
-                alpha,
-                expect_ratio=expect_ratio,
-                percentiles=percentile or None,
-                kind=_kind(kind, named),
-            )
-            answer = compare_bins(from_bins, named, reference, current, options)
-        else:
-            limit(memory)
-            settings: Settings = {
-                "margin": margin_of(margin),
-                "kind": _kinds(kind) if several else _kind(kind, named),
-                "alpha": alpha,
-                "pair_by": pair_by,
-                "weigh": weigh,
-                "covariate": covariate or None,
-                "strata": strata or None,
-                "randomized": randomized,
-                "weights": weight_column,
-                "counts": count_column,
-                "expect_ratio": expect_ratio,
-                "percentiles": percentile or None,
-                "most_levels": None if all_levels else most_levels,
-                "advance": advance,
-            }
-            with sources(files or [], connect, table, where) as given:
-                _check(given, by, reference, current)
-                question = _Question(column or [], by, reference, current, groups, settings)
-                if segments or cross:
-                    segmented = question.segmented(given, names_of(segments) or [], cross, peers)
-                else:
-                    answer = question.answer(given)
-    if segmented is not None:
-        show_several(segmented, json, quiet, every)
-        code = exit_code([segmented.total.pvalue])
-        return after_writing(code, report_of(segmented, report, quiet))
-    return _tell(answer, _Shown(report, json, quiet), peers, every)
+            of_bins = asked.of_bins(from_bins, settings, _kind(kind, asked.column))
+            return _show(of_bins, shown, peers, every)
+        limit(memory)
+        settings |= {
+            "pair_by": pair_by,
+            "weigh": weigh,
+            "covariate": covariate or None,
+            "strata": strata or None,
+            "randomized": randomized,
+            "weights": weight_column,
+            "counts": count_column,
+            "most_levels": None if all_levels else most_levels,
+            "advance": advance,
+        }
+        with sources(files or [], connect, table, where) as given:
+            _check(given, by, reference, current)
+            answer = asked.answer(given, settings)
+    return _show(answer, shown, peers, every)
 
 
-def _tell(answer: ColumnAnswer | Comparisons, shown: _Shown, peers: bool, every: bool) -> int:
-    """Show an answer, write its page, and return the exit code."""
-    from dkmd.answers.comparison import Comparisons
+def _show(
+    answer: ColumnAnswer | Comparisons | Segmented, shown: _Shown, peers: bool, every: bool
+) -> int:
+    """Show the answer and write its page."""
+    from dkmd.answers.comparison import Comparisons, Segmented
 
-    json, quiet = shown.json, shown.quiet
+    if isinstance(answer, Segmented):
+        show_several(answer, shown.json, shown.quiet, every)
+        code = exit_code([answer.total.pvalue])
+        return after_writing(code, report_of(answer, shown.report, shown.quiet))
     if peers:
-        _show_with_peers(answer, json, quiet)
+        _show_with_peers(answer, shown.json, shown.quiet)
     elif isinstance(answer, Comparisons):
-        show_several(answer, json, quiet, every)
+        show_several(answer, shown.json, shown.quiet, every)
     else:
-        show(answer, answer.warnings, json, quiet)
+        show(answer, answer.warnings, shown.json, shown.quiet)
     answers = list(answer.values()) if isinstance(answer, Comparisons) else [answer]
     code = exit_code(each.pvalue for each in answers)
-    return after_writing(code, report_of(answer, shown.report, quiet))
+    return after_writing(code, report_of(answer, shown.report, shown.quiet))
 
 
 BINS_ALONE = (
@@ -247,46 +237,71 @@ BINS_ALONE = (
 )
 
 
-class _Question(NamedTuple):
+class _Asked(NamedTuple):
     """What was asked about which samples."""
 
-    columns: Sequence[str]
+    columns: list[str]
     by: str | None
     reference: str | None
     current: str | None
     groups: str | None
-    settings: Settings
+    segments: list[str]
+    cross: bool
+    peers: bool
 
-    def answer(self, given: Sequence[Any]) -> ColumnAnswer | Comparisons:
-        """The answer about one column or several, of two samples or of levels."""
+    @property
+    def several(self) -> bool:
+        """Whether several columns were named."""
+        return len(self.columns) > 1
+
+    @property
+    def column(self) -> str | None:
+        """The only column, if one was named."""
+        return self.columns[0] if len(self.columns) == 1 else None
+
+    def of_bins(
+        self, path: str, settings: Settings, kind: str | None
+    ) -> ColumnAnswer | Comparisons:
+        """The answer from the result of a query."""
+        from dkmd.answers.many_levels import compare_bins
+        from dkmd.answers.options import CompareOptions
+
+        options = CompareOptions.of(
+            settings["margin"],
+            settings["alpha"],
+            expect_ratio=settings["expect_ratio"],
+            percentiles=settings["percentiles"],
+            kind=kind,
+        )
+        return compare_bins(path, self.column, self.reference, self.current, options)
+
+    def answer(
+        self, given: Sequence[Any], settings: Settings
+    ) -> ColumnAnswer | Comparisons | Segmented:
+        """The answer about segments, levels of one table, or two samples."""
         from dkmd.answers.compare import compare as run
 
-        several = list(self.columns) if len(self.columns) > 1 else None
-        named = next(iter(self.columns), None)
-        if self.by is not None:
+        columns: Any = self.columns if self.several else self.column
+        levels = {"by": self.by, "reference": self.reference, "current": self.current}
+        if self.segments or self.cross:
+            self._require_plain()
             return run(
-                given[0], by=self.by, reference=self.reference, current=self.current,
-                column=several or named, groups=self.groups, **self.settings,
+                *given, **levels, column=self.column, groups=self.groups, segments=self.segments,
+                cross=self.cross, **settings,
             )  # fmt: skip
-        if several:
-            return run(given[0], given[1], column=several, groups=self.groups, **self.settings)
-        return run(given[0], given[1], column=named, groups=self.groups, **self.settings)
+        found: ColumnAnswer | Comparisons
+        if self.by is None:
+            found = run(given[0], given[1], column=columns, groups=self.groups, **settings)
+        else:
+            found = run(given[0], **levels, column=columns, groups=self.groups, **settings)
+        return found
 
-    def segmented(
-        self, given: Sequence[Any], segments: Sequence[str], cross: bool, peers: bool
-    ) -> Segmented:
-        """The answer about segments, if nothing else was asked for that they cannot give."""
-        from dkmd.answers.compare import compare as run
-
-        if peers or len(self.columns) > 1:
+    def _require_plain(self) -> None:
+        """Reject what segments cannot give."""
+        if self.peers or self.several:
             raise ValueError("--segments needs one --column, and no --peers")
-        if not segments:
+        if not self.segments:
             raise ValueError("--cross combines the levels of --segments: give two columns")
-        return run(
-            *given, column=next(iter(self.columns), None), by=self.by, reference=self.reference,
-            current=self.current, groups=self.groups, segments=list(segments), cross=cross,
-            **self.settings,
-        )  # fmt: skip
 
 
 class _Shown(NamedTuple):
@@ -303,7 +318,8 @@ def _compare_together(
     shown: _Shown,
     reference: str | None,
     current: str | None,
-    settings: dict[str, Any],
+    settings: Settings,
+    groups: str | None,
     whiten: bool,
     **refused: object,
 ) -> int:
@@ -318,8 +334,9 @@ def _compare_together(
         raise ValueError(f"--together compares two tables of columns and cannot use {flag}")
     _check(files, None, reference, current)
     with working("reading …", shown.quiet):
-        more = {"whiten": True} if whiten else {}
-        answer = run(files[0], files[1], together=together, **settings, **more)
+        answer = run(
+            files[0], files[1], together=together, groups=groups, whiten=whiten, **settings
+        )
     show(answer, answer.warnings, shown.json, shown.quiet)
     code = exit_code([answer.pvalue])
     return after_writing(code, report_of(answer, shown.report, shown.quiet))

@@ -127,6 +127,8 @@ def race(
     from dkmd.sources.commands.running import Runner
 
     require_outputs({"--export-json": export_json})
+    if margin is not None and not margin.strip().endswith("%"):
+        raise ValueError(f"--margin needs a percentage such as 2%, got {margin}")
     racers = Racers(
         _two(commands, "dkmd race needs two commands, each in quotes"),
         _two(name or commands, "give --command-name twice, or not at all"),

@@ -158,6 +158,8 @@ def watch(
     from dkmd.answers.watch import Input, Question
 
     require_outputs({"--report": report, "--state": state}, files, force)
+    if worse is not None and not until_decided:
+        raise ValueError("--worse decides the exit code, and needs --until-decided")
     if until_decided and stop_at_alarm:
         raise ValueError("--until-decided asks for a decision, so there are no alarms to stop at")
     question = Question(

@@ -174,7 +174,7 @@ class Slope:
     @property
     def wide(self) -> bool:
         """Whether there are more columns than rows."""
-        return self.rows.shape[1] > self.rows.shape[0]
+        return bool(self.rows.shape[1] > self.rows.shape[0])
 
     @cached_property
     def _factor(self) -> tuple[Array, bool]:

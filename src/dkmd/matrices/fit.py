@@ -48,7 +48,8 @@ MOST_BLOCKS = 512
 """Blocks of a side whose influences are kept."""
 
 
-class Units(NamedTuple):
+@dataclass(frozen=True)
+class Units:
     """What is sampled independently on one side: rows, or groups of rows."""
 
     of_row: Index | None  # the number of each row's group; None if each row is a unit
@@ -92,7 +93,7 @@ class Fit:
     @property
     def column_shift(self) -> Array:
         """The shift of each column, in scales."""
-        return self.frame.in_data(self.shift[None, :])[0] / self.frame.scale
+        return np.asarray(self.frame.in_data(self.shift[None, :])[0] / self.frame.scale)
 
 
 def constant_columns(x: Rows, y: Rows, sample: Sample) -> tuple[Index, Array, Array]:

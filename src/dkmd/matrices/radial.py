@@ -66,7 +66,9 @@ def radial(dimension: int) -> Radial:
 def _averages(dimension: int, order: int | None) -> Callable[[Array], Array]:
     """ρ ↦ E[t ψ(ρt)] (order 0), E[t² ψ'(ρt)] (order 1), or bound·E|t| for every ρ (None)."""
     if dimension == 1:
-        return {0: PSI, 1: PSI.derivative, None: lambda rho: np.full(rho.shape, PSI.bound)}[order]
+        if order is None:
+            return lambda rho: np.full(rho.shape, PSI.bound)
+        return PSI if order == 0 else PSI.derivative
 
     def of(rho: Array) -> Array:
         flat = rho.reshape(-1)

@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from dkmd.base.arrays import Array
@@ -34,7 +33,8 @@ ENOUGH_BLOCKS = 20
 """The approximation needs this many independent blocks on each side."""
 
 
-class Blocks(NamedTuple):
+@dataclass(frozen=True)
+class Blocks:
     """Rows of one side put together at random: the number of each row's block, and their sizes."""
 
     of_row: Index
@@ -97,8 +97,14 @@ class Statistics(NamedTuple):
 
 def share_above(values: Array, observed: float, complete: bool) -> float:
     """The share of resamples that are at least as large; the data count as one of them."""
-    count = int(np.sum(values >= observed * (1.0 - TIE)))
-    return count / values.size if complete else (count + 1) / (values.size + 1)
+    return float(shares_above(values, np.array([observed]), complete)[0])
+
+
+def shares_above(values: Array, observed: Array, complete: bool) -> Array:
+    """``share_above`` of several observed values."""
+    below = np.searchsorted(np.sort(values), observed * (1.0 - TIE), side="left")
+    more = 0.0 if complete else 1.0
+    return np.asarray((values.size - below + more) / (values.size + more))
 
 
 def _shares(values: Array) -> Array:
@@ -190,7 +196,7 @@ def flipped_about_zero(
     """Statistics of flipped signs of pairs: exact if the two rows of a pair may change places."""
     count = sums.shape[0]
     squares = np.einsum("ij,ij->j", sums, sums)
-    found = []
+    found: list[tuple[Array, Array]] = []
     for size in _batches(resamples + 1, max(sums.shape)):
         signs = _signs(size, count, rng)
         if not found:
@@ -238,7 +244,7 @@ class Influences:
     @property
     def squares(self) -> Array:
         """Σ of squared influences of each column."""
-        return np.einsum("ij,ij->j", self.sums, self.sums)
+        return np.asarray(np.einsum("ij,ij->j", self.sums, self.sums))
 
     @property
     def variance(self) -> Array:
@@ -309,8 +315,7 @@ def _signs(count: int, blocks: int, rng: np.random.Generator) -> Array:
         np.frombuffer(rng.bytes(count * (-(-blocks // 8))), dtype=np.uint8).reshape(count, -1),
         axis=1,
     )
-    signs: npt.NDArray[np.float64] = 2.0 * bits[:, :blocks] - 1.0
-    return signs
+    return np.asarray(2.0 * bits[:, :blocks] - 1.0, dtype=np.float64)
 
 
 def tail_of_sum(sides: tuple[Influences, ...], total: float, norm_only: bool) -> float:
@@ -320,7 +325,7 @@ def tail_of_sum(sides: tuple[Influences, ...], total: float, norm_only: bool) ->
     matrix of the shift. The traces of its powers come from the blocks, without a matrix of columns.
     """
     variance = np.maximum(variance_of(sides), TINY)
-    unit = np.sqrt(np.full(variance.size, variance.sum()) if norm_only else variance)
+    unit = np.sqrt(variance.sum() + 0.0 * variance) if norm_only else np.sqrt(variance)
     parts = np.concatenate([side.sums / unit for side in sides])
     gram = parts @ parts.T
     first = float(np.trace(gram))

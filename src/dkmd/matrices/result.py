@@ -20,7 +20,7 @@ from dkmd.matrices.resampling import (
     FEW,
     TIE,
     TINY,
-    share_above,
+    shares_above,
     tail_of_largest,
     tail_of_sum,
     variance_of,
@@ -207,11 +207,11 @@ def column_pvalues(fit: Fit) -> Array:
     nulls = [fit.column_flips.statistics]
     if fit.column_flips is fit.flips:
         nulls.append(fit.relabelled)
-    counted = np.max(
-        [[share_above(null.largest, value, null.complete) for value in t] for null in nulls], axis=0
+    counted: Array = np.max(
+        [shares_above(null.largest, t, null.complete) for null in nulls], axis=0
     )
     if not _tails_hold(fit):
-        return np.asarray(counted)
+        return counted
     rare = counted * (nulls[0].largest.size + 1) <= FEW
     return np.where(rare, np.minimum(counted, tail_of_largest(fit.by_column, t)), counted)
 

@@ -82,8 +82,8 @@ class Frame:
     def in_data(self, vectors: Array) -> Array:
         """Standardised vectors in data units."""
         if self.turn is not None:
-            vectors = np.linalg.solve(self.turn.T, vectors.T).T
-        return vectors * self.scale
+            vectors = np.asarray(np.linalg.solve(self.turn.T, vectors.T).T, dtype=np.float64)
+        return np.asarray(vectors * self.scale)
 
     def standardized(self, rows: Array) -> Array:
         """Rows as z."""

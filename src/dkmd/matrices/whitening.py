@@ -37,7 +37,7 @@ def whitening(z: Array, rng: np.random.Generator) -> Array:
     squared = np.einsum("ij,ij->i", differences @ root, differences @ root)
     # a difference of two standard normal rows has 2·χ² with as many degrees of freedom as columns
     typical = 2.0 * float(special.chdtri(columns, 0.5))
-    return root * np.sqrt(typical / np.median(squared))
+    return np.asarray(root * np.sqrt(typical / np.median(squared)))
 
 
 def _tyler(rows: Array) -> Array:

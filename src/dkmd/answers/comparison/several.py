@@ -14,6 +14,7 @@ from dkmd.answers.comparison.categories import CategoryComparison
 from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
+from dkmd.answers.comparison.together import TogetherComparison
 from dkmd.answers.comparison.words import DIRECTED, plain_margin, tags_of
 from dkmd.answers.findings import CATEGORY, REST, SHARE, SHIFT, SPREAD
 from dkmd.answers.findings import MISSING as MORE_MISSING
@@ -331,6 +332,9 @@ class Drift(Comparisons):
     ----------
     skipped : dict
         Why columns were not compared, by column.
+    together : TogetherComparison or None
+        All columns of numbers compared as one; None if there is one such column only, or if their
+        values are not in memory.
     """
 
     FORMAT = "dkmd-drift"
@@ -338,11 +342,21 @@ class Drift(Comparisons):
     HEAD = ("column", *Comparisons.HEAD[1:], MISSING)
 
     def __init__(
-        self, comparisons: Mapping[str, ColumnAnswer], skipped: Mapping[str, str], alpha: float
+        self,
+        comparisons: Mapping[str, ColumnAnswer],
+        skipped: Mapping[str, str],
+        alpha: float,
+        together: TogetherComparison | None = None,
     ) -> None:
         ranked = sorted(comparisons.items(), key=lambda item: _rank(item[1]))
         super().__init__(dict(ranked), alpha)
         self.skipped = dict(skipped)
+        self.together = together
+
+    def others(self, most: int | None = None) -> list[str]:
+        """What changed beside the shifts, and whether all columns together moved."""
+        told = super().others(most)
+        return told if self.together is None else [*told, self.together.line()]
 
     def nan_change(self, column: str) -> float:
         """The share of missing values in current minus that in reference."""
@@ -360,7 +374,8 @@ class Drift(Comparisons):
 
     def to_dict(self) -> dict[str, Any]:
         """Every column with the change of its share of missing values, and ``skipped``."""
-        return super().to_dict() | {"skipped": dict(self.skipped)}
+        together = None if self.together is None else self.together.to_dict()
+        return super().to_dict() | {"skipped": dict(self.skipped), "together": together}
 
     def _entry(self, name: str) -> dict[str, Any]:
         return super()._entry(name) | {"nan_change": self.nan_change(name)}

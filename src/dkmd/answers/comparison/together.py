@@ -223,6 +223,15 @@ class TogetherComparison:
         told.append(f"{probability(self.pvalue)}, n = {sizes} {what}.")
         return " ".join(told)
 
+    def line(self) -> str:
+        """The answer in one short sentence, beside the answers about single columns."""
+        columns = f"All {count(len(self.names))} columns of numbers together"
+        p = probability(self.pvalue)
+        if not self.is_clear:
+            return f"{columns}: no clear move ({p})."
+        low, high = (plain(end, 3) for end in self.length_interval)
+        return f"{columns} moved by {plain(self.length, 3)} scales ({low} to {high}, {p})."
+
     def _answer(self) -> str:
         columns = f"{count(len(self.names))} columns" if len(self.names) != 1 else "1 column"
         before, after = self.reference.label, self.current.label
@@ -264,7 +273,7 @@ class TogetherComparison:
 
     def rows(self) -> list[tuple[str, ...]]:
         """The columns with the largest |t|: shift, interval, shift in scales, family-wise p."""
-        found = []
+        found: list[tuple[str, ...]] = []
         for j in self.ranked[:SHOWN]:
             column = self.columns[j]
             low, high = (amount(end) for end in column.interval)

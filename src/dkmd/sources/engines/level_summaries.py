@@ -9,7 +9,9 @@ from typing import Any
 
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
+from dkmd.sources.engines.aggregate import Coordinates, per_bin
 from dkmd.sources.engines.connections import open_engine_table
+from dkmd.sources.engines.fetched import by_sample
 from dkmd.sources.engines.summaries import summary_of
 from dkmd.sources.engines.tables import EngineTable
 
@@ -44,5 +46,6 @@ def level_summaries(table: Any, column: str, by: str, grid: Grid) -> dict[str, S
     opened = open_engine_table(table, "table")
     if not isinstance(opened, EngineTable):
         raise TypeError("level_summaries needs a table of an engine, not data in this process")
-    found = opened.bins_of_levels(column, by, grid)
+    long, engine = opened.with_levels(column, by)
+    found = by_sample(engine.run(per_bin(long, Coordinates.of(grid), engine.dialect)))
     return {level: summary_of(rows, grid) for level, rows in found.items()}

@@ -13,9 +13,8 @@ from typing import Any
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError
-from dkmd.binned.grid import Grid
 from dkmd.sources.column_data import ColumnData, offset_near, with_offset
-from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE, Coordinates, per_bin
+from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
     date_in_seconds,
@@ -27,7 +26,7 @@ from dkmd.sources.engines.column_types import (
     may_be_inexact,
     minus_whole,
 )
-from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
+from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
     chosen_levels,
@@ -211,12 +210,10 @@ class EngineTable:
         offset = self._offsets.get(column, 0)
         return {level: with_offset(each, offset) for level, each in read.items()}
 
-    def bins_of_levels(self, column: str, by: str, grid: Grid) -> Mapping[str, Columns]:
-        """The rows of the aggregate query for each level of a column, on a known grid."""
+    def with_levels(self, column: str, by: str) -> tuple[Any, Engine]:
+        """The long table of a column and its levels, and the engine that reads it."""
         source = self._of(column, by)
-        long = self._long(source, column, None, self._level(source, by))
-        dialect = self._engine.dialect
-        return by_sample(self._engine.run(per_bin(long, Coordinates.of(grid), dialect)))
+        return self._long(source, column, None, self._level(source, by)), self._engine
 
     def _level_texts(self, source: Any, by: str, levels: Sequence[str]) -> dict[str, str]:
         """Each level as Python shows the engine's value."""

@@ -1,0 +1,477 @@
+"""Several columns at once: the witness, the estimates, the null distributions, odd data."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import naive
+import numpy as np
+import pytest
+
+import dkmd
+from dkmd.base.errors import DkmdError, NanError, TooLittleError
+from dkmd.matrices import center, fit
+from dkmd.matrices.center import Slope
+from dkmd.matrices.length import length_interval
+from dkmd.matrices.multivariate import dkmd_multivariate, run_multivariate
+from dkmd.matrices.radial import PSI, radial, slopes
+from dkmd.matrices.resampling import Relabelling, equal_blocks, random_blocks
+from dkmd.matrices.rows import Frame, Rows, sums_of
+
+Array = naive.Array
+
+
+def _samples(seed: int, n: int = 40, m: int = 27, d: int = 3) -> tuple[Array, Array]:
+    """Two samples of other sizes and shapes: correlated normal rows, and t rows that moved."""
+    rng = np.random.default_rng(seed)
+    mix = rng.normal(size=(d, d)) / math.sqrt(d) + np.eye(d)
+    x = rng.normal(size=(n, d)) @ mix + 0.3
+    return x, rng.standard_t(3, size=(m, d)) * np.linspace(1, 2, d)
+
+
+def _psi(z: Array) -> Array:
+    """Ψ of one standardised row by the table."""
+    across, _ = slopes(float(z @ z), *radial(z.size)[:2])
+    return across * z
+
+
+@pytest.mark.parametrize("d", [2, 3, 10, 60])
+@pytest.mark.parametrize("length", [1e-6, 0.3, 1.0, 4.0])
+def test_the_table_is_the_average_over_all_directions(d: int, length: float) -> None:
+    z = np.linspace(-1, 2, d)
+    z *= length * math.sqrt(d) / np.linalg.norm(z)
+    np.testing.assert_allclose(_psi(z), naive.radial_psi(z), rtol=1e-10)
+
+
+def test_a_million_random_slices_agree_with_the_table() -> None:
+    rng = np.random.default_rng(2)
+    z = np.array([0.5, -2.0, 1.0, 0.1])
+    u = rng.normal(size=(1_000_000, 4))
+    u /= np.linalg.norm(u, axis=1)[:, None]
+    terms = 4 * u * PSI(u @ z)[:, None]
+    error = terms.std(axis=0) / 1000
+    assert np.all(np.abs(terms.mean(axis=0) - _psi(z)) < 4 * error)
+
+
+def test_one_column_has_the_witness_of_one_column() -> None:
+    for value in (-30.0, -1.0, 0.0, 1e-200, 0.2, 5.0, 1e6):
+        assert _psi(np.array([value]))[0] == pytest.approx(PSI(value), rel=1e-12)
+
+
+def test_the_witness_is_bounded_and_the_slope_along_a_row_is_the_derivative() -> None:
+    for d in (1, 2, 7, 768):
+        table, root, limit = radial(d)
+        rho = np.array([1e-3, 0.1, 1.0, 3.0, 50.0, 1e5, 1e150])
+        found = np.array([slopes(float(r * r * d), table, root) for r in rho])
+        height = found[:, 0] * rho
+        assert np.all(height <= limit * (1 + 1e-12))
+        assert height[-1] == pytest.approx(limit, rel=1e-12)
+        assert np.all(found[:, 1] <= found[:, 0] * (1 + 1e-9))  # h is concave
+        step = 1e-5 * rho[:4]
+        ends = [
+            np.array([slopes(float(r * r * d), table, root)[0] * r for r in rho[:4] + s * step])
+            for s in (1, -1)
+        ]
+        np.testing.assert_allclose((ends[0] - ends[1]) / (2 * step), found[:4, 1], rtol=1e-5)
+
+
+def test_many_columns_are_close_to_the_normal_limit() -> None:
+    """With t standard normal, h(ρ) = ρ·E ψ'(ρt)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(180)
+    for rho in (0.3, 1.0, 2.0):
+        limit = float(weights @ PSI.derivative(rho * nodes)) / math.sqrt(2 * math.pi)
+        across, _ = slopes(rho * rho * 1e6, *radial(1_000_000)[:2])
+        assert across == pytest.approx(limit, abs=1e-5)
+
+
+def test_statistic_and_shift_follow_their_definitions() -> None:
+    x, y = _samples(1, n=21, m=14)
+    result = run_multivariate(x, y, n_resamples=9)
+    assert result.fit is not None
+    pooled = np.vstack([x, y])
+    median = np.median(pooled, axis=0)
+    scale = 1.4826022185056018 * np.median(np.abs(pooled - median), axis=0)
+    z = (pooled - median) / scale
+    c = naive.vector_center(z, np.zeros(3))
+    psi = np.array([naive.radial_psi(row - c) for row in z])
+    expected = scale * (psi[:21].mean(axis=0) - psi[21:].mean(axis=0))
+    np.testing.assert_allclose(result.statistic, expected, rtol=1e-7, atol=1e-9)
+    own = np.concatenate([side - np.median(side, axis=0) for side in (x, y)])
+    within = 1.4826022185056018 * np.median(np.abs(own), axis=0)
+    np.testing.assert_allclose(result.scale, within, rtol=1e-12)
+    centers = [naive.vector_center(side / within, np.zeros(3)) for side in (x, y)]
+    np.testing.assert_allclose(
+        result.shift, within * (centers[0] - centers[1]), rtol=1e-7, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("rows", [30, 4])
+def test_the_slope_of_the_mean_is_its_derivative(rows: int) -> None:
+    """With fewer rows than columns it is solved by a matrix of rows by rows."""
+    z, _ = _samples(4, n=rows, d=5)
+    slope = Slope.of(z, radial(5))
+    assert slope.wide == (rows < 5)
+    vectors = np.arange(10.0).reshape(2, 5)
+    expected = np.linalg.solve(naive.vector_slope(z), vectors.T).T
+    np.testing.assert_allclose(slope.solve(vectors), expected, rtol=1e-6)
+
+
+def test_one_column_agrees_with_the_test_of_one_column() -> None:
+    x, y = _samples(3, n=60, m=45, d=1)
+    found = run_multivariate(x, y, n_resamples=99)
+    assert found.fit is not None
+    pooled = np.vstack([x, y])
+    scale = 1.4826022185056018 * np.median(np.abs(pooled - np.median(pooled)))
+    one = dkmd.dkmd_2samp(x[:, 0], y[:, 0], scale=float(scale))
+    assert found.statistic[0] == pytest.approx(one.statistic, rel=1e-8)
+    within = dkmd.dkmd_2samp(x[:, 0], y[:, 0], scale=float(found.scale[0]))
+    assert found.shift[0] == pytest.approx(within.shift, rel=1e-8)
+    low, high = within.shift_interval()
+    error = (high - low) / 2 / 1.98  # the interval of the other test inverts it, so 5% apart
+    assert found.standard_error[0] == pytest.approx(error, rel=0.05)
+
+
+def test_swapping_the_samples_flips_the_signs() -> None:
+    x, y = _samples(5)
+    first, second = run_multivariate(x, y), run_multivariate(y, x)
+    np.testing.assert_allclose(first.statistic, -second.statistic, rtol=1e-9)
+    np.testing.assert_allclose(first.shift, -second.shift, rtol=1e-7)
+    assert first.length == pytest.approx(second.length, rel=1e-7)
+
+
+def test_other_units_and_offsets_change_no_p_value() -> None:
+    x, y = _samples(6, d=4)
+    units, offset = np.array([1e-6, 1.0, 250.0, 1e9]), np.array([1e3, -5.0, 0.0, 1e12])
+    first = run_multivariate(x, y)
+    second = run_multivariate(x * units + offset, y * units + offset)
+    np.testing.assert_allclose(second.shift, first.shift * units, rtol=1e-5)
+    assert second.pvalue == pytest.approx(first.pvalue, rel=1e-3)
+
+
+def test_all_relabellings_of_few_rows_give_the_exact_p_value() -> None:
+    """By hand: every choice of 3 of 8 blocks, each with its own variances."""
+    rng = np.random.default_rng(7)
+    sums, sizes = rng.normal(size=(8, 2)), np.array([1.0, 2, 1, 1, 3, 1, 2, 1])
+
+    def total(chosen: tuple[int, ...]) -> float:
+        parts = []
+        for of_side in (list(chosen), [k for k in range(8) if k not in chosen]):
+            mean = sums[of_side].sum(axis=0) / sizes[of_side].sum()
+            about = sums[of_side] - sizes[of_side][:, None] * mean
+            count = len(of_side)
+            variance = (about**2).sum(axis=0) * count / (count - 1) / sizes[of_side].sum() ** 2
+            parts.append((mean, variance))
+        return float(np.sum((parts[0][0] - parts[1][0]) ** 2 / (parts[0][1] + parts[1][1])))
+
+    zero = np.zeros(2)
+    found = Relabelling(sums, sizes, 3, (zero, zero), (0.0, 0.0)).statistics(999, rng, False)
+    every = np.array([total(chosen) for chosen in combinations(range(8), 3)])
+    assert found.complete
+    np.testing.assert_allclose(np.sort(found.total), np.sort(every), rtol=1e-9)
+    assert found.pvalues()[0] == pytest.approx(np.mean(every >= every[0] * (1 - 1e-10)))
+
+
+def test_blocks_have_equal_sizes_and_the_rest_stays() -> None:
+    rng = np.random.default_rng(0)
+    blocks = equal_blocks(1003, 10, 60, rng)
+    assert blocks.sizes[:-1].tolist() == [10.0] * 60
+    assert blocks.sizes[-1] == 403.0
+    assert np.bincount(blocks.of_row).tolist() == blocks.sizes.tolist()
+    spread = random_blocks(1003, 100, rng)
+    assert set(spread.sizes.tolist()) == {10.0, 11.0}
+    assert random_blocks(7, 100, rng).of_row.tolist() == list(range(7))
+
+
+def test_passes_over_many_rows_agree_with_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample of 300 rows, small pieces and threads: the centre is still that of all rows."""
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(3000, 4)), rng.normal(0.1, 2.0, size=(2000, 4))
+    whole = run_multivariate(x, y)
+    monkeypatch.setattr(center, "SAMPLED", 300)
+    monkeypatch.setattr(center, "FEWEST_SAMPLED", 10)
+    monkeypatch.setattr(fit, "MOST_BLOCKS", 64)
+    frame = Frame(np.zeros(4), np.ones(4))
+    rows = Rows(y, np.arange(2000), np.arange(4))
+    few = center.center_of_sample(y[:300], frame, radial(4))
+    slope = Slope.of(few.standardized(y[:300]), radial(4))
+    found = center.refined((rows,), few, radial(4), slope).center
+    expected = center.center_of_sample(y, frame, radial(4)).center
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    parts = run_multivariate(x, y)
+    np.testing.assert_allclose(parts.shift, whole.shift, atol=0.02)
+    assert parts.pvalue < 0.01 or whole.pvalue >= 0.01
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, "fortran", "big-endian", "strided"])
+def test_every_kind_of_array_gives_the_same_answer(kind: Any) -> None:
+    rng = np.random.default_rng(9)
+    x, y = (np.round(8 * rng.normal(size=(50, 3))) for _ in range(2))
+    expected = run_multivariate(x, y, n_resamples=49)
+
+    def other(array: Array) -> Any:
+        if kind == "fortran":
+            return np.asfortranarray(array)
+        if kind == "strided":
+            return np.repeat(array, 2, axis=0)[::2]
+        return array.astype(">f8" if kind == "big-endian" else kind)
+
+    found = run_multivariate(other(x), other(y), n_resamples=49)
+    np.testing.assert_allclose(found.shift, expected.shift, rtol=1e-12, atol=1e-14)
+    assert found.pvalue == expected.pvalue
+
+
+def test_sums_over_blocks_leave_out_rows_and_columns() -> None:
+    rng = np.random.default_rng(10)
+    values = rng.normal(size=(20, 5))
+    rows = Rows(values, np.array([1, 4, 5, 19]), np.array([0, 3]))
+    found = sums_of(rows, Frame(np.zeros(2), np.ones(2)), radial(2), np.array([0, 1, 1, 0]), 2)
+    expected = [naive.radial_psi(row) for row in values[np.ix_([1, 4, 5, 19], [0, 3])]]
+    np.testing.assert_allclose(found.psi[0], expected[0] + expected[3], rtol=1e-9)
+    np.testing.assert_allclose(found.psi[1], expected[1] + expected[2], rtol=1e-9)
+
+
+def test_infinite_values_are_far_points_in_their_direction() -> None:
+    x, y = _samples(11, d=3)
+    far, farther = x.copy(), x.copy()
+    far[0], farther[0] = [-np.inf, 1.0, 2.0], [-1e60, 1.0, 2.0]
+    first, second = run_multivariate(far, y), run_multivariate(farther, y)
+    np.testing.assert_allclose(first.shift, second.shift, rtol=1e-9)
+    assert first.pvalue == second.pvalue
+    far[0] = [np.inf, 1.0, -np.inf]
+    both = run_multivariate(far, y).shift - run_multivariate(x[1:], y).shift
+    assert both[0] > 0.0 > both[2]
+
+
+def test_missing_values_follow_the_policy() -> None:
+    x, y = _samples(12, d=3)
+    x[4, 1] = np.nan
+    y[:20, 2] = np.nan  # more than half of 27
+    assert math.isnan(run_multivariate(x, y).pvalue)
+    with pytest.raises(NanError, match="x has missing values in 1 rows, first in row 5"):
+        run_multivariate(x, y, nan_policy="raise")
+    found = run_multivariate(x, y, nan_policy="omit")
+    assert found.sizes == (39, 27)
+    assert math.isnan(found.shift[2])
+    assert math.isnan(found.column_pvalues[2])
+    alone = run_multivariate(np.delete(x, 4, axis=0)[:, :2], y[:, :2])
+    np.testing.assert_allclose(found.shift[:2], alone.shift, rtol=1e-9)
+    told = " ".join(found.notes)
+    assert "more than half of their values are missing: 2" in told
+    assert "0 rows of y and 1 rows of x have missing values" in told
+    with pytest.warns(RuntimeWarning, match="left out"):
+        dkmd_multivariate(x, y, nan_policy="omit")
+
+
+def test_constant_and_duplicate_columns() -> None:
+    x, y = _samples(13, d=2)
+    wide = [np.column_stack([side, np.full(len(side), 7.0), side[:, 0]]) for side in (x, y)]
+    found = run_multivariate(*wide)
+    assert found.shift[2] == 0.0
+    assert found.column_pvalues[2] == 1.0
+    assert found.notes == ("column 2 is constant and was left out",)
+    assert found.shift[3] == pytest.approx(found.shift[0], rel=1e-9)
+    with pytest.raises(DkmdError, match="linear combination"):
+        run_multivariate(*wide, whiten=True)
+    same = run_multivariate(np.ones((5, 2)), np.ones((4, 2)))
+    assert math.isnan(same.pvalue)
+    assert same.shift.tolist() == [0.0, 0.0]
+
+
+def test_a_rare_value_beyond_the_sample_is_not_taken_for_a_constant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(center, "SAMPLED", 50)
+    monkeypatch.setattr(center, "FEWEST_SAMPLED", 50)
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(400, 2)), rng.normal(size=(400, 2))
+    x[:, 1] = y[:, 1] = 0.0
+    y[:5, 1] = 3.0
+    assert run_multivariate(x, y).notes == ()
+
+
+def test_columns_that_differ_without_noise_have_a_counted_p_value() -> None:
+    """x is always 1 and y always 0: no noise to measure, so only relabellings count."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    x[:, 1], y[:, 1] = 1.0, 0.0
+    found = run_multivariate(x, y)
+    assert found.pvalue == pytest.approx(1 / 1000)
+    assert found.shift[1] == pytest.approx(1.0)
+
+
+def test_more_columns_than_rows() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(12, 80)), rng.normal(size=(15, 80))
+    assert run_multivariate(x, y).pvalue > 0.05
+    assert run_multivariate(x + 0.8, y).pvalue < 0.01
+
+
+def test_wrong_input_is_named() -> None:
+    x, y = _samples(14, d=3)
+    for given, message in (
+        ((x, y[:, :2]), "x has 3 columns and y has 2"),
+        ((x[:1], y), "x has 1 rows"),
+        ((x[None], y), "must have rows and columns"),
+        ((x[:, :0], y[:, :0]), "no columns"),
+        ((x.astype(complex), y), "real numbers"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            run_multivariate(*given)
+    with pytest.raises(ValueError, match="nan_policy"):
+        run_multivariate(x, y, nan_policy="drop")
+    with pytest.raises(ValueError, match="n_resamples"):
+        run_multivariate(x, y, n_resamples=0)
+    with pytest.raises(DkmdError, match="more than 5 rows per column"):
+        run_multivariate(x[:7], y[:8], whiten=True)
+    with pytest.raises(TooLittleError, match="x has 1 rows without missing values"):
+        run_multivariate(np.array([[1.0], [np.nan]]), y[:, :1], nan_policy="omit")
+
+
+def test_whitening_makes_the_answer_affine_equivariant() -> None:
+    x, y = _samples(15, n=60, m=50, d=3)
+    mix = np.array([[2.0, 0.3, -1.0], [0.0, 0.1, 5.0], [1.0, 1.0, 1.0]])
+    first, second = (
+        run_multivariate(x, y, whiten=True),
+        run_multivariate(x @ mix, y @ mix, whiten=True),
+    )
+    np.testing.assert_allclose(second.shift, first.shift @ mix, rtol=1e-5, atol=1e-6)
+    assert second.length == pytest.approx(first.length, rel=1e-5)
+    assert second.pvalue == pytest.approx(first.pvalue, abs=2 / 1000)
+    with pytest.raises(DkmdError, match="finite"):
+        run_multivariate(np.where(x > 2.0, np.inf, x), y, whiten=True)
+
+
+def test_pairs_cancel_what_units_share() -> None:
+    rng = np.random.default_rng(16)
+    units = 20 * rng.normal(size=(40, 3))
+    y = units + rng.normal(size=(40, 3))
+    x = units + rng.normal(size=(40, 3)) + 0.8
+    assert run_multivariate(x, y).pvalue > 0.05
+    paired = run_multivariate(x, y, paired=True)
+    assert paired.pvalue < 1e-4
+    np.testing.assert_allclose(paired.shift, 0.8, atol=0.6)
+    labels = np.arange(40).astype(str)
+    order = rng.permutation(40)
+    grouped = run_multivariate(x, y[order], paired=True, groups=(labels, labels[order]))
+    np.testing.assert_allclose(grouped.shift, paired.shift, rtol=1e-9)
+    alone = run_multivariate(x, y[5:], paired=True, groups=(labels, labels[5:]))
+    assert alone.sizes == (35, 35)
+    assert "5 units are on one side only" in alone.notes[0]
+    with pytest.raises(ValueError, match="as many rows"):
+        run_multivariate(x, y[1:], paired=True)
+
+
+def test_groups_widen_the_noise_of_repeated_rows() -> None:
+    rng = np.random.default_rng(17)
+    x, y = (np.repeat(rng.normal(size=(15, 4)), 8, axis=0) for _ in range(2))
+    labels = np.repeat(np.arange(15), 8)
+    grouped = run_multivariate(x, y, groups=(labels, labels))
+    alone = run_multivariate(x, y)
+    ratio = grouped.standard_error / alone.standard_error
+    np.testing.assert_allclose(ratio, math.sqrt(8), rtol=0.15)
+    assert grouped.pvalue > alone.pvalue
+    with pytest.raises(DkmdError, match="one group"):
+        run_multivariate(x, y, groups=(np.zeros(120), labels))
+
+
+def test_intervals_and_p_values_of_columns_agree() -> None:
+    rng = np.random.default_rng(18)
+    x, y = rng.normal(size=(80, 12)), rng.normal(size=(60, 12))
+    x[:, 3] += 0.9
+    found = run_multivariate(x, y)
+    for level in (0.9, 0.95):
+        low, high = found.shift_interval(level)
+        excluded = (low > 0.0) | (high < 0.0)
+        np.testing.assert_array_equal(excluded, found.column_pvalues < 1.0 - level)
+    assert np.flatnonzero(found.column_pvalues < 0.05).tolist() == [3]
+
+
+def test_the_length_loses_what_noise_adds() -> None:
+    """100 columns of nothing at n = 50 have a plain length of 2; a move of 3 stays 3."""
+    rng = np.random.default_rng(19)
+    plain, lengths, covered = [], [], 0
+    for trial in range(40):
+        x, y = rng.normal(size=(50, 100)), rng.normal(size=(50, 100))
+        found = run_multivariate(x, y, n_resamples=99, rng=trial)
+        assert found.fit is not None
+        plain.append(math.sqrt(float(found.fit.shift @ found.fit.shift)))
+        lengths.append(found.length**2)
+        x[:, :9] += 1.0
+        low, high = run_multivariate(x, y, n_resamples=199, rng=trial).length_interval()
+        covered += low <= 3.0 / float(np.median(found.scale)) <= high
+    assert 1.8 < np.mean(plain) < 2.4
+    assert np.mean(lengths) < 0.5  # half of them are 0
+    assert covered >= 33  # 40 · 0.95 − 3 standard errors
+
+
+def test_the_interval_of_a_length_inverts_its_test() -> None:
+    rng = np.random.default_rng(20)
+    noise = rng.normal(size=(4000, 5)) * 0.1
+    squared, along = np.sum(noise * noise, axis=1), noise[:, 0]
+    low, high = length_interval(1.0, squared, along, 0.1)
+    for end, above in ((low, True), (high, False)):
+        values = end * end + 2 * end * along + squared
+        share = np.mean(values >= 1.0) if above else np.mean(values <= 1.0)
+        assert share == pytest.approx(0.05, abs=0.005)
+    assert length_interval(0.02, squared, along, 0.1)[0] == 0.0
+
+
+def test_carriers_are_found_on_one_half_and_judged_on_the_other() -> None:
+    rng = np.random.default_rng(21)
+    x, y = rng.normal(size=(300, 50)), rng.normal(size=(200, 50))
+    x[:, [7, 30]] += 0.8
+    found = run_multivariate(x, y).carriers()
+    assert found is not None
+    assert sorted(found.columns.tolist()) == [7, 30]
+    assert 0.8 <= found.share <= 1.0
+    assert run_multivariate(rng.normal(size=(300, 50)), y).carriers() is None
+
+
+def test_a_verdict_needs_the_whole_interval() -> None:
+    rng = np.random.default_rng(22)
+    x, y = rng.normal(size=(3000, 3)), rng.normal(size=(3000, 3))
+    still, moved = run_multivariate(x, y), run_multivariate(x + 0.3, y)
+    assert still.verdict(0.3) == "equivalent"
+    assert still.equivalence(0.3) < 0.01 < still.equivalence(0.01)
+    assert still.verdict() == "inconclusive"
+    assert moved.verdict() == moved.verdict(0.2) == "moved"
+    assert moved.verdict(float(moved.length)) == "inconclusive"
+    with pytest.raises(ValueError, match="margin"):
+        still.verdict(-1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("d", "n", "m", "spread"), [(2, 60, 60, 1.0), (40, 30, 90, 1.0), (10, 30, 90, 3.0)]
+)
+def test_size_is_close_to_the_level(d: int, n: int, m: int, spread: float) -> None:
+    """200 trials at 10%: within four standard errors above, and not far below."""
+    rng = np.random.default_rng([d, n])
+    rejected = 0
+    for trial in range(200):
+        x = rng.standard_t(3, size=(n, d))
+        y = spread * rng.standard_t(3, size=(m, d))
+        rejected += run_multivariate(x, y, n_resamples=99, rng=trial).pvalue <= 0.1
+    assert 5 <= rejected <= 20 + 4 * math.sqrt(18)
+
+
+def test_wild_rows_do_not_hide_a_move() -> None:
+    """One row in twenty is 50 times as long. Means see nothing, dkmd still does."""
+    rng = np.random.default_rng(23)
+    x, y = rng.normal(size=(60, 100)), rng.normal(size=(60, 100))
+    x[:3] *= 50.0
+    y[:3] *= 50.0
+    assert run_multivariate(x + 0.25, y).pvalue < 0.01
+
+
+def test_the_same_data_give_the_same_answer() -> None:
+    x, y = _samples(24)
+    first, second = run_multivariate(x, y), run_multivariate(x, y)
+    assert first.pvalue == second.pvalue
+    statistic, pvalue = first
+    assert statistic is first.statistic
+    assert first[1] == pvalue == first.pvalue
+    assert len(first) == 2
+    assert "pvalue=" in repr(first)
