@@ -28,7 +28,7 @@ from dkmd.answers.options import (
     units_or_groups,
     weigh_of,
 )
-from dkmd.answers.together import compare_together
+from dkmd.answers.together import compare_together, require_none
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -265,7 +265,7 @@ def compare(
     ('higher', 'current is larger', 3)
     """
     if together is not None:
-        _require_none(
+        require_none(
             column=column, by=by, kind=kind, scale=scale, where=where, table=table,
             expect_ratio=expect_ratio, percentiles=percentiles, weigh=weigh, covariate=covariate,
             strata=strata, weights=weights, counts=counts, segments=segments,
@@ -304,13 +304,6 @@ def compare(
         return answer(samples, asked, options)
     with tables_of_url(samples, table) as found:
         return answer(found, asked, options)
-
-
-def _require_none(**others: object) -> None:
-    """Reject options that do not go with ``together``."""
-    given = next((name for name, value in others.items() if value is not None), None)
-    if given is not None:
-        raise ValueError(f"together= compares two tables of columns and cannot use {given}=")
 
 
 def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict[str, str]:
