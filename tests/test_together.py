@@ -143,7 +143,8 @@ def test_columns_that_cannot_be_compared_are_named() -> None:
             pa.table({"e": [["a"]]}), pa.table({"e": [["b"]]}), together="e")),
         (ValueError, lambda: dkmd.compare(OLD, NEW, together="f_*", margin="3%")),
         (ValueError, lambda: dkmd.compare(OLD, NEW, together="f_*", percentiles=[50])),
-        (ValueError, lambda: dkmd.compare(OLD, NEW, column="f_1", whiten=True)),
+        (ValueError, lambda: dkmd.compare(  # type: ignore[call-overload]
+            OLD, NEW, column="f_1", whiten=True)),
         (ValueError, lambda: dkmd.compare(OLD, NEW, together=[])),
     ):  # fmt: skip
         with pytest.raises(error):
