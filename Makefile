@@ -5,8 +5,11 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 DOCS_READY := .venv/docs-ready
 
+# tests start hundreds of processes, which start twice as fast with bytecode on disk
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks segments-study matrices clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks matrices segments-study clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -101,17 +104,17 @@ designs: $(READY)  ## simulate covariates, strata and weights: the tables of doc
 gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
 
-matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (an hour)
-	@$(BIN)/python -c 'import sklearn' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn
-	$(BIN)/python benchmarks/matrices.py
-	$(BIN)/python benchmarks/matrices.py --speed
-	$(BIN)/python benchmarks/matrices.py --write docs/matrices.md
-
 races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the tables of docs/race.md (an hour)
 	$(BIN)/python benchmarks/races.py
 
 looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (15 minutes)
 	$(BIN)/python benchmarks/looks.py --write docs/watch.md
+
+matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (an hour)
+	@$(BIN)/python -c 'import sklearn' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn
+	$(BIN)/python benchmarks/matrices.py
+	$(BIN)/python benchmarks/matrices.py --speed
+	$(BIN)/python benchmarks/matrices.py --write docs/matrices.md
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -231,52 +231,6 @@ def units(
     return means[0] - means[1], math.sqrt(variance), 1 / inverse, shift
 
 
-def radial_psi(z: Array) -> Array:
-    """d·E[u ψ(u·z)] over uniform directions u, by quadrature over the angle between u and z."""
-    d, r = z.size, float(np.linalg.norm(z))
-    # u·z/r = sin θ has the density ∝ cos^(d − 2) θ dθ; narrow panels where ψ bends
-    theta, weights = _panels([0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, math.pi / 2], 16)
-    density = weights * np.cos(theta) ** (d - 2)
-    along = np.sin(theta)
-    mean = np.sum(density * along * _psi_of_one(r * along)) / np.sum(density)
-    return np.asarray(d * mean * z / r)
-
-
-def _psi_of_one(x: Array) -> Array:
-    """ψ(x) for σ = τ = 1: ∫ e^{−t} (tanh(x + t) + tanh(x − t)) dt over t > 0."""
-    t, weights = _panels(list(range(0, 37, 2)), 18)
-    both = np.tanh(x[:, None] + t) + np.tanh(x[:, None] - t)
-    return np.asarray(both @ (weights * np.exp(-t)))
-
-
-def _panels(edges: list[float], count: int) -> tuple[Array, Array]:
-    """Nodes and weights of Gauss and Legendre on each interval."""
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    half = np.diff(np.array(edges, dtype=np.float64))[:, None] / 2
-    return (np.array(edges[:-1])[:, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
-
-
-def vector_center(rows: Array, start: Array) -> Array:
-    """The c with Σ Ψ(row − c) = 0, by a general solver."""
-    from scipy.optimize import root
-
-    def total(c: Array) -> Array:
-        return np.asarray(np.sum([radial_psi(row - c) for row in rows], axis=0))
-
-    return np.asarray(root(total, start, tol=1e-11).x)
-
-
-def vector_slope(rows: Array) -> Array:
-    """The mean of ∂Ψ/∂z over rows, by differences."""
-    d, h = rows.shape[1], 1e-5
-    slope = np.zeros((d, d))
-    for row in rows:
-        for j in range(d):
-            step = h * np.eye(d)[j]
-            slope[:, j] += (radial_psi(row + step) - radial_psi(row - step)) / (2 * h) / len(rows)
-    return slope
-
-
 def adjusted(
     x: Array,
     y: Array,
@@ -416,3 +370,49 @@ def shiryaev_roberts(p: Array, bets: Sequence[float], tolerance: float) -> list[
                 total += sum(float(np.prod(factors[start:])) for start in range(end))
         means.append(total / (2 * len(bets)))
     return means
+
+
+def radial_psi(z: Array) -> Array:
+    """d·E[u ψ(u·z)] over uniform directions u, by quadrature over the angle between u and z."""
+    d, r = z.size, float(np.linalg.norm(z))
+    # u·z/r = sin θ has the density ∝ cos^(d − 2) θ dθ; narrow panels where ψ bends
+    theta, weights = _panels([0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, math.pi / 2], 16)
+    density = weights * np.cos(theta) ** (d - 2)
+    along = np.sin(theta)
+    mean = np.sum(density * along * _psi_of_one(r * along)) / np.sum(density)
+    return np.asarray(d * mean * z / r)
+
+
+def _psi_of_one(x: Array) -> Array:
+    """ψ(x) for σ = τ = 1: ∫ e^{−t} (tanh(x + t) + tanh(x − t)) dt over t > 0."""
+    t, weights = _panels(list(range(0, 37, 2)), 18)
+    both = np.tanh(x[:, None] + t) + np.tanh(x[:, None] - t)
+    return np.asarray(both @ (weights * np.exp(-t)))
+
+
+def _panels(edges: list[float], count: int) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre on each interval."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    half = np.diff(np.array(edges, dtype=np.float64))[:, None] / 2
+    return (np.array(edges[:-1])[:, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
+
+
+def vector_center(rows: Array, start: Array) -> Array:
+    """The c with Σ Ψ(row − c) = 0, by a general solver."""
+    from scipy.optimize import root
+
+    def total(c: Array) -> Array:
+        return np.asarray(np.sum([radial_psi(row - c) for row in rows], axis=0))
+
+    return np.asarray(root(total, start, tol=1e-11).x)
+
+
+def vector_slope(rows: Array) -> Array:
+    """The mean of ∂Ψ/∂z over rows, by differences."""
+    d, h = rows.shape[1], 1e-5
+    slope = np.zeros((d, d))
+    for row in rows:
+        for j in range(d):
+            step = h * np.eye(d)[j]
+            slope[:, j] += (radial_psi(row + step) - radial_psi(row - step)) / (2 * h) / len(rows)
+    return slope

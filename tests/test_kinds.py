@@ -269,8 +269,8 @@ def test_two_parts_agree_in_memory_bins_and_files(tmp_path: Path) -> None:
     for side, name in ((old, "a"), (new, "b")):
         pd.DataFrame({"v": side}).to_parquet(tmp_path / f"{name}.parquet")
     files = compare(tmp_path / "a.parquet", tmp_path / "b.parquet")
-    # a file of few values gives the values; bins give the chosen scale to about a thousandth
-    for other, error in ((files, 1e-12), (binned, 1e-3)):
+    # a file of few values gives the values; bins give the chosen scale to a few thousandths
+    for other, error in ((files, 1e-12), (binned, 3e-3)):
         assert (other.kind, other.verdict, other.changed) == (
             exact.kind, exact.verdict, exact.changed,
         )  # fmt: skip

@@ -60,6 +60,20 @@ def weigh_of(weigh: str | None, pair_by: object) -> str | None:
     return weigh or "units"
 
 
+def column_names(column: str | int | Columns | None) -> list[str]:
+    """The names of the columns that were asked for, each once."""
+    if column is None:
+        return []
+    given = [column] if isinstance(column, str | int) else list(column)
+    if not given:
+        raise ValueError("column= needs at least one name")
+    names = list(map(str, given))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"column {twice!r} is named twice")
+    return names
+
+
 def segment_columns(segments: str | Sequence[str] | None, cross: bool) -> tuple[str, ...]:
     """The columns of segments, each once."""
     given = [segments] if isinstance(segments, str) else list(segments or ())
@@ -140,29 +154,3 @@ class CompareOptions:
     def confidence(self) -> float:
         """The confidence level of intervals."""
         return 1.0 - self.alpha
-
-
-def kinds_by_column(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict[str, str]:
-    """The kinds of columns by name; one kind is that of all columns."""
-    if kind is None:
-        return {}
-    if isinstance(kind, str):
-        return dict.fromkeys(columns, kind)
-    unknown = next((name for name in kind if name not in columns), None)
-    if unknown is not None:
-        raise ValueError(f"kind names column {unknown!r}, which is not compared")
-    return dict(kind)
-
-
-def column_names(column: str | int | Columns | None) -> list[str]:
-    """The names of the columns that were asked for, each once."""
-    if column is None:
-        return []
-    given = [column] if isinstance(column, str | int) else list(column)
-    if not given:
-        raise ValueError("column= needs at least one name")
-    names = list(map(str, given))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"column {twice!r} is named twice")
-    return names

@@ -160,8 +160,8 @@ def compare_values(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -
 
 
 def _summaries(x: npt.NDArray[Any], y: npt.NDArray[Any], grid: Grid) -> tuple[Summary, Summary]:
-    """Both samples on a grid, in parallel if each sample is too small for threads of its own."""
-    apart = max(x.size, y.size) < WORTH_THREADS <= 4 * (x.size + y.size)
+    """Both samples on a grid, in parallel if only both together are worth threads."""
+    apart = max(x.size, y.size) < WORTH_THREADS < x.size + y.size
     one, other = spread(lambda a: Summary.of(a, grid), (x, y), WORTH_THREADS if apart else 0)
     return one, other
 

@@ -138,7 +138,8 @@ def size_of_groups(
 
     The design effect is the variance of the share of values up to the percentile, by leaving out
     one group at a time, over the variance of independent values. Few groups count less: the normal
-    quantile over Student's, squared. NaN for a single group.
+    quantile over Student's, squared, and df/(df + 1), because in the tails few groups tell how much
+    groups differ. NaN for a single group.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -149,7 +150,7 @@ def size_of_groups(
         sums = GroupSums.of_values(below, codes)
         if sums.groups < 2 or not sums.df > 0.0:
             return math.nan
-        few = float(ndtri(tail) / stdtrit(sums.df, tail)) ** 2
+        few = float(ndtri(tail) / stdtrit(sums.df, tail)) ** 2 * sums.df / (sums.df + 1.0)
         return values.size / max(1.0, sums.inflation()) * few
 
     return effective

@@ -177,7 +177,7 @@ def _middle_distance(offset: Array, passed: Array, median: float, above: float) 
     first, last = 0, offset.size
     first += offset[0] == -math.inf
     last -= offset[-1] == math.inf
-    middle = np.searchsorted(offset, median)
+    middle = int(np.searchsorted(offset, median))
     left = first, min(middle, _start(offset, first, last, median, above))
     right = max(middle, _end(offset, first, last, median, above)), last
     goal = 0.5 * _weight(offset, passed, left, right, median, math.inf)

@@ -44,8 +44,8 @@ SHARPNESS = 16.0
 BEARABLE_SKEW = 0.8
 """At this skewness of ψ times imbalance, a width is worth half as much."""
 
-CELLS_PER_WIDTH, FINEST_CELL = 16.0, 1.0 / 64.0
-"""Atoms are merged into cells while widths are compared: 16 per width, none below 1/64 spread."""
+CELLS_PER_WIDTH, FINEST_CELL = 32.0, 1.0 / 64.0
+"""Atoms are merged into cells while widths are compared: 32 per width, none below 1/64 spread."""
 
 
 DEFAULT_SCALE = "adaptive"
