@@ -143,9 +143,9 @@ def _range(values: Array) -> tuple[float, float]:
 
 
 @compiled
-def _of_key(key: int) -> float:
+def _of_key(key: np.int64) -> float:
     """The double of a key of ``_range``; 0 for −0."""
-    bits = np.int64(key) ^ ((np.int64(key) >> _TO_SIGN) & _ALL_BUT_SIGN)
+    bits = key ^ ((key >> _TO_SIGN) & _ALL_BUT_SIGN)
     return float(np.int64(bits).view(np.float64) + 0.0)
 
 
