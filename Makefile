@@ -5,6 +5,9 @@ READY := .venv/ready
 BROWSER_READY := .venv/browser-ready
 DOCS_READY := .venv/docs-ready
 
+# tests start hundreds of processes, which start twice as fast with bytecode on disk
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks matrices segments-study clean
 

@@ -25,6 +25,7 @@ from statsmodels.stats.weightstats import ztest
 from timing import best_seconds, extra_mebibytes, machine
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp, exact, riemann, riemann_witness
+from dkmd.sequential.detector import Detector
 from dkmd.statistic.peers import mmd2
 
 OUTPUT = Path(__file__).with_name("bench.json")
@@ -50,7 +51,7 @@ def main() -> int:
         return _cpu_main()
     ratios = [
         *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_units_rows(),
-        *_slices_rows(), _permutation_row(),
+        *_slices_rows(), _permutation_row(), *_detector_rows(),
     ]  # fmt: skip
     _print_ratios(ratios)
     memory = _memory()
@@ -258,6 +259,28 @@ def _permutation_row() -> Ratio:
 
     ours = lambda: dkmd_2samp(x, y, method=method)  # noqa: E731
     return _row("permutation", 10_000, "scipy permutation_test", ours, scipys, 0.1)
+
+
+def _detector_rows() -> list[Ratio]:
+    """Time per value of a stream, against the quickest of river's detectors that are any good."""
+    from river.drift import ADWIN
+
+    n = 20_000
+    values = np.random.default_rng(1).normal(size=n)
+    detector, adwin = Detector(values, arl=1e15), ADWIN()
+
+    def each(update: Callable[[float], object]) -> Callable[[], object]:
+        return lambda: [update(value) for value in values]
+
+    many, single, peer = best_seconds(
+        lambda: detector.update_many(values), each(detector.update), each(adwin.update)
+    )
+    return [
+        Ratio(what, f"{n:.0e}", "river ADWIN.update", 1e3 * ours, 1e3 * peer, ours / peer, limit)
+        for what, ours, limit in (
+            ("Detector.update_many", many, 0.3), ("Detector.update", single, 20.0),
+        )
+    ]  # fmt: skip
 
 
 def _mmd2_row() -> Ratio:

@@ -42,7 +42,7 @@ RIVALS = (
         lambda option: _river().ADWIN(delta=option),
         0.002,
         (0.2, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 3e-4, 1e-4, 1e-5),
-        5,
+        1,
     ),
     Rival(
         "PageHinkley, defaults",

@@ -318,7 +318,9 @@ def speed(rows: int = 100_000, columns: int = 768) -> dict[str, Any]:
 
     few = [side[:5000].astype(np.float64) for side in (x, y)]
     ours, theirs = best_seconds(lambda: run_multivariate(x, y), numpy_moments)
-    of_few, of_pairs = best_seconds(lambda: run_multivariate(*few), lambda: mmd(*few, rng))
+    of_few, of_pairs = best_seconds(
+        lambda: run_multivariate(few[0], few[1]), lambda: mmd(few[0], few[1], rng)
+    )
     draw = f"rng.standard_normal(({rows}, {columns}), dtype=np.float32)"
     setup = (
         "import numpy as np\nfrom dkmd.matrices.multivariate import run_multivariate\n"

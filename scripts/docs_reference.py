@@ -23,6 +23,7 @@ GROUPS = {
     "planning": ("Planning", "How many values does a change need?"),
     "sequential": ("Watching", "Answers that hold while data arrive."),
     "matrices": ("Matrices", "Many rows and columns at once."),
+    "sources": ("Sources", "Data where they are kept, as summaries."),
     "binned": ("Summaries", "A sample in a few kB."),
     "statistic": ("Statistic", "The witness function and the estimators."),
     "adapters": ("Assertions and adapters", "dkmd inside other tools."),

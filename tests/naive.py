@@ -402,7 +402,7 @@ def vector_center(rows: Array, start: Array) -> Array:
     from scipy.optimize import root
 
     def total(c: Array) -> Array:
-        return np.sum([radial_psi(row - c) for row in rows], axis=0)
+        return np.asarray(np.sum([radial_psi(row - c) for row in rows], axis=0))
 
     return np.asarray(root(total, start, tol=1e-11).x)
 

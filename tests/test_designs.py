@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from shell import here
 
-from dkmd import Grid, Summary, Witness, compare, dkmd_2samp, drift, verdict
+from dkmd import Grid, Summary, Witness, compare, dkmd_2samp, drift, plan, verdict
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.inference.covariates import WIDTH
@@ -579,3 +579,43 @@ def test_the_command_takes_covariates_weights_and_counts(tmp_path: Path) -> None
     )
     counted = json.loads(here("compare", path, *arms, "--count-column", "times").stdout)
     assert counted["current"]["size"] == int(CURRENT.times.sum())
+
+
+def test_many_values_need_only_their_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, cx, cy = data(7, 2000, 700)
+    one = adjusted(x, y, covariate=(cx, cy))
+    monkeypatch.setattr("dkmd.inference.designs.MANY", 0)
+    two = adjusted(x, y, covariate=(cx, cy))
+    assert numbers(two) == pytest.approx(numbers(one), rel=1e-12)
+    assert two.pvalue == pytest.approx(one.pvalue, rel=1e-3)  # only the skewness is another
+
+
+def test_plans_take_a_covariate() -> None:
+    rng = np.random.default_rng(12)
+    before = rng.normal(size=3000)
+    pilot = 0.8 * before + 0.6 * rng.normal(size=3000)
+    without, with_it = plan(pilot, shift=0.1), plan(pilot, shift=0.1, covariate=before)
+    assert with_it.worth == pytest.approx(1 / 0.36, rel=0.1)
+    assert with_it.worth is not None
+    assert with_it.n == pytest.approx(without.n / with_it.worth, rel=0.02)
+    assert plan(pilot, n=300, shift=0.1, covariate=before).power > plan(pilot, 0.1, 300).power
+    few = plan(pilot[:100], shift=0.1, covariate=before[:100])
+    assert few.range is not None
+    yes = plan(pilot > 1.0, share=0.05, covariate=before)
+    assert yes.worth is not None
+    assert 1.2 < yes.worth < 2.5
+    for how, message in (
+        ({"covariate": np.ones(3000)}, "one value only"),
+        ({"covariate": before, "groups": before > 0}, "not for both"),
+        ({"covariate": before[1:]}, "needs as many rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plan(pilot, shift=0.1, **how)
+    mostly = np.where(pilot > 1.5, pilot, 0.0)
+    with pytest.raises(ValueError, match="amounts and yes/no data"):
+        plan(mostly, factor=1.2, covariate=before)
+    told = json.loads(
+        here("plan", "examples/data/experiment.csv", "-c", "revenue", "--factor", "1.1",
+             "--covariate", "revenue_before", "--json").stdout
+    )  # fmt: skip
+    assert told["worth"] > 2.0

@@ -148,7 +148,7 @@ def test_what_cannot_be_a_detector_is_refused() -> None:
         ({"block": 1_000}, "at least 10,000"),
     ):
         with pytest.raises(ValueError, match=says):
-            Detector(REFERENCE, **given)  # type: ignore[arg-type]
+            Detector(REFERENCE, **given)
     with pytest.raises(TooLittleError, match="24 values"):
         Detector(REFERENCE[:24])
     with pytest.raises(TooLittleError, match="differ"):

@@ -267,13 +267,13 @@ def test_missing_values_follow_the_policy() -> None:
 def test_constant_and_duplicate_columns() -> None:
     x, y = _samples(13, d=2)
     wide = [np.column_stack([side, np.full(len(side), 7.0), side[:, 0]]) for side in (x, y)]
-    found = run_multivariate(*wide)
+    found = run_multivariate(wide[0], wide[1])
     assert found.shift[2] == 0.0
     assert found.column_pvalues[2] == 1.0
     assert found.notes == ("column 2 is constant and was left out",)
     assert found.shift[3] == pytest.approx(found.shift[0], rel=1e-9)
     with pytest.raises(DkmdError, match="linear combination"):
-        run_multivariate(*wide, whiten=True)
+        run_multivariate(wide[0], wide[1], whiten=True)
     same = run_multivariate(np.ones((5, 2)), np.ones((4, 2)))
     assert math.isnan(same.pvalue)
     assert same.shift.tolist() == [0.0, 0.0]

@@ -11,14 +11,15 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
-from looks_arms import Plan, stopping_times
+from looks_arms import CELLS, Plan, fill, frozen, side_from, stopping_times
 from scipy.stats import binom
 
 import dkmd
 from dkmd import Grid, Monitor, PairMonitor, StateFileError, Summary, Witness
 from dkmd.base.errors import ColumnError, TooLittleError
-from dkmd.inference.sides import Side
-from dkmd.sequential.arms import TwoArms
+from dkmd.inference.scale import unit_form
+from dkmd.inference.sides import Form, Side
+from dkmd.sequential.arms import TwoArms, evidence, spot
 from dkmd.sequential.gathering import MOST_WAITING
 from dkmd.sequential.mixture import critical_t, log_evidence, prior_information
 
@@ -286,7 +287,7 @@ def test_what_is_not_supported_is_refused_with_a_way_out() -> None:
         ({"margin": "1pp"}, "percentage points"),
     ):
         with pytest.raises(ValueError, match=says):
-            Monitor(**given)  # type: ignore[arg-type]
+            Monitor(**given)
     with pytest.raises(TypeError, match="real numbers"):
         Monitor().update(x=["a"])
 
@@ -432,22 +433,23 @@ def test_false_alarms_are_rare_however_often_one_looks(family: int) -> None:
     assert alarms[1] > 3 * alarms[0]  # repeated Welch tests
 
 
-@pytest.mark.slow
 def test_the_study_has_the_evidence_of_the_package() -> None:
-    """Its coarser cells stop at the same look, or the next one."""
-    plan = Plan(0, most=400, shift=0.5, expected_n=200.0)
-    fine = Plan(0, most=400, shift=0.5, expected_n=200.0, every_value=10_000)
-    assert plan.truth == fine.truth == 0.0
-    stops = stopping_times(fine, 40, seed=3)[:, 0]
-    rng_stops = []
+    """Its coarser cells change ln E by less than a thousandth."""
     rng = np.random.default_rng(3)
-    for _ in range(40):
-        x, y = rng.normal(0.5, 1, 400), rng.normal(0, 1, 400)
-        monitor = Monitor(expected_n=200).update(x[:25], y[:25])
-        n = 25
-        while not monitor.result.decided and n < 400:
-            monitor.update(x[n : n + 15], y[n : n + 15])
-            n += 15
-        rng_stops.append(n)
-    # two samples of stopping times of one law
-    assert dkmd.dkmd_2samp(stops[stops > 0].astype(float), np.array(rng_stops)).pvalue > 0.001
+    x, y = rng.standard_t(2, 900) + 0.2, rng.standard_t(2, 900)
+    origin, width, scale = frozen(x[:25], y[:25], unit_form())
+    form = Form.of(Witness(width, width))
+    monitor, done = Monitor(expected_n=300).update(x[:25], y[:25]), 25
+    cells = np.zeros((2, 2 * CELLS, 3))
+    for n in (25, 140, 900):
+        monitor.update(x[done:n], y[done:n])
+        done = n
+        cells[:] = 0.0
+        sides = []
+        for values, table in ((x, cells[0]), (y, cells[1])):
+            fill(values, 0, n, origin, width, table)
+            sides.append(side_from(table, float(n)))
+        numbers = scale, prior_information(0.05, 150.0), math.log(20.0)
+        at = spot(sides[0], sides[1], 0.0, 0.0, form)
+        found = evidence(sides[0], sides[1], 0.0, 0.0, at, form, numbers)
+        assert math.log(monitor.result.evalue) == pytest.approx(found[0], abs=1e-3)

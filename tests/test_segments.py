@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ SCHEMA = json.loads(
 LEVELS = {"DE": 10.0, "FR": 20.0, "US": 40.0, "tiny": 5.0}
 
 
+SEVERAL: Any = {"column": ["value", "device"]}  # no overload has several columns with segments=
+
+
 def visits(
     seed: int, size: int, shares: list[float], effects: dict[str, float], spread: float = 3.0
 ) -> pd.DataFrame:
@@ -68,6 +72,7 @@ def reversed_() -> Segmented:
 
 
 def test_each_segment_is_the_comparison_of_its_rows(reversed_: Segmented) -> None:
+    where: Callable[[pd.DataFrame], pd.Series]
     for name, where in (
         ("country=FR", lambda f: f.country == "FR"),
         ("device=phone", lambda f: f.device == "phone"),
@@ -370,7 +375,7 @@ def test_what_cannot_have_segments_is_said() -> None:
         with pytest.raises(ValueError, match=why):
             compare(BEFORE, AFTER, **how, **wrong)
     with pytest.raises(ValueError, match="one column"):
-        compare(BEFORE, AFTER, column=["value", "device"], segments="country")
+        compare(BEFORE, AFTER, **SEVERAL, segments="country")
     with pytest.raises(ValueError, match="not with covariates"):
         compare(BEFORE, AFTER, **how, segments="country", weights="value")
     with pytest.raises(TypeError, match="data frame"):
@@ -404,15 +409,17 @@ def naive_shift(x: np.ndarray, y: np.ndarray, width: float) -> tuple[float, floa
 def test_the_shift_of_a_segment_is_that_of_the_definition() -> None:
     rng = np.random.default_rng(8)
     x, y = rng.standard_t(3, 40) + 7.0, rng.exponential(size=25)
-    sides = [Side(np.sort(v), np.zeros(v.size), np.ones(v.size), 0.0, 0.0, v.size) for v in (x, y)]
-    found = segment_shift(Pair(*sides, Witness(2.0, 2.0), 0.0, fixed=False), Witness(1.3, 1.3))
+    of_x, of_y = (
+        Side(np.sort(v), np.zeros(v.size), np.ones(v.size), 0.0, 0.0, v.size) for v in (x, y)
+    )
+    found = segment_shift(Pair(of_x, of_y, Witness(2.0, 2.0), 0.0, fixed=False), Witness(1.3, 1.3))
     assert found == pytest.approx(naive_shift(x, y, 1.3), rel=1e-6)
     rows = row_shifts(x[None], y[None], np.array([1.3]), unit_form())
     assert rows[0][0] - rows[2][0] == pytest.approx(found.shift, rel=1e-9)
     assert rows[1][0] + rows[3][0] == pytest.approx(found.variance, rel=1e-9)
     assert rows[4][0] == pytest.approx(found.df, rel=1e-9)
     doubled = Clusters.none(40, 25)._replace(inflation_x=2.0, inflation_y=2.0)
-    pair = Pair(*sides, Witness(2.0, 2.0), 0.0, fixed=False, clusters=doubled)
+    pair = Pair(of_x, of_y, Witness(2.0, 2.0), 0.0, fixed=False, clusters=doubled)
     assert segment_shift(pair, Witness(1.3, 1.3)).variance == pytest.approx(2.0 * found.variance)
 
 

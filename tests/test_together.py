@@ -29,6 +29,9 @@ NAMES = [f"f_{j}" for j in range(6)]
 SCHEMA = json.loads((ROOT / "src/dkmd/answers/schema/answers.json").read_text())
 
 
+WHITEN: Any = {"whiten": True}  # the overloads have it only with together=
+
+
 def _frames(seed: int = 0, moved: float = 0.8) -> tuple[pd.DataFrame, pd.DataFrame]:
     rng = np.random.default_rng(seed)
     old = pd.DataFrame(rng.normal(size=(120, 6)), columns=NAMES).assign(host=range(120), note="a")
@@ -143,7 +146,7 @@ def test_columns_that_cannot_be_compared_are_named() -> None:
             pa.table({"e": [["a"]]}), pa.table({"e": [["b"]]}), together="e")),
         (ValueError, lambda: dkmd.compare(OLD, NEW, together="f_*", margin="3%")),
         (ValueError, lambda: dkmd.compare(OLD, NEW, together="f_*", percentiles=[50])),
-        (ValueError, lambda: dkmd.compare(OLD, NEW, column="f_1", whiten=True)),
+        (ValueError, lambda: dkmd.compare(OLD, NEW, column="f_1", **WHITEN)),
         (ValueError, lambda: dkmd.compare(OLD, NEW, together=[])),
     ):  # fmt: skip
         with pytest.raises(error):

@@ -251,22 +251,31 @@ def state_of(path: Path) -> dict[str, Any]:
     return found
 
 
-def killed(opened: Callable[[], Watching], seconds: float) -> bool:
-    """Watch in a child of this process, and kill it some time after it began to read."""
-    beginning, begins = os.pipe()
+def killed(opened: Callable[[], Watching], checkpoints: int, seconds: float) -> bool:
+    """Watch in a child of this process, and kill it a moment after some checkpoints."""
+    progress, report = os.pipe()
     child = os.fork()
     if not child:
+
+        class Reporting(Watching):
+            """Tells of each checkpoint."""
+
+            def save(self) -> None:
+                super().save()
+                os.write(report, b".")
+
         try:
             watching = opened()
-            os.write(begins, b"!")
+            watching.__class__ = Reporting
             silently(watching)
         finally:
             os._exit(0)
-    os.read(beginning, 1)
+    os.close(report)
+    while checkpoints > 0 and os.read(progress, 1):  # nothing: the child has ended
+        checkpoints -= 1
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
-    os.close(beginning)
-    os.close(begins)
+    os.close(progress)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
@@ -286,7 +295,8 @@ def test_kills_at_random_moments_count_every_value_once(reference: Path, tmp_pat
         with log.open("a") as file:
             file.writelines(f"{line}\n" for line in written[sent : sent + take])
         sent += take
-        kills += killed(lambda: question_of(saved, log, state), float(rng.uniform(0.0, 0.1)))
+        moment = int(rng.integers(0, 30)), float(rng.uniform(0.0, 0.01))
+        kills += killed(lambda: question_of(saved, log, state), *moment)
         if state.exists() and rng.random() < 0.5:
             place = Place.from_dict(state_of(state)["place"])
             if place.inode == log.stat().st_ino:  # one name back is found, two are not
@@ -315,7 +325,8 @@ def test_a_killed_question_goes_on_to_the_same_answer(tmp_path: Path) -> None:
     state = tmp_path / "state"
     kills = 0
     while not (state.exists() and state_of(state)["tally"]["lines"] == 1_501):
-        kills += killed(lambda: by_arm(log, Input(state=state)), float(rng.uniform(0.0, 0.4)))
+        moment = int(rng.integers(20, 60)), float(rng.uniform(0.0, 0.01))
+        kills += killed(lambda: by_arm(log, Input(state=state)), *moment)
     again, alone = by_arm(log, Input(state=state)), by_arm(log, Input())
     silently(again)
     silently(alone)

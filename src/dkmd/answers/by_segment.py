@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from dkmd.sources.column_data import (
 )
 from dkmd.sources.keys import ABSENT, RARE, KeyPart, Levels, lumped
 from dkmd.sources.kinds import are_text, no_such_column, the_numeric_column
+from dkmd.sources.loading import open_table
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import Table
 from dkmd.statistic.witness import Witness
@@ -100,6 +101,26 @@ class SegmentsAsked(NamedTuple):
         """The columns of each split, by number: each column alone, and then all together."""
         alone: list[tuple[int, ...]] = [(i,) for i in range(len(self.columns))]
         return [*alone, tuple(range(len(self.columns)))] if self.cross else alone
+
+
+def sides_of(
+    samples: Sequence[Any], by: str | None, reference: Any, current: Any, where: Any = None
+) -> tuple[SideOfTable, SideOfTable]:
+    """Both sides of a comparison: two tables, or two levels of the column ``by`` of one table."""
+    given = [*samples]
+    if by is None:
+        given += [sample for sample in (reference, current) if sample is not None]
+    tables = [
+        open_table(source, label, where)
+        for source, label in zip(given, ("reference", "current"), strict=False)
+    ]
+    if by is None:
+        if len(given) != 2:
+            raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
+        return two_tables(tables[0], tables[1])
+    if len(given) != 1:
+        raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
+    return two_levels(tables[0], by, reference, current)
 
 
 def two_tables(reference: Table, current: Table) -> tuple[SideOfTable, SideOfTable]:

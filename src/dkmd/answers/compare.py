@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, Unpack, overload
 
-from dkmd.answers.by_segment import SegmentsAsked, compare_segments, two_levels, two_tables
+from dkmd.answers.asked import Asked, answer, tables_of_url, two_samples
 from dkmd.answers.comparison import (
     ColumnAnswer,
     Comparison,
@@ -15,10 +13,7 @@ from dkmd.answers.comparison import (
     Segmented,
     TogetherComparison,
 )
-from dkmd.answers.designs import Beside, columns_beside, sides_beside
-from dkmd.answers.many_columns import TwoTables, compare_columns
-from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_levels
-from dkmd.answers.one_category import compare_pair
+from dkmd.answers.designs import Beside, sides_beside
 from dkmd.answers.options import (
     MOST_LEVELS,
     Advance,
@@ -28,19 +23,15 @@ from dkmd.answers.options import (
     Level,
     Ratio,
     Settings,
+    column_names,
     segment_columns,
     units_or_groups,
     weigh_of,
 )
-from dkmd.answers.together import compare_together
+from dkmd.answers.together import compare_together, require_none
 from dkmd.base.calls import recorded
-from dkmd.base.errors import ColumnError
-from dkmd.inference.column_kind import CATEGORY
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
-from dkmd.sources.engines.urls import is_url
-from dkmd.sources.loading import SidesBeside, load_pair, open_table
-from dkmd.sources.table import Table
 
 
 @overload
@@ -274,13 +265,13 @@ def compare(
     ('higher', 'current is larger', 3)
     """
     if together is not None:
-        _require_none(
+        require_none(
             column=column, by=by, kind=kind, scale=scale, where=where, table=table,
             expect_ratio=expect_ratio, percentiles=percentiles, weigh=weigh, covariate=covariate,
             strata=strata, weights=weights, counts=counts, segments=segments,
         )  # fmt: skip
         return compare_together(
-            *_two(samples, reference, current),
+            *two_samples(samples, reference, current),
             together,
             groups=units_or_groups(groups, pair_by),
             paired=pair_by is not None,
@@ -293,7 +284,7 @@ def compare(
     if whiten:
         raise ValueError("whiten=True is for columns that are compared together=")
     several = not isinstance(column, str | int | None)
-    columns = _names(column)
+    columns = column_names(column)
     kinds = _kinds(kind, columns)
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
@@ -305,44 +296,14 @@ def compare(
     if most_levels is not None and most_levels < 1:
         raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
-    asked = _Asked(
+    asked = Asked(
         reference, current, columns, several, kinds, by, groups, beside, where, most_levels,
         advance, segment_columns(segments, cross), cross,
     )  # fmt: skip
     if table is None:
-        return _answer(samples, asked, options)
-    with _tables_of(samples, table) as found:
-        return _answer(found, asked, options)
-
-
-def _require_none(**others: object) -> None:
-    """Reject options that do not go with ``together``."""
-    given = next((name for name, value in others.items() if value is not None), None)
-    if given is not None:
-        raise ValueError(f"together= compares two tables of columns and cannot use {given}=")
-
-
-class _Asked(NamedTuple):
-    """What ``compare`` was asked about its samples."""
-
-    reference: Any  # a sample; with ``by``, a level
-    current: Any
-    columns: list[str]  # empty if no column was named
-    several: bool  # whether columns were given as a list
-    kinds: Mapping[str, str]  # the kinds of some columns, if users gave them
-    by: str | None
-    groups: GroupLabels | None
-    beside: SidesBeside
-    where: Any
-    most_levels: int | None
-    advance: Advance | None
-    segments: tuple[str, ...] = ()
-    cross: bool = False
-
-    @property
-    def column(self) -> str | None:
-        """The only column, if one was named."""
-        return self.columns[0] if self.columns else None
+        return answer(samples, asked, options)
+    with tables_of_url(samples, table) as found:
+        return answer(found, asked, options)
 
 
 def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict[str, str]:
@@ -355,122 +316,3 @@ def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict
     if unknown is not None:
         raise ValueError(f"kind names column {unknown!r}, which is not compared")
     return dict(kind)
-
-
-def _names(column: str | int | Columns | None) -> list[str]:
-    """The names of the columns that were asked for, each once."""
-    if column is None:
-        return []
-    given = [column] if isinstance(column, str | int) else list(column)
-    if not given:
-        raise ValueError("column= needs at least one name")
-    names = list(map(str, given))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"column {twice!r} is named twice")
-    return names
-
-
-def _answer(
-    samples: Sequence[Any], asked: _Asked, options: CompareOptions
-) -> ColumnAnswer | Comparisons | Segmented:
-    """The answer about levels of one table, or about two samples."""
-    if asked.segments:
-        return _segmented(samples, asked, options)
-    if asked.by is not None:
-        if len(samples) != 1:
-            raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
-        if not isinstance(asked.groups, str | None):
-            raise TypeError("with by=, groups is the name of a column of the table")
-        table = open_table(samples[0], "the table", asked.where)
-        beside = columns_beside(asked.beside, "with by=")
-        question = Levels(
-            asked.by, asked.reference, asked.current, asked.groups, beside, asked.most_levels,
-            asked.advance,
-        )  # fmt: skip
-        if asked.several:
-            return compare_columns_at_levels(table, asked.columns, question, options, asked.kinds)
-        return compare_levels(table, asked.column, question, options)
-    before, after = _two(samples, asked.reference, asked.current)
-    if asked.several:
-        return _columns_of_two(before, after, asked, options)
-    categories = options.kind == CATEGORY
-    pair = load_pair(
-        before, after, asked.column, asked.groups, asked.where, categories, asked.beside
-    )
-    return compare_pair(pair, options)
-
-
-def _two(samples: Sequence[Any], reference: Any, current: Any) -> tuple[Any, Any]:
-    """The two samples, given in order or by name."""
-    if samples and reference is not None:
-        raise TypeError(
-            "the first sample is the reference: give reference= and current= by name, or neither"
-        )
-    given = [*samples, *(s for s in (reference, current) if s is not None)]
-    if len(given) != 2:
-        raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
-    return given[0], given[1]
-
-
-def _segmented(samples: Sequence[Any], asked: _Asked, options: CompareOptions) -> Segmented:
-    """The answer about segments of two tables, or of two levels of one table."""
-    if asked.several:
-        raise ValueError("segments need one column: compare the columns one after the other")
-    if asked.beside[0] is not None:
-        raise ValueError(
-            "segments go with groups or pair_by, not with covariates, strata, weights or counts"
-        )
-    if not isinstance(asked.groups, str | None):
-        raise TypeError("with segments, groups and pair_by are names of columns")
-    given = [*samples]
-    if asked.by is None:
-        given += [sample for sample in (asked.reference, asked.current) if sample is not None]
-    tables = [
-        open_table(source, label, asked.where)
-        for source, label in zip(given, ("reference", "current"), strict=False)
-    ]
-    wanted = SegmentsAsked(
-        asked.segments, asked.cross, asked.most_levels, asked.groups, asked.advance
-    )
-    if asked.by is None:
-        if len(given) != 2:
-            raise TypeError(f"compare needs a reference and a current sample, got {len(given)}")
-        before, after = two_tables(tables[0], tables[1])
-    else:
-        if len(given) != 1:
-            raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
-        before, after = two_levels(tables[0], asked.by, asked.reference, asked.current)
-    return compare_segments(before, after, asked.column, wanted, options)
-
-
-def _columns_of_two(
-    reference: Any, current: Any, asked: _Asked, options: CompareOptions
-) -> Comparisons:
-    """Several columns of two tables, in the order in which they were named."""
-    if not isinstance(asked.groups, str | None):
-        raise TypeError("with several columns, groups is the name of a column of both tables")
-    before = open_table(reference, "reference", asked.where)
-    after = open_table(current, "current", asked.where)
-    beside = columns_beside(asked.beside, "with several columns")
-    tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None, beside)
-    from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
-    found = compare_columns(
-        tables, asked.columns, options, from_files, asked.advance, tables.kinds_asked(asked.kinds)
-    )
-    for name, why in found.skipped.items():
-        raise ColumnError(f"column {name!r} was not compared: {why}")
-    return Comparisons(
-        {name: found[name] for name in asked.columns}, options.alpha, rows=found.ROWS
-    )
-
-
-def _tables_of(
-    samples: Sequence[Any], table: str | Sequence[str]
-) -> AbstractContextManager[Sequence[Table]]:
-    """The tables of the database whose URL is the only sample."""
-    if len(samples) != 1 or not is_url(samples[0]):
-        raise TypeError("table= goes with the URL of a database, such as postgresql://host/name")
-    from dkmd.sources.engines.connections import tables_of
-
-    return tables_of(samples[0], [table] if isinstance(table, str) else list(table))

@@ -60,6 +60,20 @@ def weigh_of(weigh: str | None, pair_by: object) -> str | None:
     return weigh or "units"
 
 
+def column_names(column: str | int | Columns | None) -> list[str]:
+    """The names of the columns that were asked for, each once."""
+    if column is None:
+        return []
+    given = [column] if isinstance(column, str | int) else list(column)
+    if not given:
+        raise ValueError("column= needs at least one name")
+    names = list(map(str, given))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"column {twice!r} is named twice")
+    return names
+
+
 def segment_columns(segments: str | Sequence[str] | None, cross: bool) -> tuple[str, ...]:
     """The columns of segments, each once."""
     given = [segments] if isinstance(segments, str) else list(segments or ())

@@ -33,6 +33,13 @@ def margin_in_scales(margin: Margin | None) -> float | None:
     return size
 
 
+def require_none(**others: object) -> None:
+    """Reject options that do not go with ``together``."""
+    given = next((name for name, value in others.items() if value is not None), None)
+    if given is not None:
+        raise ValueError(f"together= compares two tables of columns and cannot use {given}=")
+
+
 def compare_together(
     reference: Any,
     current: Any,

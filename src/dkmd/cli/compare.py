@@ -163,71 +163,51 @@ def compare(
       dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
           --reference JFK --current EWR
     """
-    from dkmd.answers.compare import compare as run
-    from dkmd.answers.many_levels import compare_bins
-    from dkmd.answers.options import CompareOptions
-
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
+    shown = _Shown(report, json, quiet)
     if together or whiten:
         limit(memory)
         return _compare_together(
-            files or [], together or [], _Shown(report, json, quiet), reference, current,
+            files or [], together or [], shown, reference, current,
             {"pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
             groups, whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
             percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
             covariate=covariate, strata=strata, weight_column=weight_column,
             count_column=count_column, segments=segments,
         )  # fmt: skip
-    segmented: Segmented | None = None
-    several = len(column or []) > 1
-    named = column[0] if column and not several else None
-    with _waiting(several or (by is not None and current is None), quiet) as advance:
+    asked = _Asked(
+        column or [], by, reference, current, groups, names_of(segments) or [], cross, peers
+    )
+    with _waiting(asked.several or (by is not None and current is None), quiet) as advance:
+        settings: Settings = {
+            "margin": margin_of(margin),
+            "kind": _kinds(kind) if asked.several else _kind(kind, asked.column),
+            "alpha": alpha,
+            "expect_ratio": expect_ratio,
+            "percentiles": percentile or None,
+        }
         if from_bins is not None:
             beside = (groups, pair_by, covariate, strata, weight_column, count_column, segments)
-            if files or connect or by or several or any(beside):
+            if files or connect or by or asked.several or any(beside):
                 raise ValueError(BINS_ALONE)
-            options = CompareOptions.of(
-                margin_of(margin),
-                alpha,
-                expect_ratio=expect_ratio,
-                percentiles=percentile or None,
-                kind=_kind(kind, named),
-            )
-            answer = compare_bins(from_bins, named, reference, current, options)
-        else:
-            limit(memory)
-            settings: Settings = {
-                "margin": margin_of(margin),
-                "kind": _kinds(kind) if several else _kind(kind, named),
-                "alpha": alpha,
-                "pair_by": pair_by,
-                "weigh": weigh,
-                "covariate": covariate or None,
-                "strata": strata or None,
-                "randomized": randomized,
-                "weights": weight_column,
-                "counts": count_column,
-                "expect_ratio": expect_ratio,
-                "percentiles": percentile or None,
-                "most_levels": None if all_levels else most_levels,
-                "advance": advance,
-            }
-            with sources(files or [], connect, table, where) as given:
-                _check(given, by, reference, current)
-                if segments or cross:
-                    asked = _Segments(
-                        names_of(segments) or [], cross, by, reference, current, groups
-                    )
-                    segmented = asked.compare(given, column or [], peers, settings)
-                elif by is None and column and several:
-                    answer = run(given[0], given[1], column=column, groups=groups, **settings)
-                elif by is None:
-                    answer = run(given[0], given[1], column=named, groups=groups, **settings)
-                else:
-                    levels = {"by": by, "reference": reference, "current": current}
-                    columns = column if several else named
-                    answer = run(given[0], **levels, column=columns, groups=groups, **settings)
-    return _show(segmented or answer, _Shown(report, json, quiet), peers, every)
+            of_bins = asked.of_bins(from_bins, settings, _kind(kind, asked.column))
+            return _show(of_bins, shown, peers, every)
+        limit(memory)
+        settings |= {
+            "pair_by": pair_by,
+            "weigh": weigh,
+            "covariate": covariate or None,
+            "strata": strata or None,
+            "randomized": randomized,
+            "weights": weight_column,
+            "counts": count_column,
+            "most_levels": None if all_levels else most_levels,
+            "advance": advance,
+        }
+        with sources(files or [], connect, table, where) as given:
+            _check(given, by, reference, current)
+            answer = asked.answer(given, settings)
+    return _show(answer, shown, peers, every)
 
 
 def _show(
@@ -257,31 +237,71 @@ BINS_ALONE = (
 )
 
 
-class _Segments(NamedTuple):
-    """What was asked about segments, and about which samples."""
+class _Asked(NamedTuple):
+    """What was asked about which samples."""
 
     columns: list[str]
-    cross: bool
     by: str | None
     reference: str | None
     current: str | None
     groups: str | None
+    segments: list[str]
+    cross: bool
+    peers: bool
 
-    def compare(
-        self, given: Sequence[Any], column: Sequence[str], peers: bool, settings: Settings
-    ) -> Segmented:
-        """The answer, if nothing else was asked for that segments cannot give."""
+    @property
+    def several(self) -> bool:
+        """Whether several columns were named."""
+        return len(self.columns) > 1
+
+    @property
+    def column(self) -> str | None:
+        """The only column, if one was named."""
+        return self.columns[0] if len(self.columns) == 1 else None
+
+    def of_bins(
+        self, path: str, settings: Settings, kind: str | None
+    ) -> ColumnAnswer | Comparisons:
+        """The answer from the result of a query."""
+        from dkmd.answers.many_levels import compare_bins
+        from dkmd.answers.options import CompareOptions
+
+        options = CompareOptions.of(
+            settings["margin"],
+            settings["alpha"],
+            expect_ratio=settings["expect_ratio"],
+            percentiles=settings["percentiles"],
+            kind=kind,
+        )
+        return compare_bins(path, self.column, self.reference, self.current, options)
+
+    def answer(
+        self, given: Sequence[Any], settings: Settings
+    ) -> ColumnAnswer | Comparisons | Segmented:
+        """The answer about segments, levels of one table, or two samples."""
         from dkmd.answers.compare import compare as run
 
-        if peers or len(column) > 1:
+        columns: Any = self.columns if self.several else self.column
+        levels = {"by": self.by, "reference": self.reference, "current": self.current}
+        if self.segments or self.cross:
+            self._require_plain()
+            return run(
+                *given, **levels, column=self.column, groups=self.groups, segments=self.segments,
+                cross=self.cross, **settings,
+            )  # fmt: skip
+        found: ColumnAnswer | Comparisons
+        if self.by is None:
+            found = run(given[0], given[1], column=columns, groups=self.groups, **settings)
+        else:
+            found = run(given[0], **levels, column=columns, groups=self.groups, **settings)
+        return found
+
+    def _require_plain(self) -> None:
+        """Reject what segments cannot give."""
+        if self.peers or self.several:
             raise ValueError("--segments needs one --column, and no --peers")
-        if not self.columns:
+        if not self.segments:
             raise ValueError("--cross combines the levels of --segments: give two columns")
-        return run(
-            *given, column=column[0] if column else None, by=self.by, reference=self.reference,
-            current=self.current, groups=self.groups, segments=self.columns, cross=self.cross,
-            **settings,
-        )  # fmt: skip
 
 
 class _Shown(NamedTuple):

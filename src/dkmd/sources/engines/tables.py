@@ -12,10 +12,7 @@ from functools import partial
 from typing import Any
 
 from dkmd.base.arrays import Array
-from dkmd.base.errors import (
-    ColumnTypeError,
-    EngineError,
-)
+from dkmd.base.errors import ColumnTypeError, EngineError
 from dkmd.sources.column_data import ColumnData, offset_near, with_offset
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
@@ -119,13 +116,12 @@ class EngineTable:
     def keyed(self, parts: Sequence[KeyPart]) -> EngineTable:
         """The same table with the column KEY, as an expression."""
 
-        def key(table: Any) -> Any:
-            texts = [self._as_text(table, part.column) for part in parts]
-            return table.mutate(**{KEY: key_of_texts(texts, parts)})
+        def key(some: Any) -> Any:
+            texts = [self._as_text(some, part.column) for part in parts]
+            return some.mutate(**{KEY: key_of_texts(texts, parts)})
 
-        names = [part.column for part in parts]
-        rows = self._rows
-        keyed = key(self._of(*names)) if rows is None else key(self._table)
+        names, rows = [part.column for part in parts], self._rows
+        keyed = key(self._of(*names) if rows is None else self._table)
         chosen = None if rows is None else lambda wanted: key(rows([*wanted, *names]))
         other = EngineTable(keyed, self.name, self._engine, chosen, absent_levels=True)
         other._offsets = self._offsets
