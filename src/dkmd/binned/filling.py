@@ -139,7 +139,7 @@ def _range(values: Array) -> tuple[float, float]:
         bits = np.float64(values[i]).view(np.int64)
         key = bits ^ ((bits >> _TO_SIGN) & _ALL_BUT_SIGN)
         low, high = min(low, key), max(high, key)
-    return _of_key(int(low)), _of_key(int(high))
+    return _of_key(low), _of_key(high)
 
 
 @compiled
