@@ -139,13 +139,13 @@ def _range(values: Array) -> tuple[float, float]:
         bits = np.float64(values[i]).view(np.int64)
         key = bits ^ ((bits >> _TO_SIGN) & _ALL_BUT_SIGN)
         low, high = min(low, key), max(high, key)
-    return _of_key(int(low)), _of_key(int(high))
+    return _of_key(low), _of_key(high)
 
 
 @compiled
-def _of_key(key: int) -> float:
+def _of_key(key: np.int64) -> float:
     """The double of a key of ``_range``; 0 for −0."""
-    bits = np.int64(key) ^ ((np.int64(key) >> _TO_SIGN) & _ALL_BUT_SIGN)
+    bits = key ^ ((key >> _TO_SIGN) & _ALL_BUT_SIGN)
     return float(np.int64(bits).view(np.float64) + 0.0)
 
 

@@ -174,9 +174,8 @@ def _middle_distance(offset: Array, passed: Array, median: float, above: float) 
     Distances grow to either side of the median. So the first atom on a side within whose distance
     half of the weight lies is found by bisection, and the nearer of the two counts.
     """
-    first, last = 0, offset.size
-    first += offset[0] == -math.inf
-    last -= offset[-1] == math.inf
+    first = 1 if offset[0] == -math.inf else 0
+    last = offset.size - (1 if offset[-1] == math.inf else 0)
     middle = int(np.searchsorted(offset, median))
     left = first, min(middle, _start(offset, first, last, median, above))
     right = max(middle, _end(offset, first, last, median, above)), last
