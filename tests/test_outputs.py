@@ -227,7 +227,7 @@ class PanicError(BaseException):
     [
         (FAILS, "dkmd.answers.gate", "gate"),
         (DRIFT, "dkmd.answers.many_columns", "compare_pair"),
-        (COMPARE, "dkmd.answers.compare", "compare_pair"),
+        (COMPARE, "dkmd.answers.asked", "compare_pair"),
         (("plan", BEFORE, "-n", "50"), "dkmd.inference.planning", "detectable_shift"),
     ],
 )

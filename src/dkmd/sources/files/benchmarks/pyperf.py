@@ -23,5 +23,7 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
             measured.add(numbers(run.get("values", []), name), process)
             said = {**metadata, **run.get("metadata", {})}
             known = {"machine": said.get("hostname"), "round": said.get("round")}
-            measured.marks[process] = {k: str(v) for k, v in known.items() if v is not None}
+            marks = {key: str(value) for key, value in known.items() if value is not None}
+            if marks:
+                measured.marks[process] = marks
     return found
