@@ -324,6 +324,17 @@ def test_a_weight_of_0_leaves_a_value_out() -> None:
         assert math.isnan(dkmd_2samp(X, Y, weights=(np.zeros(N), WY)).pvalue)
 
 
+def test_an_answer_counts_only_rows_with_a_weight() -> None:
+    """Equal weights beside zeros: sizes, mean and percentiles are those of the other rows."""
+    wx, wy = np.arange(N) % 2, np.arange(M) % 3 > 0
+    answer = compare(Y, X, weights=(wy, wx))
+    kept = compare(Y[wy], X[wx > 0])
+    assert (answer.reference.size, answer.current.size) == (kept.reference.size, kept.current.size)
+    assert answer.mean == kept.mean
+    assert answer.percentiles == kept.percentiles
+    assert (answer.shift, answer.pvalue) == (kept.shift, kept.pvalue)
+
+
 def test_weights_in_bins_agree_with_their_definition() -> None:
     x, y, _, _ = data(4, 1300, 900)
     rng = np.random.default_rng(3)

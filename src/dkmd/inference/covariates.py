@@ -24,10 +24,10 @@ from dkmd.inference.pooled_shape import Shape, median_and_spread, shape_of
 from dkmd.statistic.witness import Witness
 
 NEEDS_RANDOMIZED = (
-    "a covariate or strata need randomized=True: adjusting is right only if chance decided which "
-    "unit joins which side, and the covariate was known before. Before and after, or two groups "
-    "that chose themselves, differ in the covariate for reasons of their own, and adjusting would "
-    "turn that difference into a shift"
+    "a covariate or strata need randomized=True (--randomized): adjusting is right only if chance "
+    "decided which unit joins which side, and the covariate was known before. Before and after, or "
+    "two groups that chose themselves, differ in the covariate for reasons of their own, and "
+    "adjusting would turn that difference into a shift"
 )
 
 WIDTH = 1.5

@@ -82,7 +82,12 @@ def attach(
     )
     if beside.covariates or beside.strata or beside.weights is not None:
         data = replace(data, beside=beside)
-    return data if columns.counts is None else _repeated(data, reader.counts(columns.counts))
+    if columns.counts is not None:
+        counts = reader.counts(columns.counts).astype(np.int64)
+        data = _of_rows(data, np.repeat(np.arange(counts.size), counts))
+    if data.beside is not None and data.beside.weights is not None:
+        data = _of_rows(data, np.flatnonzero(data.beside.weights))  # 0 leaves a row out
+    return data
 
 
 @dataclass(frozen=True)
@@ -156,9 +161,8 @@ class _Reader:
         return column
 
 
-def _repeated(data: HeldColumn, counts: Array) -> HeldColumn:
-    """Every row as often as it counts."""
-    rows = np.repeat(np.arange(counts.size), counts.astype(np.int64))
+def _of_rows(data: HeldColumn, rows: npt.NDArray[np.int64]) -> HeldColumn:
+    """Some rows of a side, each as often as it is named."""
     beside = data.beside
     if beside is not None:
         beside = Beside(
