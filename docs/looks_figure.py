@@ -69,7 +69,7 @@ def figure(palette: Mapping[str, str], found: list[Run]) -> str:
     for panel, (title, count) in enumerate(zip(titles, wrong, strict=True)):
         across = Axis(np.log(FIRST), np.log(MOST), 30.0 + 375.0 * panel, 355.0 + 375.0 * panel)
         parts.append(_text(across.start, 28.0, title, palette["ink"], 15, weight=600))
-        says = f"{count} of {RUNS} experiments without a difference are called different"
+        says = f"{count} of {RUNS} experiments wrongly called different"
         parts.append(_text(across.start, 47.0, says, palette["up" if count else "muted"], 12))
         for row, run in enumerate(found):
             parts += _row(run[panel], TOP + 8.0 + STEP * row, across, palette)
