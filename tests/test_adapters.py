@@ -107,6 +107,7 @@ def test_the_assertion_fails_by_chance_as_often_as_alpha_says() -> None:
     assert low <= failed <= high
 
 
+@pytest.mark.slow
 def test_the_detector_answers_in_the_order_of_the_reference() -> None:
     rng = np.random.default_rng(3)
     old = pd.DataFrame(rng.normal(size=(200, 3)), columns=["c", "a", "b"])

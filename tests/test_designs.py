@@ -23,6 +23,8 @@ from dkmd.base.errors import ColumnError
 from dkmd.inference.covariates import WIDTH
 from dkmd.inference.result import DkmdResult
 
+pytestmark = pytest.mark.slow  # plain Python would need minutes
+
 WIDE = Witness(1.3, 1.3)
 N, M = 70, 45
 

@@ -20,6 +20,8 @@ from dkmd.matrices.radial import PSI, radial, slopes
 from dkmd.matrices.resampling import Relabelling, equal_blocks, random_blocks
 from dkmd.matrices.rows import Frame, Rows, sums_of
 
+pytestmark = pytest.mark.slow  # plain Python would need minutes
+
 Array = naive.Array
 
 

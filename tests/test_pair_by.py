@@ -84,6 +84,7 @@ def test_labels_and_levels_can_be_paired() -> None:
     assert by_name.pvalue == arrays.pvalue == levels.pvalue
 
 
+@pytest.mark.slow
 def test_drift_pairs_every_column() -> None:
     found = drift(OLD, NEW, pair_by="host")
     assert found["latency"].pvalue == compare(OLD, NEW, column="latency", pair_by="host").pvalue
@@ -119,6 +120,7 @@ def test_the_mean_is_that_of_the_paired_t_test_of_unit_means() -> None:
     assert compare(OLD, late, column="latency", pair_by="host").mean is None
 
 
+@pytest.mark.slow
 def test_the_command_pairs(files: tuple[str, str]) -> None:
     done = run("compare", *files, "-c", "latency", "--pair-by", "host", "--json")
     found = json.loads(done.stdout)

@@ -71,6 +71,7 @@ def reversed_() -> Segmented:
     return compare(BEFORE, AFTER, column="value", segments=["country", "device"], cross=True)
 
 
+@pytest.mark.slow
 def test_each_segment_is_the_comparison_of_its_rows(reversed_: Segmented) -> None:
     where: Callable[[pd.DataFrame], pd.Series]
     for name, where in (
@@ -89,6 +90,7 @@ def test_each_segment_is_the_comparison_of_its_rows(reversed_: Segmented) -> Non
     assert reversed_.total.warnings == total.warnings  # neighbours stay neighbours
 
 
+@pytest.mark.slow
 def test_simpsons_reversal_is_said_first(reversed_: Segmented) -> None:
     assert reversed_.split("country").reversed
     assert not reversed_.split("device").reversed
@@ -102,6 +104,7 @@ def test_simpsons_reversal_is_said_first(reversed_: Segmented) -> None:
     assert other.headline().startswith("Simpson's reversal: value is LOWER in every segment")
 
 
+@pytest.mark.slow
 def test_noise_is_no_reversal() -> None:
     """Two segments up and the total down by chance is nothing to tell."""
     told = 0
@@ -113,6 +116,7 @@ def test_noise_is_no_reversal() -> None:
     assert told == 0
 
 
+@pytest.mark.slow
 def test_the_parts_add_up_to_the_total(reversed_: Segmented) -> None:
     for split in reversed_.splits:
         rows = [s for s in reversed_.segments if s.columns == split.columns]
@@ -124,6 +128,7 @@ def test_the_parts_add_up_to_the_total(reversed_: Segmented) -> None:
     assert reversed_.split("country").by_mix < reversed_.total.shift
 
 
+@pytest.mark.slow
 def test_a_segment_without_change_carries_nothing() -> None:
     found = compare(BEFORE, SAME_MIX, column="value", segments="country")
     fr, de = found["country=FR"], found["country=DE"]
@@ -133,6 +138,7 @@ def test_a_segment_without_change_carries_nothing() -> None:
     assert found.segments[0].name == "country=FR"
 
 
+@pytest.mark.slow
 def test_rows_too_small_are_named_and_not_judged(reversed_: Segmented) -> None:
     tiny = reversed_["country=tiny"]
     assert tiny.comparison is None
@@ -144,6 +150,7 @@ def test_rows_too_small_are_named_and_not_judged(reversed_: Segmented) -> None:
     assert gone["country=US"].why_not == "not judged: it has no values in current"
 
 
+@pytest.mark.slow
 def test_ten_values_are_judged_and_nine_are_not() -> None:
     def frame(n: int) -> pd.DataFrame:
         rng = np.random.default_rng(n)
@@ -155,6 +162,7 @@ def test_ten_values_are_judged_and_nine_are_not() -> None:
     assert nine["plan=edge"].comparison is None
 
 
+@pytest.mark.slow
 def test_pvalues_are_adjusted_over_all_rows(reversed_: Segmented) -> None:
     rows = [s.comparison for s in reversed_.judged if s.comparison is not None]
     raw = [p for c in rows for p in c.tests.values() if not math.isnan(p)]
@@ -163,6 +171,7 @@ def test_pvalues_are_adjusted_over_all_rows(reversed_: Segmented) -> None:
         assert c.adjusted_pvalue == pytest.approx(adjusted[c.pvalue])
 
 
+@pytest.mark.slow
 def test_levels_are_capped_and_the_rest_is_one_segment() -> None:
     rng = np.random.default_rng(9)
     codes = rng.integers(0, 30, 3000)
@@ -180,6 +189,7 @@ def test_levels_are_capped_and_the_rest_is_one_segment() -> None:
     assert every.left_out == ()
 
 
+@pytest.mark.slow
 def test_missing_levels_are_a_segment_of_their_own() -> None:
     some = BEFORE.assign(country=BEFORE.country.where(BEFORE.index % 5 > 0))
     found = compare(some, AFTER, column="value", segments="country")
@@ -187,6 +197,7 @@ def test_missing_levels_are_a_segment_of_their_own() -> None:
     assert found["country=missing"].comparison is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [*KEEPERS, *CSV])
 def test_segments_are_the_same_wherever_data_are_kept(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -214,6 +225,7 @@ def test_segments_are_the_same_wherever_data_are_kept(
         assert ours.reversed == theirs.reversed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["pandas", "dask", "large parquet", "engine"])
 def test_levels_of_a_long_table_have_segments_too(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -230,6 +242,7 @@ def test_levels_of_a_long_table_have_segments_too(
     assert found.split("country").reversed
 
 
+@pytest.mark.slow
 def test_an_engine_reads_each_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One aggregate per table serves the total and all segments."""
     import ibis
@@ -251,6 +264,7 @@ def test_an_engine_reads_each_table_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sum("squares" in sql for sql in asked) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["pandas", "engine", "large parquet"])
 def test_groups_count_within_segments(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -274,6 +288,7 @@ def test_groups_count_within_segments(
     assert math.isnan(found.split("country").mix.pvalue)  # rows of one host are not independent
 
 
+@pytest.mark.slow
 def test_units_are_paired_within_segments() -> None:
     rng = np.random.default_rng(5)
     hosts = rng.normal(0, 5, 40)
@@ -286,6 +301,7 @@ def test_units_are_paired_within_segments() -> None:
     assert desk.pairing.gain > 1.05
 
 
+@pytest.mark.slow
 def test_segments_of_one_level_change_nothing() -> None:
     one = compare(BEFORE.assign(all="x"), AFTER.assign(all="x"), column="value", segments="all")
     total = compare(BEFORE, AFTER, column="value")
@@ -299,6 +315,7 @@ def test_segments_of_one_level_change_nothing() -> None:
     assert not split.reversed
 
 
+@pytest.mark.slow
 def test_yes_no_columns_compare_their_shares() -> None:
     rng = np.random.default_rng(6)
     old = BEFORE.assign(paid=(rng.random(len(BEFORE)) < 0.2).astype(int))
@@ -314,6 +331,7 @@ def test_yes_no_columns_compare_their_shares() -> None:
     assert de.shift == pytest.approx(shares[1] - shares[0], abs=0.05)
 
 
+@pytest.mark.slow
 def test_the_answer_has_words_json_and_a_page(reversed_: Segmented, tmp_path: Path) -> None:
     jsonschema.validate(json.loads(reversed_.to_json()), SCHEMA)
     table = reversed_.table()
@@ -333,6 +351,7 @@ def test_the_answer_has_words_json_and_a_page(reversed_: Segmented, tmp_path: Pa
     assert "segments=['country', 'device'], cross=True" in reversed_.call.python()
 
 
+@pytest.mark.slow
 def test_levels_are_escaped_on_the_page(tmp_path: Path) -> None:
     odd = {"FR": "<script>alert(1)</script>"}
     frames = [f.assign(country=f.country.replace(odd)) for f in (BEFORE, AFTER)]
@@ -342,6 +361,7 @@ def test_levels_are_escaped_on_the_page(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in page
 
 
+@pytest.mark.slow
 def test_the_command_takes_several_columns(tmp_path: Path) -> None:
     paths = [str(tmp_path / name) for name in ("old.csv", "new.csv")]
     for frame, path in zip((BEFORE, AFTER), paths, strict=True):
@@ -363,6 +383,7 @@ def test_the_command_takes_several_columns(tmp_path: Path) -> None:
     assert "'town'" in here("compare", *paths, "-c", "value", "--segments", "town", code=2).stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_have_segments_is_said() -> None:
     how: Any = {"column": "value"}
     for wrong, why in (
@@ -466,6 +487,7 @@ def test_parts_always_add_up(cells: list[tuple[float, float, float, float]], shi
         assert one.by_mix == pytest.approx(-other.by_mix, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_swapping_the_sides_flips_every_sign() -> None:
     one = compare(BEFORE, SAME_MIX, column="value", segments="country", scale=3.0)
     other = compare(SAME_MIX, BEFORE, column="value", segments="country", scale=3.0)

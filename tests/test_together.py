@@ -48,6 +48,7 @@ def _vectors(frame: pd.DataFrame) -> pa.Table:
     return pa.table({"e": list(frame[NAMES].to_numpy()), "host": frame["host"]})
 
 
+@pytest.mark.slow
 def test_the_answer_names_the_column_that_moved_and_its_direction() -> None:
     assert ANSWER.names == tuple(NAMES)
     assert ANSWER.verdict == "moved"
@@ -64,6 +65,7 @@ def test_the_answer_names_the_column_that_moved_and_its_direction() -> None:
     assert re.fullmatch(pattern, ANSWER.headline()), ANSWER.headline()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["polars", "lazy", "pyarrow", "dask", "arrays", "dask arrays"])
 def test_every_source_in_memory_gives_the_same_answer(kind: str) -> None:
     def source(frame: pd.DataFrame) -> Any:
@@ -83,6 +85,7 @@ def test_every_source_in_memory_gives_the_same_answer(kind: str) -> None:
     np.testing.assert_allclose(found.result.shift, ANSWER.result.shift, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "npy"])
 def test_files_give_the_same_answer(tmp_path: Path, ending: str) -> None:
     paths = [tmp_path / f"{side}.{ending}" for side in ("old", "new")]
@@ -100,6 +103,7 @@ def test_files_give_the_same_answer(tmp_path: Path, ending: str) -> None:
     assert "from old." in found.headline()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "stream", "pandas", "polars", "fixed"])
 def test_a_column_of_vectors_is_a_matrix(tmp_path: Path, kind: str) -> None:
     sources: list[Any] = []
@@ -127,6 +131,7 @@ def test_a_column_of_vectors_is_a_matrix(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(found.result.shift, ANSWER.result.shift, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_vectors_that_are_missing_are_rows_that_are_left_out() -> None:
     rows: list[Any] = [*OLD[NAMES].to_numpy().tolist(), None]
     found = dkmd.compare(pa.table({"e": rows}), _vectors(NEW), together="e")
@@ -134,6 +139,7 @@ def test_vectors_that_are_missing_are_rows_that_are_left_out() -> None:
     assert "1 rows of reference" in found.warnings[0]
 
 
+@pytest.mark.slow
 def test_columns_that_cannot_be_compared_are_named() -> None:
     ragged = pa.table({"e": [[1.0, 2.0], [1.0]]})
     for error, call in (
@@ -153,6 +159,7 @@ def test_columns_that_cannot_be_compared_are_named() -> None:
             call()
 
 
+@pytest.mark.slow
 def test_groups_and_pairs_by_the_name_of_a_column() -> None:
     grouped = dkmd.compare(OLD, NEW, together="f_*", groups="host")
     np.testing.assert_allclose(grouped.result.shift, ANSWER.result.shift, rtol=1e-9)
@@ -163,6 +170,7 @@ def test_groups_and_pairs_by_the_name_of_a_column() -> None:
     assert any("30 units are on one side only" in note for note in paired.warnings)
 
 
+@pytest.mark.slow
 def test_a_margin_is_in_scales() -> None:
     assert dkmd.compare(OLD, NEW, together="f_*", margin="0.1sd").verdict == "moved"
     assert (
@@ -176,6 +184,7 @@ def test_a_margin_is_in_scales() -> None:
     assert unclear.carriers is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margin", [None, "0.1sd"])
 def test_the_json_follows_its_schema(margin: str | None) -> None:
     document = json.loads(dkmd.compare(OLD, NEW, together="f_*", margin=margin).to_json())
@@ -184,6 +193,7 @@ def test_the_json_follows_its_schema(margin: str | None) -> None:
     assert document["carriers"]["columns"] == ["f_4"]
 
 
+@pytest.mark.slow
 def test_the_page_and_the_plot_show_an_honest_direction(tmp_path: Path) -> None:
     old, new = _frames(5)
     odd = {"f_4": "<i>odd</i>"}
@@ -204,6 +214,7 @@ def test_the_page_and_the_plot_show_an_honest_direction(tmp_path: Path) -> None:
     assert still.pvalue > 0.01  # a direction fitted to the same rows would always look clear
 
 
+@pytest.mark.slow
 def test_the_command_says_the_same(tmp_path: Path) -> None:
     paths = [tmp_path / "old.parquet", tmp_path / "new.parquet"]
     for frame, path in zip((OLD, NEW), paths, strict=True):
@@ -228,6 +239,7 @@ def test_the_command_says_the_same(tmp_path: Path) -> None:
         assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_drift_says_whether_all_columns_moved_together() -> None:
     """Each of 40 columns moves too little to be seen alone."""
     rng = np.random.default_rng(7)
@@ -246,6 +258,7 @@ def test_drift_says_whether_all_columns_moved_together() -> None:
     assert grouped.together is not None
 
 
+@pytest.mark.slow
 def test_float32_vectors_stay_float32() -> None:
     from dkmd.sources.matrices import matrix_pair
 

@@ -73,7 +73,8 @@ def hashed(given: Labels) -> tuple[Labels, Index]:
     if given.dtype.kind == "O":
         return _by_dictionary(given)
     words = _words(given)
-    codes, first = _table_of(words)
+    with np.errstate(over="ignore"):  # plain Python warns where compiled code wraps around
+        codes, first = _table_of(words)
     return given[first], codes
 
 
