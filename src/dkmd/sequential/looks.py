@@ -233,7 +233,7 @@ class Looks(ABC):
     ) -> MonitorResult:
         n_x, n_y = self._sizes()
         relative = self.settings.relative
-        shift, interval = looked.shift, ends
+        shift, interval = float(looked.shift), (float(ends[0]), float(ends[1]))
         if relative:
             shift, interval = _factor(shift), (_factor(ends[0]), _factor(ends[1]))
         decided = self._decision or Decision(now, n_x, n_y)
