@@ -309,6 +309,8 @@ def test_kills_at_random_moments_count_every_value_once(reference: Path, tmp_pat
     whole, undisturbed = tmp_path / "c.log", tmp_path / "whole"
     silently(question_of(saved, write(whole, written), undisturbed))
     kept, expected = state_of(state), state_of(undisturbed)
+    for each in (kept, expected):  # it belongs to the last batch, and kills change the batches
+        del each["machine"]["detector"]["drift_detected"]
     assert kept["machine"]["detector"] == expected["machine"]["detector"]
     assert kept["machine"]["incidents"]["alarms"] == expected["machine"]["incidents"]["alarms"] > 0
     assert kept["tally"]["values"] == expected["tally"]["values"] == 3_000
