@@ -453,3 +453,13 @@ def test_the_study_has_the_evidence_of_the_package() -> None:
         at = spot(sides[0], sides[1], 0.0, 0.0, form)
         found = evidence(sides[0], sides[1], 0.0, 0.0, at, form, numbers)
         assert math.log(monitor.result.evalue) == pytest.approx(found[0], abs=1e-3)
+
+
+def test_pairs_far_apart_beyond_all_noise_have_a_real_interval() -> None:
+    """ψ of all differences is the same at 0, so the score there is infinite."""
+    rng = np.random.default_rng(1)
+    monitor = dkmd.PairMonitor(expected_n=50, relative=True)
+    slow, fast = rng.normal(0.0, 0.001, 40), rng.normal(0.0, 0.01, 40)
+    result = monitor.update(0.1 * np.exp(slow), 0.02 * np.exp(fast)).result
+    assert result.verdict == "higher"
+    assert 3.9 < result.interval[0] < result.shift < result.interval[1] < 4.1

@@ -82,6 +82,10 @@ class Looked(Protocol):
         """The evidence against a shift."""
 
 
+FAR_SCORE = 1e6
+"""Scores beyond this are as good as infinite. The search for an end needs finite ones."""
+
+
 def confidence_sequence(looked: Looked, scale: float, log_limit: float) -> tuple[float, float]:
     """The shifts whose evidence is below the limit, at every look at once.
 
@@ -97,7 +101,8 @@ def confidence_sequence(looked: Looked, scale: float, log_limit: float) -> tuple
 
     def beyond(delta: float, side: float) -> float:
         """Falls with delta, and is 0 at the lower end (side 1) or the upper end (side −1)."""
-        return looked.evidence(delta, log_limit).score - side
+        score = looked.evidence(delta, log_limit).score  # infinite if ψ of all values is the same
+        return min(max(score, -FAR_SCORE), FAR_SCORE) - side
 
     width = scale
     if known > 0.0:
