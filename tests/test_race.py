@@ -279,8 +279,9 @@ def test_an_interrupt_ends_the_commands_and_shows_the_answer_so_far(
 ) -> None:
     """The second command waits for a process of its own, after some rounds."""
     monkeypatch.setattr("dkmd.cli._end_within", lambda seconds: None)  # it would end the tests
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     rounds, pid = tmp_path / "rounds", tmp_path / "pid"
-    hang = f"echo >> {rounds}; [ $(wc -l < {rounds}) -lt 3 ] || {{ echo $$ > {pid}; sleep 600; }}"
+    hang = f"echo >> {rounds}; [ $(wc -l < {rounds}) -lt 3 ] || {{ echo $$ > {pid}; sleep 60; }}"
 
     def interrupt() -> None:
         while not pid.exists() or not pid.read_text().strip():
@@ -289,7 +290,10 @@ def test_an_interrupt_ends_the_commands_and_shows_the_answer_so_far(
 
     sender = threading.Thread(target=interrupt)
     sender.start()
-    done = here("race", "true", hang, "-n", "A", "-n", "B", code=130)
+    try:
+        done = here("race", "true", hang, "-n", "A", "-n", "B", code=130)
+    finally:
+        signal.signal(signal.SIGINT, before)
     sender.join()
     assert "INCONCLUSIVE after 2 rounds" in done.stdout
     assert done.stderr == "dkmd: interrupted\n"
