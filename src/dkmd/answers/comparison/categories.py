@@ -6,13 +6,12 @@ It has the same names as ``Comparison`` where drifts, pages and commands use bot
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from dkmd.answers.comparison.arms import unequal_arms
-from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.findings import CATEGORY, Finding
 from dkmd.answers.orientation import turned
@@ -57,7 +56,7 @@ class CategoryFacts:
 
 
 @dataclass(frozen=True)
-class CategoryComparison:
+class CategoryComparison(Documented):
     """Which levels of a column of categories gained and lost, and whether that is real.
 
     Attributes
@@ -232,26 +231,6 @@ class CategoryComparison:
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
         }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """``to_dict`` as JSON: NaN is null."""
-        return to_json(self.to_dict(), indent)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        command: str | None = None,
-        advance: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Write a page with the answer and its figure: one self-contained HTML file.
-
-        ``command`` is the shell command that the page shows; by default it follows from the call.
-        ``advance`` is called with the number of rows that are done and their total.
-        """
-        from dkmd.answers.page import write_page
-
-        write_page(self, path, command, advance)
 
     def tags(self) -> tuple[str, ...]:
         """The level that changed most and new levels, in a few words, if the column changed."""

@@ -6,8 +6,7 @@ Every signed number is positive when *current* is larger.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +18,7 @@ from dkmd.answers.comparison.design_words import (
     effective_rows,
     raw_shift,
 )
-from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
 from dkmd.answers.comparison.kind_words import part_rows
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.percentile_rows import (
@@ -113,7 +112,7 @@ class Parts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Documented):
     """Which way *current* moved against *reference*, by how much, and whether that is real.
 
     Attributes
@@ -291,26 +290,6 @@ class Comparison:
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
         }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """``to_dict`` as JSON: NaN is null, infinities are "inf" and "-inf"."""
-        return to_json(self.to_dict(), indent)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        command: str | None = None,
-        advance: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Write a page with the answer and its figures: one self-contained HTML file.
-
-        ``command`` is the shell command that the page shows; by default it follows from the call.
-        ``advance`` is called with the number of rows that are done and their total.
-        """
-        from dkmd.answers.page import write_page
-
-        write_page(self, path, command, advance)
 
     def with_call(self, call: Call) -> Self:
         """The same answer with a record of how it was asked for."""

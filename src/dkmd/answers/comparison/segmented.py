@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
 from dkmd.answers.comparison.one import Comparison
 from dkmd.answers.comparison.segment_words import (
     mix_notes,
@@ -139,7 +138,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Segmented:
+class Segmented(Documented):
     """Which way *current* moved against *reference* in total and in each segment.
 
     Attributes
@@ -264,25 +263,6 @@ class Segmented:
             "segments": [segment.to_dict() for segment in self.segments],
             "left_out": [each._asdict() for each in self.left_out],
         }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """``to_dict`` as JSON."""
-        return to_json(self.to_dict(), indent)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        command: str | None = None,
-        advance: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Write a page with the total and a forest plot of its segments: one HTML file.
-
-        ``command`` is the shell command that the page shows; by default it follows from the call.
-        """
-        from dkmd.answers.page import write_page
-
-        write_page(self, path, command, advance)
 
     def plot(self, ax: Any = None) -> Any:
         """A forest plot: a row per segment, in robust scales; needs matplotlib (dkmd[plot])."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
 from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.categories import CategoryComparison
-from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
 from dkmd.answers.comparison.missing import MISSING, missing_shares
 from dkmd.answers.comparison.one import Comparison
 from dkmd.answers.comparison.together import TogetherComparison
@@ -71,7 +70,7 @@ ColumnAnswer = Comparison | CategoryComparison
 """The answer about one column or level: of numbers, or of categories."""
 
 
-class Comparisons(Mapping[str, Any]):
+class Comparisons(Documented, Mapping[str, Any]):
     """Several comparisons by name: one per level of a column, or one per column.
 
     Shifts, spreads and missing values of all comparisons share one false-discovery rate. A change
@@ -135,22 +134,6 @@ class Comparisons(Mapping[str, Any]):
     def beyond(self) -> list[str]:
         """Names that moved by more than the margin, at the same false-discovery rate."""
         return [name for name in self if self[name].verdict in MOVED]
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        command: str | None = None,
-        advance: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Write a page with a row for each comparison: one self-contained HTML file.
-
-        ``command`` is the shell command that the page shows; by default it follows from the call.
-        ``advance`` is called with the number of rows that are done and their total.
-        """
-        from dkmd.answers.page import write_page
-
-        write_page(self, path, command, advance)
 
     def plot(self, ax: Any = None) -> Any:
         """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot]).
@@ -266,10 +249,6 @@ class Comparisons(Mapping[str, Any]):
             "left_out": None if self.left_out is None else self.left_out._asdict(),
             "comparisons": [self._entry(name) for name in self],
         }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """``to_dict`` as JSON."""
-        return to_json(self.to_dict(), indent)
 
     def notes(self, most: int | None = None) -> list[str]:
         """Every warning once, with the names that it holds for, at most ``most`` of them."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from dkmd.answers.comparison.documents import FORMAT_VERSION, to_json
+from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
 from dkmd.answers.comparison.one import Comparison
 from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
@@ -92,7 +91,7 @@ class TogetherColumn:
 
 
 @dataclass(frozen=True)
-class TogetherComparison:
+class TogetherComparison(Documented):
     """Whether several columns moved together, by how much, and which columns carry the move.
 
     Attributes
@@ -330,26 +329,6 @@ class TogetherComparison:
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
         }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """``to_dict`` as JSON: NaN is null."""
-        return to_json(self.to_dict(), indent)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        command: str | None = None,
-        advance: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Write a page: the move in its own direction, and the columns that moved most.
-
-        ``command`` is the shell command that the page shows; by default it follows from the call.
-        ``advance`` is called with the number of rows that are done and their total.
-        """
-        from dkmd.answers.page import write_page
-
-        write_page(self, path, command, advance)
 
     def plot(self, axes: Any = None) -> Any:
         """Two plots: both samples in the direction of the move, and a forest of the top columns.

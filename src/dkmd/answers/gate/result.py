@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 from dkmd.answers.comparison import FORMAT_VERSION
+from dkmd.answers.comparison.documents import Paged
 from dkmd.base.calls import Call
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
@@ -78,7 +78,7 @@ class Evidence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gate:
+class Gate(Paged):
     """The verdicts on all benchmarks of two builds."""
 
     rows: tuple[GateRow, ...]
@@ -97,22 +97,6 @@ class Gate:
     history: int = 0  # how many runs the history holds
     about_runs: str = ""  # what the intervals know about changes from run to run
     run_notes: tuple[str, ...] = ()  # warnings about runs
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        command: str | None = None,
-        advance: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Write a page with a row for each benchmark: one self-contained HTML file.
-
-        ``command`` is the shell command that the page shows; by default it follows from the call.
-        ``advance`` is called with the number of rows that are done and their total.
-        """
-        from dkmd.answers.page import write_page
-
-        write_page(self, path, command, advance)
 
     def _repr_html_(self) -> str:
         from dkmd.answers.gate.notebook import gate_html
