@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import naive
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from outcomes import exact_outcome
 from scipy import stats
 
 from dkmd import Witness, dkmd_2samp, dkmd_rel, verdict
 from dkmd.base.arrays import Array
 from dkmd.inference.groups import Clusters
-from dkmd.inference.unit_design import Design, UnitSums
+from dkmd.inference.unit_design import Design, UnitRows, UnitSums
+from dkmd.statistic.cubics import cubics_of
 
 WIDE = Witness(1.3, 1.3)
 
@@ -437,6 +444,61 @@ def test_labels_of_any_type_give_the_same_answer() -> None:
         assert moved.pvalue == pytest.approx(plain.pvalue, rel=1e-12)
         assert moved.pairing is not None
         assert moved.pairing[:3] == (12, 0, 0)
+    with_nothing = np.array([*gx[:-1], None])
+    with pytest.raises(ValueError, match="1 label of x is missing"):
+        dkmd_2samp(x, y, groups=(with_nothing, gy), paired=True)
     mixed = np.array(["a", 1, ("b",)] * 4, dtype=object)
     with pytest.raises(ValueError, match="of one type"):
         dkmd_2samp(x[:12], x[:12], groups=(mixed, mixed), paired=True)
+
+
+NAMES = [f"a-host-with-a-long-name-{i:02}" for i in range(31)]
+
+LABEL_TYPES: dict[str, Callable[[list[str]], Any]] = {
+    "bytes": lambda names: np.array(names, dtype="S"),
+    "objects, all different": lambda names: np.array(["".join(n) for n in names], dtype=object),
+    "objects, often the same": lambda names: np.array([sys.intern(n) for n in names], dtype=object),
+    "numpy strings": lambda names: np.array(names, dtype=np.dtypes.StringDType()),
+    "pandas": pd.Series,
+    "pandas categories": lambda names: pd.Categorical(names, [*sorted(set(names)), "unused"]),
+    "polars": pl.Series,
+    "polars categories": lambda names: pl.Series(names, dtype=pl.Categorical),
+    "arrow": pa.array,
+    "arrow, in pieces": lambda names: pa.chunked_array([names[:100], names[100:]]),
+    "arrow dictionary": lambda names: pa.chunked_array(
+        [pa.array(part).dictionary_encode() for part in (names[:100], names[100:])]
+    ),
+    "arrow dictionary with equal entries": lambda names: pa.DictionaryArray.from_arrays(
+        [i % len(NAMES) + len(NAMES) * (i % 2) for i in map(NAMES.index, names)], NAMES + NAMES
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LABEL_TYPES)
+def test_text_of_any_library_is_paired_and_grouped_alike(kind: str) -> None:
+    """Categories and dictionaries bring numbers, other text is numbered."""
+    rng = np.random.default_rng(83)
+    x, y = rng.normal(size=1_500), rng.normal(size=1_400)
+    of_x, of_y = rng.integers(0, 30, x.size), rng.integers(1, 31, y.size)
+    labels = tuple(LABEL_TYPES[kind]([NAMES[i] for i in of]) for of in (of_x, of_y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for paired in (True, False):
+            by_number = dkmd_2samp(x, y, groups=(of_x, of_y), paired=paired)
+            by_name = dkmd_2samp(x, y, groups=labels, paired=paired)
+            assert by_name.pvalue == pytest.approx(by_number.pvalue, rel=1e-11)
+            assert (by_name.pairing or [0])[:3] == (by_number.pairing or [0])[:3]
+
+
+@pytest.mark.parametrize("weight", ["tanh", "erf", "algebraic"])
+def test_cubics_are_psi_and_its_slope(weight: str) -> None:
+    witness = Witness(2.5, 2.5, 1.0, weight=weight)
+    rng = np.random.default_rng(84)
+    values = np.concatenate([rng.normal(1.0, 9.0, 3_000), [1.0, 1e300, -np.inf, np.inf]])
+    codes, ones = np.arange(values.size), np.ones(values.size)
+    assert cubics_of(witness) is not None
+    found = UnitRows.of(values, codes, ones, witness)
+    bound = witness.bound / witness.length
+    assert_allclose(found.psi, witness(values) / witness.length, rtol=0.0, atol=3e-11 * bound)
+    assert_allclose(found.squares, found.psi**2)
+    assert found.slope == pytest.approx(witness.derivative(values).sum(), rel=1e-9)

@@ -17,6 +17,7 @@ from dkmd.answers.findings import MeanChange, quantiles_of, welch_change
 from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
 from dkmd.inference.groups import GroupSums
+from dkmd.inference.label_codes import hashed
 from dkmd.inference.percentiles import (
     PercentileChange,
     compare_percentiles,
@@ -42,8 +43,7 @@ def _grouped(side: ColumnData) -> Grouped | None:
     if not isinstance(side, HeldColumn) or side.groups is None:
         return None
     known = ~np.isnan(side.values)
-    codes = np.unique(side.groups[known], return_inverse=True)[1]
-    return Grouped(side.values[known], np.asarray(codes, dtype=np.int64))
+    return Grouped(side.values[known], hashed(side.groups[known]).codes)
 
 
 def grouped_mean_change(sides: tuple[Grouped, Grouped], confidence: float) -> MeanChange | None:

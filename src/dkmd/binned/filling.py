@@ -43,7 +43,7 @@ _SIGN, _ONE = np.uint64(1 << 63), np.uint64(1023 << 52)  # of a double's bits
 _CELL_SHIFT, _FIRST_CELL = np.uint64(52 - _CELL_BITS), np.uint64(1023 << _CELL_BITS)
 _BELOW_ZERO = 1 << (11 + _CELL_BITS)  # the sign bit of a cell's number
 _TO_SIGN, _ALL_BUT_SIGN = np.int64(63), np.int64((1 << 63) - 1)
-_KEY_OF_INF = np.int64(2047 << 52)  # see ``_range``
+_KEY_OF_INF = np.int64(2047 << 52)  # see ``value_range``
 
 
 def _first_rows() -> npt.NDArray[np.uint16]:
@@ -114,21 +114,21 @@ def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, A
         values = piece(sample, *bounds)
         if through is not None:
             values = through(values)
-        low, high = _range(values)
+        low, high = value_range(values)
         # if its ends have a regular bin, so has every value of the piece; NaN would be an end
         if not (
             abs((low - grid.center) * per_unit) < _LARGEST
             and abs((high - grid.center) * per_unit) < _LARGEST
         ):
             finite, values = _add_rare(values, grid.center, per_unit, table, special)
-            low, high = _range(finite)
+            low, high = value_range(finite)
         _fill(values, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table)
         special[3], special[4] = min(special[3], low), max(special[4], high)
     return table, special
 
 
 @compiled
-def _range(values: Array) -> tuple[float, float]:
+def value_range(values: Array) -> tuple[float, float]:
     """The smallest and the largest value: an end is NaN if there is NaN; inf, −inf without values.
 
     The bits of a double, as a whole number, are in the order of the doubles once those below 0 are
@@ -144,7 +144,7 @@ def _range(values: Array) -> tuple[float, float]:
 
 @compiled
 def _of_key(key: np.int64) -> float:
-    """The double of a key of ``_range``; 0 for −0."""
+    """The double of a key of ``value_range``; 0 for −0."""
     bits = key ^ ((key >> _TO_SIGN) & _ALL_BUT_SIGN)
     return float(np.int64(bits).view(np.float64) + 0.0)
 
@@ -254,13 +254,24 @@ def _fill_by_weight(
         table[row, 2] += weight * u * u
 
 
-def filled_by_unit(values: Array, codes: Index, each: Array, grid: Grid) -> tuple[Array, Array]:
-    """``filled_by_weight`` where a value of unit g weighs ``each[g]``."""
-    table, infinite = np.zeros((_ROWS, 3)), np.zeros(2)
-    _fill_by_unit(
-        values, codes, each, grid.center, 1.0 / grid.unit, FIRST_ROW, UPPER_EDGE, table, infinite
-    )
-    return table, infinite
+def filled_by_unit(
+    values: Array, codes: Index, each: Array, grid: Grid
+) -> tuple[Array, Array, tuple[float, float]]:
+    """``filled_by_weight`` where a value of unit g weighs ``each[g]``, and the range of values."""
+    table, infinite, ends = np.zeros((_ROWS, 3)), np.zeros(2), [math.inf, -math.inf]
+    center, per_unit = grid.center, 1.0 / grid.unit
+    for start, stop in piece_bounds(values.size):
+        part, of = values[start:stop], codes[start:stop]
+        low, high = value_range(part)
+        if abs((low - center) * per_unit) < _LARGEST and abs((high - center) * per_unit) < _LARGEST:
+            _fill_by_unit(part, of, each, center, per_unit, FIRST_ROW, UPPER_EDGE, table)
+        else:
+            low, high = value_range(part[np.isfinite(part)])
+            _fill_by_weight(
+                part, each[of], center, per_unit, FIRST_ROW, UPPER_EDGE, table, infinite
+            )
+        ends = [min(ends[0], low), max(ends[1], high)]
+    return table, infinite, (ends[0], ends[1])
 
 
 @compiled
@@ -273,26 +284,20 @@ def _fill_by_unit(
     first_row: npt.NDArray[np.uint16],
     upper_edge: Array,
     table: Array,
-    infinite: Array,
 ) -> None:
-    """``_fill_by_weight`` with the weights of units, in blocks as in ``_fill``."""
+    """``_fill`` with the weights of units."""
     flat = table.reshape(-1)
-    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    units, cells = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint32)
+    rows = np.empty(BLOCK, dtype=np.uint16)
     for start in range(0, values.size, BLOCK):
         block, of = values[start : start + BLOCK], codes[start : start + BLOCK]
-        farthest = 0.0
         for i in range(block.size):
             units[i] = (block[i] - center) * per_unit
-            farthest = max(farthest, abs(units[i]))
-        if not farthest < _LARGEST:
-            _fill_by_weight(
-                block, each[of], center, per_unit, first_row, upper_edge, table, infinite
-            )
-            continue
+            cells[i] = _cell_of(units[i])
         for i in range(block.size):
-            rows[i] = _row_in(np.uint64(_cell_of(units[i])), units[i], first_row, upper_edge)
+            rows[i] = _row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
         for i in range(block.size):
-            u, weight, at = units[i], each[of[i]], np.uint64(rows[i]) * np.uint64(3)
+            u, weight, at = units[i], each[np.uint64(of[i])], np.uint64(rows[i]) * np.uint64(3)
             flat[at] += weight
             flat[at + np.uint64(1)] += weight * u
             flat[at + np.uint64(2)] += weight * u * u

@@ -46,10 +46,10 @@ class BinSums(NamedTuple):
     @classmethod
     def of_units(cls, values: Array, codes: Index, each: Array, grid: Grid) -> BinSums:
         """The sums of values without NaN, where a value of unit g weighs ``each[g]``."""
-        table, infinite = filled_by_unit(values, codes, each, grid)
+        table, infinite, (low, high) = filled_by_unit(values, codes, each, grid)
         rows = np.flatnonzero(table[:, 0] > 0.0)
         weights, sums, squares = (np.ascontiguousarray(table[rows, i]) for i in range(3))
-        within = range_within(values, grid)
+        within = low - grid.center, high - grid.center
         at_ends = float(infinite[0]), float(infinite[1])
         return cls(rows - (SIDE + 1), weights, sums, squares, at_ends, within, int(values.size))
 

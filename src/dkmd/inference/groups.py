@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.inference.label_codes import coded, present_labels
 from dkmd.inference.tails import Tails, relabelled_skewness
 from dkmd.statistic.witness import Witness
 
@@ -217,9 +218,12 @@ def checked_labels(labels: SampleGroups, size: int, name: str) -> npt.NDArray[An
 
 
 def group_codes(labels: SampleGroups, size: int, name: str) -> npt.NDArray[np.int64]:
-    """Group labels of any type as 0, 1, 2, …; one label per value."""
-    _, codes = np.unique(checked_labels(labels, size, name), return_inverse=True)
-    return np.asarray(codes, dtype=np.int64)
+    """Group labels of any type as 0, 1, 2, … in the order of the labels; one label per value."""
+    codes, known = coded(present_labels(labels, size, name))
+    used = np.flatnonzero(np.bincount(codes, minlength=known.size))
+    places = np.zeros(known.size, dtype=np.int64)
+    places[used[np.argsort(known[used])]] = np.arange(used.size)
+    return places[codes]
 
 
 def note_on_few(x: GroupSums, y: GroupSums) -> str:

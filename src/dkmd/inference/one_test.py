@@ -27,6 +27,7 @@ from dkmd.inference.groups import (
     group_codes,
     note_on_few,
 )
+from dkmd.inference.label_codes import hashed
 from dkmd.inference.limits import test_at_infinity
 from dkmd.inference.options import Options
 from dkmd.inference.pair import Pair, Studentized
@@ -199,9 +200,7 @@ def compare_grouped(
     if stopped_by_nan(int(sum(gone.sum() for gone in missing)), options):
         return NoOutcome(options.alternative)
     values = [a[~gone].astype(np.float64) for a, gone in zip((x, y), missing, strict=True)]
-    codes = [
-        np.unique(c[~gone], return_inverse=True)[1] for c, gone in zip(codes, missing, strict=True)
-    ]
+    codes = [hashed(c[~gone]).codes for c, gone in zip(codes, missing, strict=True)]
 
     def sums(witness: Witness) -> tuple[GroupSums, GroupSums]:
         of_x, of_y = (

@@ -16,6 +16,7 @@ from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.tails import critical
+from dkmd.statistic.cubics import add_by_number, cubics_of
 from dkmd.statistic.witness import Witness
 
 Index = npt.NDArray[np.int64]
@@ -34,23 +35,31 @@ class UnitRows(NamedTuple):
     counts: Array
     psi: Array
     squares: Array
+    slope: float = math.nan  # Σψ' over all values, if it was asked for
 
     @classmethod
-    def of(cls, values: Array, codes: Index, units: int, witness: Witness) -> UnitRows:
-        """The sums from the values and the numbers of their units."""
-        table = np.zeros((units, 3))
+    def of(cls, values: Array, codes: Index, counts: Array, witness: Witness) -> UnitRows:
+        """The sums from values without NaN, the numbers of their units and how many each has."""
+        table, length = np.zeros((counts.size, 3)), witness.length
+        cubics = cubics_of(witness)
+        if cubics is not None:
+            add_by_number(values, codes, witness.center, witness.per_unit, cubics, table)
+            slope = float(table[:, 2].sum()) * witness.per_unit * length
+            return cls(counts, table[:, 0].copy(), table[:, 1].copy(), slope)
+        slope = 0.0
         for start in range(0, values.size, AT_ONCE):
             piece = slice(start, start + AT_ONCE)
             _add_by_unit(np.asarray(witness(values[piece])), codes[piece], table)
-        length = witness.length
-        counts, sums, squares = (table[:, i].copy() for i in range(3))
-        return cls(counts, sums / length, squares / length**2)
+            slope += float(np.asarray(witness.derivative(values[piece])).sum())
+        return cls(counts, table[:, 0] / length, table[:, 1] / length**2, slope)
 
-    def at(self, places: Index, units: int) -> UnitRows:
+    def at(self, places: Index | None, units: int) -> UnitRows:
         """The same sums where unit i has the number ``places[i]`` among more units."""
+        if places is None:
+            return self
         found = np.zeros((3, units))
-        found[:, places] = self
-        return UnitRows(*found)
+        found[:, places] = self[:3]
+        return UnitRows(found[0], found[1], found[2], self.slope)
 
     def weighed(self, each: Array) -> UnitSums:
         """The sums if a value of unit g weighs ``each[g]``."""
@@ -73,12 +82,11 @@ def counted(codes: Index, units: int) -> Array:
 
 @compiled
 def _add_by_unit(psi: Array, codes: Index, table: Array) -> None:
-    """Count the values of each unit, and add their ψ and ψ²."""
+    """Add ψ and ψ² of every unit."""
     for i in range(psi.size):
         at, one = codes[i], psi[i]
-        table[at, 0] += 1.0
-        table[at, 1] += one
-        table[at, 2] += one * one
+        table[at, 0] += one
+        table[at, 1] += one * one
 
 
 class UnitSums(NamedTuple):

@@ -7,6 +7,7 @@ with the number of values.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,13 +16,15 @@ from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.binned.weighted import BinSums, WeightedBins
+from dkmd.inference.label_codes import Labels
 from dkmd.inference.one_test import scale_asked, stopped_by_nan
 from dkmd.inference.options import Options
+from dkmd.inference.pair import Pair
 from dkmd.inference.result import NoOutcome, Outcome
 from dkmd.inference.scale import fitted_sides
 from dkmd.inference.sides import Side
 from dkmd.inference.unit_design import UnitRows
-from dkmd.inference.unit_labels import Labels, numbered
+from dkmd.inference.unit_labels import numbered
 from dkmd.inference.units import KindsOfUnits, Units, fitted_bins, require_known, tested_units
 from dkmd.statistic.witness import Witness
 
@@ -60,8 +63,8 @@ class UnitStreams(NamedTuple):
         """The labels of all units, and their sums on both sides."""
         of_x, of_y = (side.sums(witness, self.logs) for side in (self.x, self.y))
         known = numbered(of_x.labels, of_y.labels)
-        size = int(known.labels.size)
-        return known.labels, of_x.rows.at(known.x, size), of_y.rows.at(known.y, size)
+        size, (x, y) = int(known.labels.size), known.common()
+        return known.labels, of_x.rows.at(x, size), of_y.rows.at(y, size)
 
 
 def compare_unit_streams(x: Summary, y: Summary, streams: UnitStreams, options: Options) -> Outcome:
@@ -81,7 +84,11 @@ def compare_unit_streams(x: Summary, y: Summary, streams: UnitStreams, options: 
         return next(iter(seen.values()))[0][unit]
 
     every = Side.of(x), Side.of(y)
-    units = Units(lambda witness: at(witness)[1:], name, lambda: every, weigh)
+
+    def slopes(pair: Pair, center: float) -> tuple[float, float]:
+        return replace(pair, x=every[0], y=every[1]).slopes(center)
+
+    units = Units(lambda witness: at(witness)[1:], name, slopes, weigh)
     if weigh == "values":
         of_x, of_y, fitted = fitted_sides(x, y, scale_asked(options), options.label_free)
     else:
@@ -97,7 +104,7 @@ def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBi
     shared = round(x.weight)
     if shared < 2:
         known = numbered(streams.x.labels(), streams.y.labels())
-        there = (_present(codes, known.labels.size) for codes in (known.x, known.y))
+        there = (_present(codes, known.labels.size) for codes in known.common())
         KindsOfUnits.of(*there).require("units")
     each = 0.5 * (x.rows + y.rows) / shared
     return x.times(each, grid), y.times(each, grid)

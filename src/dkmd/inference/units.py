@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +18,12 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import spread
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
+from dkmd.binned.filling import value_range
 from dkmd.binned.summary import Atoms, Summary
 from dkmd.binned.weighted import BinSums, WeightedBins
 from dkmd.inference.direct import origin_of, side_of
 from dkmd.inference.groups import FEW_GROUPS, Clusters, Effect, Pairing, SampleGroups
+from dkmd.inference.label_codes import Index
 from dkmd.inference.one_sample import FEW_SIGNS, NO_PSI, flip_share, flipped_tails
 from dkmd.inference.one_test import (
     compare_sides,
@@ -39,7 +40,7 @@ from dkmd.inference.scale import Scale, fitted_sides, scale_of, scale_of_bins
 from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails
 from dkmd.inference.unit_design import Design, UnitRows, UnitSums, counted, reach
-from dkmd.inference.unit_labels import Index, Numbered, common_codes
+from dkmd.inference.unit_labels import Numbered, common_codes
 from dkmd.statistic.witness import Witness
 
 NOTHING_DIFFERS = "no unit differs between the samples"
@@ -100,12 +101,12 @@ class Units:
     """Units with common numbers on two sides, wherever their values are, and how they are weighed.
 
     ``rows`` gives the sums over the units of both sides at a witness, and ``name`` the label of a
-    unit. ``every`` gives both sides with all their values, each with a weight of 1.
+    unit. ``slopes`` gives the means of ψ' over all values of both sides, each with a weight of 1.
     """
 
     rows: Callable[[Witness], tuple[UnitRows, UnitRows]]
     name: Callable[[int], object]
-    every: Callable[[], tuple[Side, Side]]
+    slopes: Callable[[Pair, float], tuple[float, float]]
     weigh: str
 
     def effect(self, witness: Witness, pair: Pair) -> Effect:
@@ -154,8 +155,7 @@ class Units:
         n, m = pair.x.size, pair.y.size
         center = witness.center - pair.origin
         a, b = pair.slopes(center)
-        every_x, every_y = self.every()
-        slopes = replace(pair, x=every_x, y=every_y).slopes(center)
+        slopes = (a, b) if self.weigh == "values" else self.slopes(pair, center)
         parts, freedoms = [], []
         for side, slope in zip(rows, slopes, strict=True):
             sums = side.grouped()
@@ -251,58 +251,85 @@ def compare_units(
     weigh = options.weigh or "units"
     require_known(options, weigh)
     known = common_codes(groups, (x.size, y.size))
-    missing = [np.isnan(a) for a in (x, y)]
-    gone = sum(int(np.count_nonzero(each)) for each in missing)
-    if stopped_by_nan(gone, options):
-        return NoOutcome(options.alternative)
-    if gone:
+    x, y = (np.ascontiguousarray(side, dtype=np.float64) for side in (x, y))
+    if any(map(math.isnan, (*value_range(x), *value_range(y)))):
+        missing = np.isnan(x), np.isnan(y)
+        if stopped_by_nan(int(missing[0].sum() + missing[1].sum()), options):
+            return NoOutcome(options.alternative)
         x, y = x[~missing[0]], y[~missing[1]]
         known = known._replace(x=known.x[~missing[0]], y=known.y[~missing[1]])
-    return _Held(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False), known).test(
-        weigh, options
-    )
+    return _Held(x, y, known).test(weigh, options)
 
 
-class _Held(NamedTuple):
+class _Held:
     """The values of both sides in memory, and the numbers of their units."""
 
-    x: Array
-    y: Array
-    known: Numbered
+    def __init__(self, x: Array, y: Array, known: Numbered) -> None:
+        self.x, self.y, self.known = x, y, known
+        self._rows: tuple[Witness, tuple[UnitRows, UnitRows]] | None = None
+        counts = [counted(codes, size) for codes, size in self._codes()]
+        self.counts: tuple[Array, Array] = (counts[0], counts[1])
 
     def test(self, weigh: str, options: Options) -> Outcome:
         """The test of units that are weighed in one way."""
-        in_x, in_y = self._each(lambda _, codes: counted(codes, self.size))
+        in_x, in_y = (_placed(*each, self.size) for each in self._in_place(self.counts))
         KindsOfUnits.of(in_x, in_y).require(weigh)
-        sides = _Weighed.of(self, value_weights(in_x, in_y, weigh), weigh)
+        sides = self._weighed(value_weights(in_x, in_y, weigh), weigh)
         of_x, of_y, origin, fitted = sides.fitted(options)
-        units = Units(self.rows, self.known.labels.__getitem__, partial(self.every, origin), weigh)
+        units = Units(self.rows, self.known.labels.__getitem__, self.slopes, weigh)
         return tested_units(of_x, of_y, origin, fitted, units, options)
+
+    def _weighed(self, each: tuple[Array, Array], weigh: str) -> _Weighed:
+        """Both sides, where a value of unit g weighs ``each[g]``."""
+        x, y = (
+            UnitSide(values, codes, weights if places is None else weights[places]).kept()
+            for values, (codes, _), (weights, places) in zip(
+                (self.x, self.y), self._codes(), self._in_place(each), strict=True
+            )
+        )
+        return _Weighed(x, y, weigh)
 
     @property
     def size(self) -> int:
-        """The number of numbers of units."""
+        """The number of common numbers of units."""
         return int(self.known.labels.size)
 
-    def _each(self, task: Callable[[Array, Index], Any]) -> list[Any]:
-        """The result of a task for both sides, in two threads if there are many values."""
-        sides = (self.x, self.known.x), (self.y, self.known.y)
-        return spread(lambda side: task(*side), sides, self.x.size + self.y.size)
+    def _codes(self) -> list[tuple[Index, int]]:
+        """The numbers of each side's values, and how many numbers the side has."""
+        return list(zip((self.known.x, self.known.y), self.known.sizes, strict=True))
+
+    def _in_place(self, each: tuple[Array, Array]) -> list[tuple[Array, Index | None]]:
+        """Something for each side, and the common numbers of its units."""
+        return list(zip(each, self.known.places, strict=True))
 
     def rows(self, witness: Witness) -> tuple[UnitRows, UnitRows]:
         """The sums over units at a witness."""
-        x, y = self._each(lambda values, codes: UnitRows.of(values, codes, self.size, witness))
-        return x, y
+        if self._rows is None or self._rows[0] != witness:
+            sides = zip((self.x, self.y), self._codes(), self.counts, strict=True)
+            found = spread(
+                lambda side: UnitRows.of(side[0], side[1][0], side[2], witness),
+                sides, self.x.size + self.y.size,
+            )  # fmt: skip
+            x, y = (
+                rows.at(places, self.size)
+                for rows, places in zip(found, self.known.places, strict=True)
+            )
+            self._rows = witness, (x, y)
+        return self._rows[1]
 
-    def every(self, origin: float) -> tuple[Side, Side]:
-        """Both sides with all their values."""
-        if is_small(self.x.size, self.y.size):
-            atoms = (_atoms(v, np.ones(v.size), origin) for v in (self.x, self.y))
-            x, y = (side_of(a, float(a.weights.sum())) for a in atoms)
-            return x, y
-        grid = replace(grid_for(self.x, self.y, None), center=origin)
-        x, y = (Side.of(Summary.of(v, grid)) for v in (self.x, self.y))
-        return x, y
+    def slopes(self, pair: Pair, center: float) -> tuple[float, float]:
+        """The means of ψ' over all values of both sides."""
+        x, y = self.rows(replace(pair.witness, center=pair.origin + center))
+        return x.slope / self.x.size, y.slope / self.y.size
+
+
+def _placed(numbers: Array, places: Index | None, size: int) -> Array:
+    """Numbers of a side's units at their common numbers, 0 elsewhere."""
+    if places is None:
+        return numbers if numbers.size == size else np.pad(numbers, (0, size - numbers.size))
+    found = np.zeros(size)
+    found[places] = numbers
+    return found
 
 
 class UnitSide(NamedTuple):
@@ -328,13 +355,6 @@ class _Weighed(NamedTuple):
     x: UnitSide
     y: UnitSide
     weigh: str
-
-    @classmethod
-    def of(cls, held: _Held, each: tuple[Array, Array], weigh: str) -> _Weighed:
-        """Both sides, where a value of unit g weighs ``each[g]``."""
-        x = UnitSide(held.x, held.known.x, each[0])
-        y = UnitSide(held.y, held.known.y, each[1])
-        return cls(x.kept(), y.kept(), weigh)
 
     def fitted(self, options: Options) -> tuple[Side, Side, float, Scale]:
         """Both sides for inference, their origin, and the width of ψ."""

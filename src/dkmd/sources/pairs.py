@@ -17,6 +17,7 @@ from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.groups import GroupSums
+from dkmd.inference.label_codes import hashed
 from dkmd.inference.pooled_shape import median_and_spread
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.sources.column_data import (
@@ -180,7 +181,7 @@ def _grouped(side: ColumnData, logs: bool) -> Grouped | None:
         return None
     present = ~np.isnan(side.values)
     values = np.log(side.values[present]) if logs else side.values[present]
-    codes = np.unique(side.groups[present], return_inverse=True)[1]
+    codes = hashed(side.groups[present]).codes
     return lambda witness: GroupSums.of_values(witness(values) / witness.length, codes)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.weighted import BinSums
-from dkmd.inference.unit_design import UnitRows
-from dkmd.inference.unit_labels import Labels, numbered
+from dkmd.inference.label_codes import Labels, hashed
+from dkmd.inference.unit_design import UnitRows, counted
+from dkmd.inference.unit_labels import numbered
 from dkmd.inference.unit_streams import LabelledRows, UnitStream
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
 from dkmd.statistic.witness import Witness
@@ -33,8 +34,8 @@ def units_of(side: ColumnData) -> UnitStream:
 
 def shared_labels(ours: Labels, theirs: Labels) -> Labels:
     """The labels that both have, in order."""
-    known = numbered(ours, theirs)
-    there = np.isin(known.x, known.y)
+    x, y = numbered(ours, theirs).common()
+    there = np.isin(x, y)
     return np.sort(ours[there])
 
 
@@ -47,18 +48,18 @@ class HeldUnits:
 
     def labels(self) -> Labels:
         """The label of every unit."""
-        return np.unique(self.of)
+        return hashed(self.of).labels
 
     def sums(self, witness: Witness, logs: bool) -> LabelledRows:
         """The sums of every unit at a witness."""
-        labels, codes = np.unique(self.of, return_inverse=True)
+        codes, labels = hashed(self.of)
         values = np.log(self.values) if logs else self.values
-        return LabelledRows(labels, UnitRows.of(values, codes.reshape(-1), labels.size, witness))
+        counts = counted(codes, labels.size)
+        return LabelledRows(labels, UnitRows.of(values, codes, counts, witness))
 
     def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
         """The sums per bin of units that the other side has too."""
-        labels, codes = np.unique(self.of, return_inverse=True)
-        codes = codes.reshape(-1)
+        codes, labels = hashed(self.of)
         shared = np.isin(labels, shared_labels(labels, beside.labels()))
         each = np.where(shared, 1.0 / np.bincount(codes, minlength=labels.size), 0.0)
         kept = shared[codes]

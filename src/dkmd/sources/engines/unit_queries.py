@@ -12,8 +12,8 @@ import numpy as np
 from dkmd.base.errors import EngineError
 from dkmd.binned.grid import Grid
 from dkmd.binned.weighted import BinSums
+from dkmd.inference.label_codes import Labels
 from dkmd.inference.unit_design import UnitRows
-from dkmd.inference.unit_labels import Labels
 from dkmd.inference.unit_streams import LabelledRows, UnitStream
 from dkmd.sources.engines.aggregate import (
     GROUP,

@@ -17,7 +17,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.binned.weighted import BinSums
 from dkmd.inference.groups import GroupSums
-from dkmd.inference.unit_labels import Labels
+from dkmd.inference.label_codes import Labels
 from dkmd.inference.unit_streams import LabelledRows, UnitStream
 from dkmd.sources.column_data import ColumnData, StreamedColumn, SumGroups, Summarize
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.inference.label_codes import coded, encoded
 from dkmd.sources.column_data import Labels
 from dkmd.sources.kinds import (
     DATE,
@@ -73,13 +74,41 @@ def kind_of(values: Any) -> str:
 
 
 def as_labels(values: Any, name: str, rows: RowNumbers | None = None) -> Labels:
-    """Group labels of any type as text; a missing label raises an error with its row."""
+    """Group labels of any type as text; a missing label raises an error with its row.
+
+    Equal labels are the same object, so that they are quickly told apart later.
+    """
+    known = _plain_labels(values)
+    if known is not None:
+        return known
     series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
     items = _items(values) if series is None else series.to_list()
     for row, item in zip(rows or range(1, len(items) + 1), items, strict=True):
         if _is_missing(item) or (isinstance(item, float) and math.isnan(item)):
             raise missing_label(name, row)
-    return np.asarray([str(item) for item in items])
+    texts = np.empty(len(items), dtype=object)
+    shared: dict[str, str] = {}
+    texts[:] = [shared.setdefault(text, text) for text in map(str, items)]
+    return texts
+
+
+def _plain_labels(values: Any) -> Labels | None:
+    """Text and whole numbers as text, each label looked at once; None for all other labels."""
+    if isinstance(values, np.ma.MaskedArray):
+        return None
+    try:
+        found = encoded(values)
+        if isinstance(found, np.ndarray) and (found.ndim != 1 or found.dtype.kind not in "iuUO"):
+            return None
+        known = coded(found)
+    except ValueError:  # rows of several sizes, or labels of any type
+        return None
+    items = known.labels.tolist()
+    if (known.codes < 0).any() or any(type(item) not in (str, int) for item in items):
+        return None
+    texts = np.empty(len(items), dtype=object)
+    texts[:] = [str(item) for item in items]
+    return texts[known.codes]
 
 
 def as_marks(values: Any) -> Labels:
