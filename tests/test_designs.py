@@ -238,7 +238,7 @@ def test_missing_strata_are_a_level_and_rare_levels_are_one() -> None:
 
 def test_a_covariate_needs_randomized_arms() -> None:
     for how in ({"covariate": (CX, CY)}, {"strata": (CX > 0, CY > 0)}):
-        with pytest.raises(ValueError, match=r"randomized=True.*Before and after"):
+        with pytest.raises(ValueError, match=r"randomized=True.*before and after"):
             dkmd_2samp(X, Y, **how)
         with pytest.raises(ValueError, match="randomized=True"):
             compare(Y, X, **how)
@@ -545,7 +545,7 @@ def test_a_drift_adjusts_every_column_and_skips_those_it_uses() -> None:
     [
         ({"weights": "nothing"}, "no column 'nothing'"),
         ({"weights": "before"}, "before, row .* is missing"),
-        ({"counts": "revenue"}, "is no whole number of rows"),
+        ({"counts": "revenue"}, "is not a whole number of rows"),
         ({"covariate": "country", "randomized": True}, "country"),
         ({"column": "country", "weights": "rate"}, "categories, which are not tested with"),
     ],

@@ -143,7 +143,7 @@ def test_a_run_that_is_there_twice_counts_once(suite: Path) -> None:
     runs = load_runs(str(suite / "main"))
     answer = gate([*runs, runs[0]], load_runs(str(suite / "branch")))
     assert answer.runs == (3, 3)
-    assert any("hold what another holds" in note for note in answer.notes())
+    assert any("are copies and count once" in note for note in answer.notes())
     assert in_one(runs[:1])[1] == 1
 
 

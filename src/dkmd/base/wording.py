@@ -203,6 +203,28 @@ def names_by_note(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return names
 
 
+PLURALS = {
+    "it is ": "they are ",
+    "it holds ": "they hold ",
+    "it has ": "they have ",
+    "it cannot ": "they cannot ",
+    "all its values ": "all their values ",
+}
+
+
+def of_several(why: str) -> str:
+    """A reason about one thing ("it holds dates"), said of several things.
+
+    Examples
+    --------
+    >>> of_several("it is constant, so it is not tested")
+    'they are constant, so they are not tested'
+    """
+    for one, several in PLURALS.items():
+        why = why.replace(one, several)
+    return why
+
+
 def text_page(headline: str, rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
     """An answer as text: a table, the notes, and the answer last, as on a terminal."""
     watch = "\n".join(_wrapped(f"Watch out: {visible(note)}.") for note in notes)

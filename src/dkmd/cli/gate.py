@@ -134,7 +134,7 @@ def gate(
     inconclusive: Annotated[
         Inconclusive | None,
         typer.Option(
-            help="Exit as pass (0) or fail (1) when inconclusive; else with 3.",
+            help="How an inconclusive gate exits: pass (0), fail (1) or 3.  [default: 3]",
         ),
     ] = None,
     missing: Annotated[

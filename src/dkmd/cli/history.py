@@ -101,7 +101,9 @@ def show_history(
     ] = 1,
     benchmark: Annotated[
         list[str] | None,
-        typer.Option("--benchmark", "-b", metavar="NAME", help="Only this one; repeatable."),
+        typer.Option(
+            "--benchmark", "-b", metavar="NAME", help="Show only this benchmark; repeatable."
+        ),
     ] = None,
     alpha: Annotated[
         float,

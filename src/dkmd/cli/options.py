@@ -23,7 +23,7 @@ Column = Annotated[
         "-c",
         metavar="NAME",
         autocompletion=columns,
-        help="Column to compare; not needed if only one is numeric.",
+        help="Column to use; not needed if only one is numeric.",
     ),
 ]
 Columns = Annotated[

@@ -55,7 +55,7 @@ def plan(
     ] = None,
     n: Annotated[
         int | None,
-        typer.Option("-n", metavar="COUNT", min=2, help="Values per side; with --ratio, of one."),
+        typer.Option("-n", metavar="COUNT", min=2, help="Values per side; with --ratio A:B, of A."),
     ] = None,
     ratio: Annotated[
         str | None,

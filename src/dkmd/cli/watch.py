@@ -136,9 +136,9 @@ def watch(
     """Watch values as they arrive: did they move away from a reference?
 
     Prints a line for each alarm. The mean number of values until a false alarm is at least --arl.
-    A change that stays alarms again: dkmd tells the 1st, 2nd, 4th, 8th, … alarm of an incident
+    A change that stays alarms again: dkmd prints the 1st, 2nd, 4th, 8th, … alarm of an incident
     (--json all of them). With --until-decided or --by there is one question instead of alarms, and
-    the answer may be looked at any number of times.
+    you may look at the answer any number of times.
 
     Lines are numbers, CSV with a header, or JSON objects. --follow works like tail -F: it follows a
     file that is renamed, replaced or truncated. --state makes a watch survive restarts and kills:

@@ -25,8 +25,8 @@ from dkmd.statistic.witness import Witness
 
 NEEDS_RANDOMIZED = (
     "a covariate or strata need randomized=True (--randomized): adjusting is right only if chance "
-    "decided which unit joins which side, and the covariate was known before. Before and after, or "
-    "two groups that chose themselves, differ in the covariate for reasons of their own, and "
+    "decided which unit joins which side, and the covariate was known before. Self-selected "
+    "groups, and before and after a change, differ in the covariate for other reasons, and "
     "adjusting would turn that difference into a shift"
 )
 

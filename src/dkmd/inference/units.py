@@ -67,8 +67,8 @@ class KindsOfUnits(NamedTuple):
         """Reject samples without shared units, or with a single one."""
         if not self.shared:
             raise ColumnError(
-                "no unit is in both samples: units need the same labels there, or the samples are "
-                "to be compared without pairing"
+                "no unit is in both samples: give a unit the same label in both, or compare "
+                "without pairing"
             )
         few = self.shared if weigh == "units" else self.shared + min(self.only_x, self.only_y)
         if few < 2:

@@ -119,8 +119,8 @@ def reason_of(
         return f"The shift is {amount}, within the margin of {margin}; decided after {when}."
     if not all(map(math.isfinite, interval)):
         return f"No decision yet after {when}: too few values for an interval."
-    still = f"the margin of {margin} is inside or crossed" if margin else "0 is still possible"
-    return f"No decision yet after {when}: the shift is {amount}, {still}."
+    still = f"the interval crosses the margin of {margin}" if margin else "0 is still possible"
+    return f"No decision yet after {when}: the shift is {amount}, and {still}."
 
 
 def burn_in_in_words(sizes: list[int], burn_in: int, apart: int, needed: int) -> str:

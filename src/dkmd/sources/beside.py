@@ -119,7 +119,7 @@ class _Reader:
     def _table_of(self, column: str) -> Aligned:
         """The table, which must have this column."""
         if self.table is None:
-            raise ValueError(f"column {column!r} by name needs a table, and {self.label} is none")
+            raise ValueError(f"column {column!r} needs a table, and {self.label} is not a table")
         if column not in self.table.kinds():
             raise no_such_column(self.label, column, self.table.kinds())
         return self.table
@@ -141,7 +141,7 @@ class _Reader:
         name = given if isinstance(given, str) else "counts"
         counts = self.numbers(given, name)
         bad = ~((counts >= 0.0) & (counts == np.floor(counts)) & np.isfinite(counts))
-        self._refuse(bad, name, "is no whole number of rows: other numbers are weights")
+        self._refuse(bad, name, "is not a whole number of rows: give other numbers as weights")
         if float(counts.sum()) > MOST_ROWS:
             raise ColumnError(
                 f"{self.label}, {name} stands for {counts.sum():,.0f} rows, and at most "

@@ -22,6 +22,7 @@ from dkmd.base.wording import (
     amount,
     count,
     names_by_note,
+    of_several,
     short_p,
     text_page,
     visible,
@@ -348,7 +349,8 @@ class Drift(Comparisons):
             if len(whose) == 1:
                 told.append(f"{whose[0]} was skipped: {why}")
             else:
-                told.append(f"{len(whose):,} columns were skipped ({named(whose, most)}): {why}")
+                names = named(whose, most)
+                told.append(f"{len(whose):,} columns were skipped ({names}): {of_several(why)}")
         return super().notes(most) + told
 
     def to_dict(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ OPPOSED = (
     "give the margin in data units or in sd"
 )
 
-NO_SCALE = "nothing varied: there is no scale to count a margin in sd in"
+NO_SCALE = "nothing varied, so there is no sd: give the margin in percent or in data units"
 
 OUTAGE, RARE = 0.5, 0.1
 """An outage: this share of one side or more is infinite, and at most a rare share of the other."""

@@ -109,7 +109,7 @@ def in_one(side: Side) -> tuple[BenchmarkFile, int, list[str]]:
     if len(runs) < len(side):
         again = len(side) - len(runs)
         notes.append(
-            f"{count(again)} of {count(len(side))} runs of one side hold what another holds"
+            f"{count(again)} of {count(len(side))} runs of one side are copies and count once"
         )
     return (_joined(runs) if len(runs) > 1 else runs[0]), len(runs), notes
 
@@ -194,7 +194,7 @@ def known_runs(
 ) -> RunsOfAll:
     """The variance between runs of every benchmark, as far as runs and history know it."""
     if max(sides) < 2 and len(history) < 2:
-        few = "the history holds one run, and that says nothing about changes between runs; "
+        few = "the history holds one run, which does not show how runs differ; "
         return RunsOfAll({}, sides, len(history), notes=((few if history else "") + ONE_RUN,))
     levels: dict[str, tuple[list[RunLevel], list[RunLevel], RunsOfPast]] = {}
     raw: dict[str, RunsOfOne] = {}

@@ -132,14 +132,14 @@ class Race:
         range_ = f"{percent(change)} ({_ends(low, high)})"
         if self.verdict == "equivalent":
             return (
-                f"{first} and {second} are EQUIVALENT within {self.margin}: the second takes "
-                f"{range_} of the time of the first, {after}."
+                f"{first} and {second} are EQUIVALENT within {self.margin}: the time of the second "
+                f"differs by {range_}, {after}."
             )
         if math.isnan(change):
-            return f"INCONCLUSIVE {after}: too few for an answer. Let it run longer (--max-time)."
+            return f"INCONCLUSIVE {after}: too few. Let the race run longer (--max-time)."
         return (
-            f"INCONCLUSIVE {after}: {second} takes {range_} compared with {first}. Let it run "
-            "longer (--max-time)."
+            f"INCONCLUSIVE {after}: the time of {second} differs from that of {first} by {range_}. "
+            "Let the race run longer (--max-time)."
         )
 
     def status(self) -> str:

@@ -21,7 +21,7 @@ from dkmd.sources.files.source import Known
 LOG = "_delta_log"
 """The folder of the log."""
 
-ELSEWHERE = "read it with Spark or deltalake, and compare the table that this gives"
+ELSEWHERE = "read it with Spark or deltalake, and compare that table"
 
 COMMIT = re.compile(r"(\d{20})\.json")
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")

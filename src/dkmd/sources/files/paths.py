@@ -38,7 +38,7 @@ def files_of(path: str) -> list[DataFile]:
     if REMOTE.match(path):
         raise ValueError(
             f"{path.partition(':')[0]}:// addresses are not read: download the file first, or let "
-            "DuckDB, Spark or pandas read it and compare the table that this gives"
+            "DuckDB, Spark or pandas read it and compare that table"
         )
     if is_url(path):  # not shown, because it may hold a password
         raise ValueError("the URL of a database goes with --connect, in Python with table=…")
