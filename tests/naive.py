@@ -373,14 +373,18 @@ def shiryaev_roberts(p: Array, bets: Sequence[float], tolerance: float) -> list[
 
 
 def radial_psi(z: Array) -> Array:
-    """d·E[u ψ(u·z)] over uniform directions u, by quadrature over the angle between u and z."""
+    """d·E[u ψ(u·z)] over uniform directions u, by quadrature over the angle between u and z.
+
+    ψ has σ = τ = max(d^(−1/3), 0.2).
+    """
     d, r = z.size, float(np.linalg.norm(z))
+    width = max(d ** (-1 / 3), 0.2)
     # u·z/r = sin θ has the density ∝ cos^(d − 2) θ dθ; narrow panels where ψ bends
     theta, weights = _panels([0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, math.pi / 2], 16)
     density = weights * np.cos(theta) ** (d - 2)
     along = np.sin(theta)
-    mean = np.sum(density * along * _psi_of_one(r * along)) / np.sum(density)
-    return np.asarray(d * mean * z / r)
+    psi = width * _psi_of_one(r / width * along)
+    return np.asarray(d * np.sum(density * along * psi) / np.sum(density) * z / r)
 
 
 def _psi_of_one(x: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
+from scipy import stats
 
 import dkmd
 from dkmd.base.errors import DkmdError, NanError, TooLittleError
@@ -16,9 +17,10 @@ from dkmd.matrices import center, fit
 from dkmd.matrices.center import Slope
 from dkmd.matrices.length import length_interval
 from dkmd.matrices.multivariate import dkmd_multivariate, run_multivariate
-from dkmd.matrices.radial import PSI, radial, slopes
-from dkmd.matrices.resampling import Relabelling, equal_blocks, random_blocks
+from dkmd.matrices.radial import PSI, radial, slopes, width
+from dkmd.matrices.resampling import Relabelling, Staying, equal_blocks, random_blocks
 from dkmd.matrices.rows import Frame, Rows, sums_of
+from dkmd.statistic.witness import Witness
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes
 
@@ -52,7 +54,7 @@ def test_a_million_random_slices_agree_with_the_table() -> None:
     z = np.array([0.5, -2.0, 1.0, 0.1])
     u = rng.normal(size=(1_000_000, 4))
     u /= np.linalg.norm(u, axis=1)[:, None]
-    terms = 4 * u * PSI(u @ z)[:, None]
+    terms = 4 * u * Witness(width(4), width(4))(u @ z)[:, None]
     error = terms.std(axis=0) / 1000
     assert np.all(np.abs(terms.mean(axis=0) - _psi(z)) < 4 * error)
 
@@ -82,8 +84,9 @@ def test_the_witness_is_bounded_and_the_slope_along_a_row_is_the_derivative() ->
 def test_many_columns_are_close_to_the_normal_limit() -> None:
     """With t standard normal, h(ρ) = ρ·E ψ'(ρt)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(180)
-    for rho in (0.3, 1.0, 2.0):
-        limit = float(weights @ PSI.derivative(rho * nodes)) / math.sqrt(2 * math.pi)
+    for widths in (0.3, 1.0, 2.0):
+        limit = float(weights @ PSI.derivative(widths * nodes)) / math.sqrt(2 * math.pi)
+        rho = widths * width(1_000_000)
         across, _ = slopes(rho * rho * 1e6, *radial(1_000_000)[:2])
         assert across == pytest.approx(limit, abs=1e-5)
 
@@ -153,26 +156,47 @@ def test_other_units_and_offsets_change_no_p_value() -> None:
 
 
 def test_all_relabellings_of_few_rows_give_the_exact_p_value() -> None:
-    """By hand: every choice of 3 of 8 blocks, each with its own variances."""
+    """By hand: every choice of 3 of 8 blocks, each with its own slopes and covariances."""
     rng = np.random.default_rng(7)
     sums, sizes = rng.normal(size=(8, 2)), np.array([1.0, 2, 1, 1, 3, 1, 2, 1])
+    slopes = sizes * rng.uniform(0.3, 1.0, size=8)
+    unit = sums / np.sqrt((sums**2).sum(axis=0))
 
-    def total(chosen: tuple[int, ...]) -> float:
-        parts = []
-        for of_side in (list(chosen), [k for k in range(8) if k not in chosen]):
-            mean = sums[of_side].sum(axis=0) / sizes[of_side].sum()
-            about = sums[of_side] - sizes[of_side][:, None] * mean
-            count = len(of_side)
-            variance = (about**2).sum(axis=0) * count / (count - 1) / sizes[of_side].sum() ** 2
-            parts.append((mean, variance))
-        return float(np.sum((parts[0][0] - parts[1][0]) ** 2 / (parts[0][1] + parts[1][1])))
+    def statistics(chosen: tuple[int, ...]) -> tuple[float, float]:
+        difference, variance, terms = np.zeros(2), np.zeros(2), np.zeros((8, 2))
+        for of_side, sign in ((list(chosen), 1.0), (sorted({*range(8)} - {*chosen}), -1.0)):
+            rows, count = sizes[of_side].sum(), len(of_side)
+            step = slopes.sum() / sizes.sum() / (slopes[of_side].sum() / rows)
+            mean = sums[of_side].sum(axis=0) / rows
+            about = step * (sums[of_side] - sizes[of_side][:, None] * mean) / rows
+            variance += (about**2).sum(axis=0) * count / (count - 1)
+            difference += sign * step * mean
+            terms[of_side] = step * unit[of_side] / rows
+        t = difference**2 / variance
+        pairs = sum((terms[i] @ terms[j]) ** 2 for i in range(8) for j in range(8) if i != j)
+        freedom = min(max((terms**2).sum() ** 2 / pairs, 1.0), 2.0)
+        return -stats.chi2.logsf(t.sum() * freedom / 2, freedom), float(t.max())
 
-    zero = np.zeros(2)
-    found = Relabelling(sums, sizes, 3, (zero, zero), (0.0, 0.0)).statistics(999, rng, False)
-    every = np.array([total(chosen) for chosen in combinations(range(8), 3)])
+    still = Staying(np.zeros(2), 0.0, 0.0)
+    found = Relabelling(sums, sizes, slopes, 3, (still, still)).statistics(999, rng, False)
+    every = np.array([statistics(chosen) for chosen in combinations(range(8), 3)])
     assert found.complete
-    np.testing.assert_allclose(np.sort(found.total), np.sort(every), rtol=1e-9)
-    assert found.pvalues()[0] == pytest.approx(np.mean(every >= every[0] * (1 - 1e-10)))
+    np.testing.assert_allclose(np.sort(found.total), np.sort(every[:, 0]), rtol=1e-9)
+    np.testing.assert_allclose(np.sort(found.largest), np.sort(every[:, 1]), rtol=1e-9)
+    assert found.pvalues()[0] == pytest.approx(np.mean(every[:, 0] >= every[0, 0] * (1 - 1e-10)))
+
+
+def test_relabelling_is_about_right_if_only_spreads_and_correlations_differ() -> None:
+    """The variance of D alone rejected 12%; 300 trials of 5% have more than 9% once in 900 runs."""
+    rng = np.random.default_rng(21)
+    rejected = 0
+    for trial in range(300):
+        x = rng.normal(size=(60, 10))
+        y = 3.0 * (rng.normal(size=(120, 10)) + rng.normal(size=(120, 1))) / math.sqrt(2.0)
+        found = run_multivariate(x, y, n_resamples=99, rng=trial)
+        assert found.fit is not None
+        rejected += found.fit.relabelled.pvalues()[2] <= 0.05
+    assert rejected <= 27
 
 
 def test_blocks_have_equal_sizes_and_the_rest_stays() -> None:

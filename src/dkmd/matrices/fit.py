@@ -30,6 +30,7 @@ from dkmd.matrices.resampling import (
     Influences,
     Relabelling,
     Statistics,
+    Staying,
     equal_blocks,
     flipped_about_zero,
     flips_of,
@@ -182,20 +183,22 @@ def _relabelled(
     if not sample.complete:
         frame = refined((x, y), frame, witness, slope)
     each = max(1, min(units[0].count, units[1].count) // BLOCKS_OF_SMALLER)
-    sums, sizes, means = [], [], []
+    parts, sizes, slopes, means, staying = [], [], [], [], []
     for rows, unit in zip((x, y), units, strict=True):
         blocks = unit.blocks(equal_blocks(unit.count, each, MOST_RELABELLED, how.rng))
-        psi = sums_of(rows, frame, witness, blocks.of_row, blocks.count).psi
-        means.append(psi.sum(axis=0) / rows.size)
-        sums.append(psi if how.whiten else slope.solve(psi))
-        sizes.append(blocks.sizes)
-    pooled = np.concatenate([part[:-1] for part in sums])
+        sums = sums_of(rows, frame, witness, blocks.of_row, blocks.count)
+        means.append(sums.total / rows.size)
+        psi = sums.psi if how.whiten else slope.solve(sums.psi)
+        parts.append(psi[:-1])
+        sizes.append(blocks.sizes[:-1])
+        slopes.append(sums.slope[:-1])
+        staying.append(Staying(psi[-1], float(blocks.sizes[-1]), float(sums.slope[-1])))
     relabelling = Relabelling(
-        pooled,
-        np.concatenate([part[:-1] for part in sizes]),
-        len(sums[0]) - 1,
-        (sums[0][-1], sums[1][-1]),
-        (float(sizes[0][-1]), float(sizes[1][-1])),
+        np.concatenate(parts),
+        np.concatenate(sizes),
+        np.concatenate(slopes),
+        len(parts[0]),
+        (staying[0], staying[1]),
     )
     statistic = frame.in_data((means[0] - means[1])[None, :])[0]
     return statistic, frame, relabelling.statistics(how.resamples, how.rng, how.whiten)

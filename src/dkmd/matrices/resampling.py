@@ -1,7 +1,7 @@
 """Null distributions of the shift vector: relabelled blocks of rows, and flipped signs.
 
 Relabelling is exact if both samples come from one distribution, whatever that is. Flipping the
-signs of each side's influences is right if only spreads or correlations differ. Each resample has
+signs of each side's influences is a guard for other spreads and correlations. Each resample has
 two statistics: the sum of the squared t of all columns, and the largest squared t.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from dkmd.base.arrays import Array
-from dkmd.matrices.rows import Index
+from dkmd.matrices.rows import Index, Numbers
 
 VALUES_AT_ONCE = 1 << 20
 """Values of resampled shift vectors that are held at a time (8 MB)."""
@@ -28,6 +28,13 @@ TIE = 1e-10
 FEW = 10
 """With fewer resamples than this as extreme as the data, the p-value comes from an approximation
 of the tail, because a count of so few says little."""
+
+SMALL = 64
+"""With more blocks, degrees of freedom are worked out in single precision. With fewer blocks equal
+labellings may be drawn, and their statistics must be equal too."""
+
+LEAST = 1e-300
+"""Tails below this count as this."""
 
 ENOUGH_BLOCKS = 20
 """The approximation needs this many independent blocks on each side."""
@@ -120,15 +127,39 @@ def _batches(count: int, columns: int) -> Iterator[int]:
         yield min(at_once, count - start)
 
 
+class Staying(NamedTuple):
+    """The rows of one side that no relabelling moves: Σ Ψ, their number, Σ of slopes."""
+
+    sums: Array
+    size: float
+    slope: float
+
+
+class _Squares(NamedTuple):
+    """Products of block sums that every labelling needs."""
+
+    sums: Array  # (blocks, columns): squared sums
+    weighted: Array | None  # sums times sizes, if sizes differ
+    own: Array  # (blocks,): squared lengths of the sums, in units of all blocks
+    pairs: Numbers  # (blocks, blocks): squared products of the sums of two blocks; 0 for one block
+
+
 @dataclass(frozen=True)
 class Relabelling:
-    """Blocks of both sides that may exchange their sides, and rows that stay where they are."""
+    """Blocks of both sides that may exchange their sides, and rows that stay where they are.
+
+    Each labelling has the statistics that its two sides would have as data: the difference of their
+    centres by one step from the common centre, with each side's own slope, divided by its own
+    variance. The sum of squared t has a mean and a variance that depend on the correlations of the
+    columns. So it is replaced by its tail under χ² with as many degrees of freedom as fit the
+    correlations of the two sides. Relabelling then is right in large samples if spreads differ.
+    """
 
     sums: Array  # (blocks, columns): those of x first
     sizes: Array  # (blocks,)
+    slopes: Array  # (blocks,)
     of_x: int
-    fixed: tuple[Array, Array]  # the sums over the fixed rows of x and of y
-    fixed_sizes: tuple[float, float]
+    staying: tuple[Staying, Staying]
 
     def statistics(self, resamples: int, rng: np.random.Generator, norm_only: bool) -> Statistics:
         """Both statistics of the data and of relabellings; of all relabellings if they are few."""
@@ -136,40 +167,66 @@ class Relabelling:
         few = blocks <= 40 and math.comb(blocks, self.of_x) <= resamples
         observed = np.zeros((1, blocks))
         observed[0, : self.of_x] = 1.0
-        squares = self.sums * self.sums
-        weighted = self.sums * self.sizes[:, None] if np.ptp(self.sizes) else None
+        squares = self._squares(norm_only)
         parts = [
-            self._of(labels, squares, weighted, norm_only)
+            self._of(labels, squares, norm_only)
             for labels in [observed, *(self._every() if few else self._drawn(resamples, rng))]
         ]
         total, largest = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Statistics(total[1:], largest[1:], float(total[0]), float(largest[0]), few)
 
-    def _of(
-        self, labels: Array, squares: Array, weighted: Array | None, norm_only: bool
-    ) -> tuple[Array, Array]:
-        """Both statistics of some labellings, studentised with the variances of their sides."""
-        totals = self.sums.sum(axis=0), squares.sum(axis=0)
+    def _squares(self, norm_only: bool) -> _Squares:
+        squares = self.sums * self.sums
+        unit = np.maximum(squares.sum(axis=0), TINY)
+        scaled = self.sums / np.sqrt(unit.mean() if norm_only else unit)
+        pairs = scaled @ scaled.T
+        own = pairs.diagonal().copy()
+        np.square(pairs, out=pairs)
+        np.fill_diagonal(pairs, 0.0)
+        weighted = self.sums * self.sizes[:, None] if np.ptp(self.sizes) else None
+        if own.size > SMALL:
+            pairs = pairs.astype(np.float32)
+        return _Squares(squares, weighted, own, pairs)
+
+    def _of(self, labels: Array, squares: _Squares, norm_only: bool) -> tuple[Array, Array]:
+        """Both statistics of some labellings, studentised with slopes and variances of sides."""
+        totals = self.sums.sum(axis=0), squares.sums.sum(axis=0)
         difference, variance = np.zeros((2, labels.shape[0], totals[0].size))
-        in_x = labels @ self.sums, labels @ squares
-        cross = None if weighted is None else labels @ weighted
+        weights = np.zeros_like(labels)
+        in_x = labels @ self.sums, labels @ squares.sums
+        cross = None if squares.weighted is None else labels @ squares.weighted
         for side, sign in ((0, 1.0), (1, -1.0)):
             chosen = labels if side == 0 else 1.0 - labels
+            staying = self.staying[side]
             sums, squared = in_x if side == 0 else (totals[0] - in_x[0], totals[1] - in_x[1])
             size, square_size = chosen @ self.sizes, chosen @ (self.sizes * self.sizes)
-            count, rows = chosen.sum(axis=1), size + self.fixed_sizes[side]
-            mean = (sums + self.fixed[side]) / rows[:, None]
-            if cross is None or weighted is None:
+            count, rows = chosen.sum(axis=1), size + staying.size
+            mean = (sums + staying.sums) / rows[:, None]
+            if cross is None or squares.weighted is None:
                 product = sums * self.sizes[0]
             else:
-                product = cross if side == 0 else weighted.sum(axis=0) - cross
+                product = cross if side == 0 else squares.weighted.sum(axis=0) - cross
             about_mean = squared - 2.0 * mean * product + mean * mean * square_size[:, None]
+            step = self._step(chosen @ self.slopes + staying.slope, rows)
             # of one row, times 1/rows: blocks stand for the rows that stay, too
-            factor = count / np.maximum(count - 1.0, 1.0) / size / rows
+            factor = step * step / (size * rows)
+            weights += chosen * factor[:, None]
+            factor *= count / np.maximum(count - 1.0, 1.0)
             variance += np.maximum(about_mean, 0.0) * factor[:, None]
-            difference += sign * mean
+            difference += (sign * step)[:, None] * mean
         variance = np.maximum(variance, 1e-9 * totals[1] / self.sizes.sum() ** 2)
-        return both_statistics(difference, variance, norm_only)
+        total, largest = both_statistics(difference, variance, norm_only)
+        columns = 1.0 if norm_only else float(totals[0].size)
+        freedom = _freedom(weights, squares, totals[0].size)
+        total = -np.log(np.maximum(special.chdtrc(freedom, freedom * total / columns), LEAST))
+        return total, total if norm_only else largest
+
+    def _step(self, slopes: Array, rows: Array) -> Array:
+        """The slope of all rows divided by that of one side, for each labelling."""
+        all_rows = float(self.sizes.sum()) + self.staying[0].size + self.staying[1].size
+        pooled = float(self.slopes.sum()) + self.staying[0].slope + self.staying[1].slope
+        pooled /= all_rows
+        return np.asarray(pooled / np.maximum(slopes / rows, 1e-9 * pooled))
 
     def _drawn(self, resamples: int, rng: np.random.Generator) -> Iterator[Array]:
         for count in _batches(resamples, max(self.sums.shape)):
@@ -188,6 +245,19 @@ class Relabelling:
         for row, blocks in enumerate(chosen):
             labels[row, list(blocks)] = 1.0
         yield labels
+
+
+def _freedom(weights: Array, squares: _Squares, columns: int) -> Array:
+    """Degrees of freedom of the sum of squared t of each labelling: (trace R)²/trace R².
+
+    R is the matrix of correlations of the difference. Its traces come from products of blocks.
+    """
+    first = weights @ squares.own
+    unit = weights.mean()
+    small = (weights / unit).astype(squares.pairs.dtype)
+    second = unit * unit * np.einsum("ij,ij->i", small @ squares.pairs, small, dtype=np.float64)
+    squared = first * first
+    return np.asarray(np.maximum(squared / np.maximum(second, squared / columns), 1.0))
 
 
 def flipped_about_zero(

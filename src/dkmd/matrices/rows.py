@@ -99,15 +99,21 @@ class Sums:
 
     psi: Array  # (blocks, columns)
     across: Array  # (blocks,): Σ α
+    along: Array  # (blocks,): Σ h'
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(self.psi + other.psi, self.across + other.across)
+        return Sums(self.psi + other.psi, self.across + other.across, self.along + other.along)
 
     @property
     def total(self) -> Array:
         """Σ Ψ over all rows."""
         total: Array = self.psi.sum(axis=0)
         return total
+
+    @property
+    def slope(self) -> Array:
+        """Σ of the slope of Ψ in each block, averaged over all directions."""
+        return np.asarray(self.across + (self.along - self.across) / self.psi.shape[1])
 
 
 def sums_of(rows: Rows, frame: Frame, witness: Radial, blocks: Index, count: int) -> Sums:
@@ -121,16 +127,16 @@ def sums_of(rows: Rows, frame: Frame, witness: Radial, blocks: Index, count: int
 
     def summed(parts: list[tuple[int, int]]) -> Sums:
         psi = np.zeros((count, rows.columns.size))
-        across = np.zeros(count)
+        both = np.zeros((2, count))
         for start, stop in parts:
             part, numbers = rows.piece(start, stop), number[start:stop]
             if frame.turn is None:
-                _add_rows(part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, across)
+                _add_rows(part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, both)
             else:
                 turned = frame.standardized(part)
                 zero, one = np.zeros(turned.shape[1]), np.ones(turned.shape[1])
-                _add_rows(turned, numbers, zero, one, *witness[:2], psi, across)
-        return Sums(psi, across)
+                _add_rows(turned, numbers, zero, one, *witness[:2], psi, both)
+        return Sums(psi, both[0], both[1])
 
     work = rows.values.size
     found = spread(summed, [parts for parts in groups if parts], work)
@@ -169,9 +175,9 @@ def _add_rows(
     table: Jet,
     root: float,
     psi: Array,
-    across_sums: Array,
+    slope_sums: Array,
 ) -> None:
-    """Add Ψ of each row to the sums of its block; rows of block −1 are left out."""
+    """Add Ψ of each row, α and h' to the sums of its block; rows of block −1 are left out."""
     columns = values.shape[1]
     z = np.empty(columns)
     for i in range(values.shape[0]):
@@ -181,11 +187,12 @@ def _add_rows(
         row = values[i]
         for j in range(columns):
             z[j] = min(max((row[j] - center[j]) * per_scale[j], -FARTHEST), FARTHEST)
-        across, _ = slopes(_squared_length(z), table, root)
+        across, along = slopes(_squared_length(z), table, root)
         total = psi[block]
         for j in range(columns):
             total[j] += across * z[j]
-        across_sums[block] += across
+        slope_sums[0, block] += across
+        slope_sums[1, block] += along
 
 
 @compiled
