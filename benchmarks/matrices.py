@@ -4,8 +4,9 @@
     python benchmarks/matrices.py --part power --trials 200       (one part, fewer trials)
     python benchmarks/matrices.py --write docs/matrices.md        (tables from what was run)
 
-Each cell is appended to ``OUT/PART.jsonl`` when it is done, so a study that was stopped goes on
-where it stopped.
+A study runs in rounds. Each round adds a share of the trials to every cell, and each result goes to
+``OUT/PART.jsonl``. A study that was stopped goes on where it stopped, and its tables can be written
+at any time.
 """
 
 from __future__ import annotations
@@ -33,8 +34,12 @@ Draw = Callable[[np.random.Generator, int, int], Array]
 
 ALPHA = 0.05
 RESAMPLES = 199
-SHARE_OF_TRIALS = {2: 1.0, 10: 1.0, 100: 0.4, 500: 0.2, 1000: 0.04}
-"""The share of --trials that a cell with so many columns gets. More columns cost more time."""
+ROUNDS = 4
+
+SHARES = ((70_000, 1.0), (250_000, 0.25), (700_000, 0.1))
+"""The share of --trials that a cell with at most so many values gets. Larger cells get LEAST."""
+
+LEAST = 0.02
 
 
 def normal(rng: np.random.Generator, n: int, d: int) -> Array:
@@ -100,14 +105,9 @@ def size_cells() -> Iterator[Cell]:
     """Equal distributions."""
     for d in (2, 10, 100, 1000):
         for name in FAMILIES:
-            for n, m in ((100, 100), (100, 500)):
+            for n, m in ((30, 30), (30, 150), (100, 100), (100, 500)):
                 yield Cell(name, d, n, m)
-        for name in ("normal", "t2", "lognormal"):
-            for n, m in ((30, 30), (30, 150)):
-                if d in (10, 100):
-                    yield Cell(name, d, n, m)
-    for name in ("normal", "t2"):
-        for d in (10, 100):
+        for name in ("normal", "t2", "lognormal") if d < 1000 else ("normal",):
             yield Cell(name, d, 1000, 1000)
 
 
@@ -115,23 +115,34 @@ def spread_cells() -> Iterator[Cell]:
     """Equal centres, other spreads or correlations."""
     for d in (2, 10, 100, 1000):
         for name in SPREADS:
-            for n, m in ((100, 100), (50, 250), (250, 50)) if d < 1000 else ((50, 250),):
+            for n, m in ((30, 30), (100, 100), (50, 250), (250, 50)):
                 yield Cell(name, d, n, m)
+        if d < 1000:
+            yield Cell("1:3, one side with a factor", d, 1000, 1000)
 
 
-def size(cell: Cell, draws: tuple[Draw, Draw], trials: int) -> dict[str, float]:
+def size(cell: Cell, draws: tuple[Draw, Draw], trials: int, round_: int) -> dict[str, float]:
     """Shares of p ≤ 5%: of the answer, of relabellings alone, of flips alone; and of covers."""
-    rng = np.random.default_rng([cell.columns, cell.n, cell.m])
+    rng = np.random.default_rng([cell.columns, cell.n, cell.m, round_])
     found = []
-    for trial in range(trials):
+    for _ in range(trials):
         x, y = draws[0](rng, cell.n, cell.columns), draws[1](rng, cell.m, cell.columns)
-        result = run_multivariate(x, y, n_resamples=RESAMPLES, rng=trial)
+        seed = int(rng.integers(2**31))
+        result = run_multivariate(x, y, n_resamples=RESAMPLES, rng=seed)
         assert result.fit is not None
-        low, _ = result.length_interval()
+        flips = result.fit.flips
+        # the interval of the length starts at 0 if 2.5% of resamples or more are as long
+        longer = np.mean(flips.squared >= result.fit.shift @ result.fit.shift)
         families = bool((result.column_pvalues <= ALPHA).any())
-        alone = result.fit.relabelled.pvalues()[2], result.fit.flips.statistics.pvalues()[2]
+        alone = result.fit.relabelled.pvalues()[2], flips.statistics.pvalues()[2]
         found.append(
-            (result.pvalue <= ALPHA, alone[0] <= ALPHA, alone[1] <= ALPHA, families, low <= 0.0)
+            (
+                result.pvalue <= ALPHA,
+                alone[0] <= ALPHA,
+                alone[1] <= ALPHA,
+                families,
+                longer > 0.5 * ALPHA,
+            )
         )
     shares = np.mean(np.array(found, dtype=np.float64), axis=0)
     names = ("size", "relabelled", "flipped", "any column", "0 in interval")
@@ -223,10 +234,10 @@ def power_cells() -> Iterator[Cell]:
                 yield Cell(f"{family}, {kind}", d, 60, 60)
 
 
-def power(cell: Cell, trials: int) -> dict[str, float]:
+def power(cell: Cell, trials: int, round_: int) -> dict[str, float]:
     """The share of p ≤ 5% of each test."""
     family, kind = cell.name.split(", ")
-    rng = np.random.default_rng([cell.columns, len(cell.name)])
+    rng = np.random.default_rng([cell.columns, len(cell.name), round_])
     moved = SHIFTS[kind] or cell.columns
     # a length whose chance of being seen changes little with the number of columns
     length = 0.6 * (2.0 if kind == "sparse" and cell.columns > 2 else 1.0)
@@ -268,7 +279,7 @@ def embeddings(trials: int) -> Iterator[dict[str, Any]]:
 
 
 def study(part: str, trials: int, out: Path) -> None:
-    """Run the cells of a part that are not in its file yet."""
+    """Run the rounds of the cells of a part that are not in its file yet."""
     path = out / f"{part}.jsonl"
     done = _lines(path)
     if part == "embeddings":
@@ -277,19 +288,45 @@ def study(part: str, trials: int, out: Path) -> None:
                 _append(path, line)
         return
     cells = {"size": size_cells, "spread": spread_cells, "power": power_cells}[part]
-    known = {tuple(line["cell"]) for line in done}
-    for cell in cells():
-        if tuple(cell) in known:
-            continue
-        start, count = time.perf_counter(), max(20, int(trials * SHARE_OF_TRIALS[cell.columns]))
-        if part == "power":
-            count = max(20, trials // (2 if cell.columns < 500 else 8))
-            found = power(cell, count)
-        else:
-            draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
-            found = size(cell, draws, count)
-        _append(path, {"cell": list(cell), "trials": count, **found})
-        print(part, *cell, count, found, f"{time.perf_counter() - start:.0f} s", flush=True)
+    known = {(*line["cell"], line["round"]) for line in done}
+    for round_ in range(ROUNDS):
+        for cell in cells():
+            if (*cell, round_) in known:
+                continue
+            start, count = time.process_time(), max(10, int(trials * _share(cell)) // ROUNDS)
+            if part == "power":
+                found = power(cell, count, round_)
+            else:
+                draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
+                found = size(cell, draws, count, round_)
+            _append(path, {"cell": list(cell), "round": round_, "trials": count, **found})
+            seconds = time.process_time() - start
+            print(part, round_, *cell, count, found, f"{seconds:.0f} s", flush=True)
+
+
+def _share(cell: Cell) -> float:
+    """The share of --trials that a cell gets: large cells cost more time."""
+    values = (cell.n + cell.m) * cell.columns
+    return next((share for most, share in SHARES if values <= most), LEAST)
+
+
+def merged(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line per cell, in the order of the cells: all of its rounds together."""
+    cells: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for line in lines:
+        weight = line["trials"]
+        sums = {k: weight * v for k, v in line.items() if k not in ("cell", "round", "trials")}
+        before = cells.setdefault(tuple(line["cell"]), dict.fromkeys(("trials", *sums), 0))
+        before["trials"] += weight
+        for name, value in sums.items():
+            before[name] += value
+    return [
+        {
+            "cell": list(cell),
+            **{k: v if k == "trials" else v / total["trials"] for k, v in total.items()},
+        }
+        for cell, total in cells.items()
+    ]
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
@@ -306,7 +343,7 @@ def _percent(value: float) -> str:
 
 
 def speed(rows: int = 100_000, columns: int = 768) -> dict[str, Any]:
-    """Times and memory for large float32 matrices, as the best of three, beside NumPy and MMD."""
+    """CPU times and memory for large float32 matrices, the best of three, beside NumPy and MMD."""
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal((rows, columns), dtype=np.float32) for _ in range(2))
     run_multivariate(x[:300], y[:300])
@@ -317,9 +354,14 @@ def speed(rows: int = 100_000, columns: int = 768) -> dict[str, Any]:
             side.var(0)
 
     few = [side[:5000].astype(np.float64) for side in (x, y)]
-    ours, theirs = best_seconds(lambda: run_multivariate(x, y), numpy_moments)
+    ours, theirs = best_seconds(
+        lambda: run_multivariate(x, y), numpy_moments, rounds=3, clock=time.process_time
+    )
     of_few, of_pairs = best_seconds(
-        lambda: run_multivariate(few[0], few[1]), lambda: mmd(few[0], few[1], rng)
+        lambda: run_multivariate(few[0], few[1]),
+        lambda: hyppo_mmd(few[0], few[1]),
+        rounds=3,
+        clock=time.process_time,
     )
     draw = f"rng.standard_normal(({rows}, {columns}), dtype=np.float32)"
     setup = (
@@ -335,8 +377,18 @@ def speed(rows: int = 100_000, columns: int = 768) -> dict[str, Any]:
         "ratio": ours / theirs,
         "memory beyond the input, MiB": extra_mebibytes(setup, "run_multivariate(x, y)"),
         "dkmd_multivariate of 5,000 rows, seconds": of_few,
-        "MMD of 5,000 rows (199 permutations), seconds": of_pairs,
+        "hyppo's MMD of 5,000 rows without permutations, seconds": of_pairs,
+        "hyppo's MMD / dkmd_multivariate": of_pairs / of_few,
     }
+
+
+def hyppo_mmd(x: Array, y: Array) -> float:
+    """hyppo's Gaussian MMD with its approximation of the p-value; NaN if hyppo is not installed."""
+    try:
+        from hyppo.ksample import MMD
+    except ModuleNotFoundError:
+        return math.nan
+    return float(MMD(compute_kernel="gaussian").test(x, y, auto=True)[1])
 
 
 def table(part: str, out: Path) -> str:
@@ -355,6 +407,7 @@ def table(part: str, out: Path) -> str:
              *(_percent(line[name]) for name in head[2:])] for line in lines
         ]  # fmt: skip
     else:
+        lines = merged(lines)
         names = [name for name in lines[0] if name not in ("cell", "trials")]
         head = ["data", "columns", "rows", "trials", *names]
         rows = [

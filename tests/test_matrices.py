@@ -258,6 +258,15 @@ def test_sums_over_blocks_leave_out_rows_and_columns() -> None:
     np.testing.assert_allclose(found.psi[1], expected[1] + expected[2], rtol=1e-9)
 
 
+def test_a_side_at_infinity_has_no_centre() -> None:
+    x, y = _samples(12, d=3)
+    x[: len(x) // 2, 0] = np.inf
+    assert math.isfinite(run_multivariate(x, y, n_resamples=19).length)
+    x[:, 0] = np.inf
+    with pytest.raises(DkmdError, match="more than half of the rows of x have infinite values"):
+        run_multivariate(x, y)
+
+
 def test_infinite_values_are_far_points_in_their_direction() -> None:
     x, y = _samples(11, d=3)
     far, farther = x.copy(), x.copy()

@@ -37,6 +37,9 @@ CLOSE = 1e-10
 CLOSE_FOR_MANY = 1e-6
 """The same for passes over many rows, whose centre has an error of 1e-3 or more by chance."""
 
+FLATTEST = 1e-9
+"""The least slope in any direction, as a share of the slope across rows."""
+
 MOST_STEPS = 500
 
 
@@ -168,7 +171,9 @@ class Slope:
     def of(cls, z: Array, witness: Radial) -> Slope:
         """The slope from standardised rows."""
         across, along, squared = row_slopes(z, *witness[:2])
-        drop = np.maximum(across - along, 0.0) / np.maximum(squared, 1e-300) / across.size
+        # rows at infinity have no slope along them; a little is left, so that it can be inverted
+        lost = (1.0 - FLATTEST) * np.maximum(across - along, 0.0)
+        drop = lost / np.maximum(squared, 1e-300) / across.size
         return cls(float(across.mean()), z * np.sqrt(drop)[:, None])
 
     @property

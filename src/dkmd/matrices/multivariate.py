@@ -158,6 +158,7 @@ def _independent(
         matrices = matrices.without(constant)
         sample = sample._replace(rows=np.delete(sample.rows, constant, axis=1))
         median, scale = np.delete(median, constant), np.delete(scale, constant)
+    _require_centres(np.split(sample.rows, [sample.of_x]))
     x, y = matrices.x, matrices.y
     if groups is None:
         units = Units(None, x.size), Units(None, y.size)
@@ -203,6 +204,17 @@ def _paired(matrices: Matrices, groups: tuple[Any, Any] | None, how: How) -> Dkm
 def _more_rows(rows: Rows, how: How) -> int:
     """Rows of a sample: enough of them for a shape matrix, if that is asked for."""
     return max(SAMPLED, 8 * rows.columns.size) if how.whiten else SAMPLED
+
+
+def _require_centres(sides: list[Array]) -> None:
+    """Reject sides of which most rows are at infinity: their centre may be there, too."""
+    for rows, name in zip(sides, "xy", strict=False):
+        infinite = int(np.isinf(rows).any(axis=1).sum())
+        if 2 * infinite > rows.shape[0]:
+            raise DkmdError(
+                f"more than half of the rows of {name} have infinite values, so {name} has no "
+                "centre: leave out the columns with most of them, or compare single columns"
+            )
 
 
 def _require_rows(rows: int, columns: int, sample: Array) -> None:
