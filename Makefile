@@ -111,7 +111,7 @@ looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/w
 	$(BIN)/python benchmarks/looks.py --write docs/watch.md
 
 matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (an hour)
-	@$(BIN)/python -c 'import sklearn' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn
+	@$(BIN)/python -c 'import sklearn, hyppo' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn hyppo
 	$(BIN)/python benchmarks/matrices.py
 	$(BIN)/python benchmarks/matrices.py --speed
 	$(BIN)/python benchmarks/matrices.py --write docs/matrices.md

@@ -205,6 +205,8 @@ def test_the_page_and_the_plot_show_an_honest_direction(tmp_path: Path) -> None:
     assert "in the direction of the move" in page
     assert "<i>odd</i>" not in page
     assert "&lt;i&gt;odd&lt;/i&gt;" in page
+    tally = page.partition('<p class="tally">')[2].partition("</p>")[0]
+    assert sum(map(int, re.findall(r"<b>(\d+)</b>", tally))) == 5  # columns, not the direction
     left, right = answer.plot()
     assert left.get_xlabel().startswith("rows in the direction")
     assert len(right.get_yticklabels()) == 5

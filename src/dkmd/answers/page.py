@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,6 +51,7 @@ from dkmd.render.figures.drawings import colour_of
 from dkmd.render.report.model import (
     NOT_MEASURED,
     Absent,
+    Chip,
     Interval,
     Measured,
     Page,
@@ -160,6 +162,9 @@ def _comparisons_page(answers: Comparisons, command: str | None, advance: Advanc
     )
 
 
+TOGETHER_MARKS = {"higher": "▲", "lower": "▼"}
+
+
 def _together_page(
     answer: TogetherComparison, command: str | None, advance: Advance | None
 ) -> Page:
@@ -167,6 +172,12 @@ def _together_page(
     again = reproduce(answer.call, command)
     rows = tuple(announced(_together_rows(answer, again), len(answer.samples), advance))
     before, after = answer.reference.label, answer.current.label
+    verdicts = Counter(column.verdict(answer.alpha) for column in answer.columns)
+    shown, total = len(answer.samples), len(answer.names)
+    direction = (
+        "The first row shows both samples in the direction of the move. The direction comes "
+        "from one half of the rows, the samples from the other half.",
+    )
     return Page(
         title=f"Together: {before} → {after}",
         headline=answer.headline(),
@@ -176,12 +187,19 @@ def _together_page(
         in_percent=False,
         rows=rows,
         legend=(
-            "The first row shows both samples in the direction of the move. The direction comes "
-            "from one half of the rows, the samples from the other half.",
-            "The other rows are the columns with the largest |t|. Their intervals hold at once, "
-            "and their p-values count all columns.",
+            *(() if answer.projection is None else direction),
+            "Columns with the largest |t| come first. Their intervals hold at once, and their "
+            "p-values count all columns.",
+            "An opened row shows its column alone, whose centre differs a little from the centre "
+            "of all columns.",
         ),
         again=again,
+        closing=f"{shown:,} of {total:,} columns are shown." if shown < total else "",
+        figures=tuple(
+            Chip(word, number, TOGETHER_MARKS.get(word, ""), colour_of(word))
+            for word in ("higher", "lower", "inconclusive")
+            if (number := verdicts[word])
+        ),
     )
 
 
@@ -204,7 +222,7 @@ def _together_rows(answer: TogetherComparison, again: Reproduce) -> Iterator[Pag
         yield replace(
             row,
             kind=colour_of(verdict),
-            mark={"higher": "▲", "lower": "▼"}.get(verdict, "–"),
+            mark=TOGETHER_MARKS.get(verdict, "–"),
             word=verdict,
             rank=RANKS[verdict],
             headline=f"{column.name} moved by {alone.display.amount(column.shift)}.",

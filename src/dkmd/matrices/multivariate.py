@@ -81,10 +81,10 @@ def dkmd_multivariate(
     Notes
     -----
     The witness is DKMD averaged over all directions: Ψ(z) = α(‖z‖)·z (docs/matrices.md). The
-    p-value is the larger of two: relabelled blocks of rows, exact if both samples come from one
-    distribution; and flipped signs on each side, right if only spreads or correlations differ. Both
-    combine the sum of squared t of all columns with the largest one. The cost is a few passes over
-    the rows.
+    p-value comes from relabelled blocks of rows. It is exact if both samples come from one
+    distribution. A p-value from flipped signs on each side guards it if spreads or correlations
+    differ. Both combine the sum of squared t of all columns with the largest one. The cost is a few
+    passes over the rows.
 
     Examples
     --------

@@ -118,6 +118,15 @@ class PageRow:
     shift_text: str = ""  # how the shift is written; empty for a number in the column's unit
 
 
+class Chip(NamedTuple):
+    """How many rows have a verdict; an empty word stands for all rows."""
+
+    word: str
+    number: int
+    mark: str = ""
+    kind: str = ""
+
+
 class Absent(NamedTuple):
     """Names that have no row, each with its reason, below a heading."""
 
@@ -167,6 +176,7 @@ class Page:
     absent: tuple[Absent, ...] = ()
     splits: tuple[PageSplit, ...] = ()  # segments, beneath a page with one comparison
     closing: str = ""
+    figures: tuple[Chip, ...] = ()  # how many have each verdict, if the page shows only some rows
     made: str = ""  # the day on which the page was made, in words
 
     @property

@@ -16,7 +16,7 @@ from dkmd import __version__
 from dkmd.base.wording import amount, count, percent, plain, rounded, short_p, signed_number
 from dkmd.inference.opinions import Opinion
 from dkmd.render.figures.curves import Curves
-from dkmd.render.report.model import NO_BAND, Page, PageRow, Shown
+from dkmd.render.report.model import NO_BAND, Chip, Page, PageRow, Shown
 
 NEVER_CLIPPED = 20
 """The overview shows names up to this length in full, and longer names also on hover."""
@@ -68,15 +68,6 @@ def long_named(row: PageRow) -> bool:
     return len(row.name) > NEVER_CLIPPED
 
 
-class Chip(NamedTuple):
-    """A button that filters by a verdict; an empty word stands for all rows."""
-
-    word: str
-    number: int
-    mark: str = ""
-    kind: str = ""
-
-
 def chips(page: Page) -> list[Chip]:
     """All rows, then each verdict, the most common first."""
     found = [Chip("", len(page.rows))]
@@ -94,6 +85,8 @@ CHANGED = "≠"
 
 def tally(page: Page) -> list[Chip]:
     """The answer in figures: how many rows have each clear verdict, and how many have another."""
+    if page.figures:
+        return list(page.figures)
     clear = [chip for chip in chips(page)[1:] if chip.kind != "flat" or chip.mark == CHANGED]
     clear.sort(key=lambda chip: -max(row.rank for row in page.rows if row.word == chip.word))
     others = [row for row in page.rows if row.word not in {chip.word for chip in clear}]
