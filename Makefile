@@ -95,7 +95,7 @@ bench-scale: $(READY)  ## measure the largest sizes and the engines (half an hou
 study: $(READY)  ## run the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
 
-segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (15 minutes)
+segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (25 minutes)
 	$(BIN)/python benchmarks/segments.py
 
 designs: $(READY)  ## simulate covariates, strata and weights: the tables of docs/designs.md (minutes)
@@ -107,7 +107,7 @@ gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the
 races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the tables of docs/race.md (an hour)
 	$(BIN)/python benchmarks/races.py
 
-looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (15 minutes)
+looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (25 minutes)
 	$(BIN)/python benchmarks/looks.py --write docs/watch.md
 
 matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (an hour)

@@ -12,16 +12,19 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
-from looks_arms import FAMILIES, METHODS, Plan, draw, stopping_times
-from looks_rivals import RIVALS, rival_streams, tuned
+from looks_arms import DKMD, FAMILIES, METHODS, Plan, draw, stopping_times
+from looks_rivals import RIVALS, Rival, detector_streams, rival_streams, tuned
 from looks_streams import seed, streams
 from timing import best_seconds
 
 from dkmd import Detector
+from dkmd.base.arrays import Array
 from dkmd.base.whole_files import write_whole
 from dkmd.inference.direct import compare_rows
+from dkmd.sequential import baseline
 
 Row = list[str]
 ALPHA = 0.05
@@ -34,7 +37,6 @@ ARMS: dict[str, Plan] = {
 }
 """Cells without a shift."""
 
-SHIFTED = (0, 1, 3, 4, 7)
 PRICED = (0, 1, 3, 4)
 PRICE_N = 500
 
@@ -64,11 +66,11 @@ def arms(runs: int) -> str:
 def coverage(runs: int) -> str:
     """Whether the sequence ever misses the true shift, half a scale of the family."""
     rows = []
-    for family in SHIFTED:
-        shift = 0.5 * scale_of(family)
-        plan = Plan(family, shift=shift, truth=shift)
-        misses = np.count_nonzero(stopping_times(plan, runs, 100 + family)[:, 0])
-        rows.append([FAMILIES[family], share(float(misses), runs)])
+    for number, (name, plan) in enumerate(ARMS.items()):
+        shift = 0.5 * scale_of(plan.family)
+        moved = plan._replace(shift=shift, truth=shift, peers=False)
+        misses = np.count_nonzero(stopping_times(moved, runs, 100 + number)[:, DKMD])
+        rows.append([name, share(float(misses), runs)])
         print(rows[-1], flush=True)
     return table(["x shifted by half a scale", "ever outside the sequence, %"], rows)
 
@@ -102,8 +104,8 @@ def price(runs: int) -> str:
     rows, runs = [], runs // 2  # means need fewer runs than small shares
     for family in PRICED:
         shift = detectable(family, 0.8)
-        plan = Plan(family, shift=shift, expected_n=PRICE_N, every_value=20_000)
-        stops = stopping_times(plan, runs, 200 + family)[:, 0] / PRICE_N
+        plan = Plan(family, shift=shift, expected_n=PRICE_N, every_value=20_000, peers=False)
+        stops = stopping_times(plan, runs, 200 + family)[:, DKMD] / PRICE_N
         never = int(np.count_nonzero(stops == 0.0))
         stops = np.where(stops == 0.0, math.inf, stops)
         ends = np.quantile(stops, [0.5, 0.8], method="higher")
@@ -117,6 +119,8 @@ def price(runs: int) -> str:
 
 CONTINUOUS = (0, 1, 2, 3, 4)
 STREAM_FAMILIES = (0, 1, 2, 3, 4, 5, 6, 7)
+BERNOULLI, LOGNORMAL = 6, 4
+WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0)
 ARL = 10_000.0
 
 
@@ -126,8 +130,8 @@ def quiet(count: int) -> str:
     for family in STREAM_FAMILIES:
         cells = []
         for size, arl in ((20_000, ARL), (200, 1_000.0)):
-            if size == 200 and family in (5, 6):
-                cells.append("–")  # few values differ from the most frequent one
+            if size == 200 and family == BERNOULLI:
+                cells.append("–")  # 200 values have 2 ones, and a reference needs 5
                 continue
             found = streams(family, count=count, n_reference=size, arl=arl, number=family)
             mean, error = found.length.mean(), found.length.std() / math.sqrt(count)
@@ -161,6 +165,21 @@ def delays(count: int) -> str:
     return table(["mean delay", "+½ scale", "+1 scale", "−1 scale", "wrong side"], rows)
 
 
+def widths(count: int) -> str:
+    """Whether another width of ψ finds a fall of skewed values sooner."""
+    row = []
+    for width in WIDTHS:
+        with patch.object(baseline, "WIDTH", width):
+            found = streams(
+                LOGNORMAL, count=count, n_reference=20_000, arl=ARL, shift=-1.0, begins=500,
+                number=LOGNORMAL,
+            )  # fmt: skip
+        row.append(f"{found.length.mean():.0f} ± {found.length.std() / math.sqrt(count):.0f}")
+        print(width, row[-1], flush=True)
+    head = ["width of ψ in scales", *(f"{width:g}" for width in WIDTHS)]
+    return table(head, [["delay at −1 scale, lognormal(2)", *row]])
+
+
 def correlated(count: int) -> str:
     """Run lengths of AR(1) streams."""
     rows = []
@@ -181,22 +200,34 @@ def correlated(count: int) -> str:
     return table(head, rows)
 
 
+RIVAL_FAMILIES = (0, 1, 4)
+RIVAL_SHIFTS = (0.0, 0.5, 1.0)  # in scales
+
+
 def rivals(count: int) -> str:
-    """River's detectors on normal, t2 and lognormal streams."""
+    """River's detectors and ``Detector`` on the same normal, t2 and lognormal streams."""
+    few = count // 5
+
+    def ours(family: int, shift: float) -> Array:
+        return detector_streams(family, few, shift, ARL)
+
+    def theirs(rival: Rival) -> Callable[[int, float], Array]:
+        size = max(10, count // rival.slowness)
+        return lambda family, shift: rival_streams(rival, family, size, shift)
+
+    equal = [tuned(rival, ARL, max(10, few // rival.slowness)) for rival in RIVALS]
+    ways: dict[str, Callable[[int, float], Array]] = {
+        "dkmd.Detector": ours,
+        **{rival.name: theirs(rival) for rival in (*RIVALS, *equal)},
+        "always fire": lambda _family, _shift: np.ones(1),
+    }
     rows = []
-    for rival in (*RIVALS, *(tuned(rival, ARL) for rival in RIVALS)):
-        row = [rival.name]
-        for family in (0, 1, 4):
-            few = max(10, count // rival.slowness)
-            quiet_runs = rival_streams(rival, family, few, 0.0)
-            row.append(f"{quiet_runs.mean():,.0f}")
-            for amount in (0.5, 1.0):
-                delay = rival_streams(rival, family, few, amount * scale_of(family))
-                row.append(f"{delay.mean():,.0f}")
-        rows.append(row)
+    for name, lengths in ways.items():
+        cells = ((f, amount * scale_of(f)) for f in RIVAL_FAMILIES for amount in RIVAL_SHIFTS)
+        rows.append([name, *(f"{lengths(*cell).mean():,.0f}" for cell in cells)])
         print(rows[-1], flush=True)
     head = ["detector"]
-    for family in (0, 1, 4):
+    for family in RIVAL_FAMILIES:
         head += [f"{FAMILIES[family]}: run length", "½ scale", "1 scale"]
     return table(head, rows)
 
@@ -231,8 +262,8 @@ def speed(_count: int) -> str:
 
 TABLES: dict[str, Callable[[int], str]] = {
     "arms": arms, "coverage": coverage, "price": price,
-    "quiet": quiet, "delays": delays, "correlated": correlated, "rivals": rivals,
-    "speed": speed,
+    "quiet": quiet, "delays": delays, "widths": widths, "correlated": correlated,
+    "rivals": rivals, "speed": speed,
 }  # fmt: skip
 OF_RUNS = ("arms", "coverage", "price")
 

@@ -20,6 +20,7 @@ from dkmd.inference.scale import ADAPTIVE, unit_form, width_for
 from dkmd.inference.sides import Form, Side
 from dkmd.sequential.arms import evidence, spot
 from dkmd.sequential.gathering import OFF_THE_COMMON_VALUE
+from dkmd.sequential.looks import GROWTH, SETTLED
 from dkmd.sequential.mixture import log_evidence, prior_information
 
 PER_E_FOLD, CELLS = 8.0, 400
@@ -40,7 +41,7 @@ FAMILIES = (
     "normal, spread 5:1",
 )
 
-DKMD, WELCH, T_MIXTURE, ASYMPTOTIC = range(4)
+DKMD = 0
 METHODS = ("Monitor", "repeated Welch tests", "t mixture of means", "asymptotic sequence of means")
 
 
@@ -56,6 +57,7 @@ class Plan(NamedTuple):
     expected_n: float = 1000.0
     alpha: float = 0.05
     every_value: int = 200  # looks at every value up to here, then at every 2% more
+    peers: bool = True  # whether the other methods look as well
 
 
 @compiled
@@ -130,7 +132,7 @@ def is_burnt_in(x: Array, y: Array) -> bool:
 
 @compiled
 def frozen(x: Array, y: Array, unit: Form) -> tuple[float, float, float]:
-    """The origin, the width of ψ and the scale of the information, from the burn-in."""
+    """The origin, the width of ψ and the scale of the information, from the values so far."""
     first, second = np.sort(x), np.sort(y)
     origin = origin_of(first, second)
     atoms_x, atoms_y = atoms_of(first, origin), atoms_of(second, origin)
@@ -158,6 +160,13 @@ def moments(values: Array, stop: int, sums: Array, done: int) -> None:
 
 
 @compiled
+def asymptotic_evidence(square: float, information: float, r: float) -> float:
+    """ln E of the normal mixture for a squared z: an asymptotic confidence sequence."""
+    share = r / (r + information)
+    return 0.5 * math.log(share) + 0.5 * square * (1.0 - share)
+
+
+@compiled
 def peers(
     of_x: Array, of_y: Array, n: float, m: float, numbers: tuple[float, float, float], truth: float
 ) -> tuple[bool, bool, bool]:
@@ -172,8 +181,7 @@ def peers(
     limit = -math.log(alpha)
     mixture = log_evidence(difference / math.sqrt(pooled), n + m - 2.0, information, r) >= limit
     square = difference * difference / variance
-    share = r / (r + information)
-    asymptotic = 0.5 * math.log(share) + 0.5 * square * (1.0 - share) >= limit
+    asymptotic = asymptotic_evidence(square, information, r) >= limit
     return square >= z * z, mixture, asymptotic
 
 
@@ -198,15 +206,22 @@ def one_run(plan: tuple[float, ...], unit: Form, stops: npt.NDArray[np.int64]) -
     if reference:
         origin, width, scale = frozen(y[:0], y, unit)
         form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-    n, done_x, done_y, near = BURN_IN, 0, 0, 0.0
-    near_x = near_y = 0.0
-    ready = False
+    n, done_x, done_y, chosen_at = BURN_IN, 0, 0, 0
+    near = near_x = near_y = 0.0
+    ready, with_peers = False, plan[10] > 0.0
     while n <= most_x:
         m = reference if reference else n * ratio
         ready = ready or is_burnt_in(x[:n], y[:m])
-        if ready and width == 0.0:
+        outgrown = n >= GROWTH * chosen_at and chosen_at < SETTLED and stops[DKMD] == 0
+        if ready and not reference and outgrown:
             origin, width, scale = frozen(x[:n], y[:m], unit)
             form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
+            chosen_at = n
+            cells_x[:] = 0.0
+            cells_y[:] = 0.0
+            fill(x, 0, done_x, origin, width, cells_x)
+            fill(y, 0, done_y, origin, width, cells_y)
+            near = near_x = near_y = 0.0
         if ready:
             fill(x, done_x, n, origin, width, cells_x)
             fill(y, done_y, m, origin, width, cells_y)
@@ -219,14 +234,15 @@ def one_run(plan: tuple[float, ...], unit: Form, stops: npt.NDArray[np.int64]) -
                 near = found[2]
                 if found[0] >= -math.log(alpha):
                     stops[DKMD] = n
-            moments(x, n, of_x, done_x)
-            moments(y, m, of_y, done_y)
+            if with_peers:
+                moments(x, n, of_x, done_x)
+                moments(y, m, of_y, done_y)
+                rejected = peers(of_x, of_y, float(n), float(m), (alpha, r, plan[9]), truth)
+                for k in range(3):
+                    if rejected[k] and stops[1 + k] == 0:
+                        stops[1 + k] = n
             done_x, done_y = n, m
-            rejected = peers(of_x, of_y, float(n), float(m), (alpha, r, plan[9]), truth)
-            for k in range(3):
-                if rejected[k] and stops[1 + k] == 0:
-                    stops[1 + k] = n
-        if stops[DKMD] and stops[WELCH] and stops[T_MIXTURE] and stops[ASYMPTOTIC]:
+        if stops[DKMD] and not (with_peers and stops.min() == 0):
             return
         n = next_look(n, int(every))
 
@@ -249,7 +265,7 @@ def stopping_times(plan: Plan, runs: int, seed: int) -> npt.NDArray[np.int64]:
     numbers = (
         float(plan.family), float(plan.ratio), float(plan.reference), float(plan.most),
         plan.shift, plan.truth, plan.alpha, r, float(plan.every_value),
-        float(-ndtri(plan.alpha / 2.0)),
+        float(-ndtri(plan.alpha / 2.0)), float(plan.peers),
     )  # fmt: skip
     stops = np.zeros((runs, len(METHODS)), dtype=np.int64)
     _runs(seed, numbers, unit_form(), stops)

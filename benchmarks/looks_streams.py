@@ -6,6 +6,7 @@ The loop and the reference are the package's own. Streams are drawn as the loop 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from looks_arms import FAMILIES, draw
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
+from dkmd.base.errors import TooLittleError
 from dkmd.sequential.baseline import Baseline
 from dkmd.sequential.detection import DOWN, STATE_SIZE, UP, bet_many
 
@@ -61,11 +63,18 @@ def stream(
                 values[i] += shift
         at = bet_many(values, 0, fixed, state, ring)
         if at >= 0:
-            half = (DOWN - UP) // 1
-            up, down = state[UP : UP + half].sum(), state[DOWN:].sum()
+            up, down = state[UP:DOWN].sum(), state[DOWN:].sum()
             return float(seen + at + 1), 1.0 if up >= down else -1.0
         seen += CHUNK
     return float(FAR), 0.0
+
+
+def baseline_of(family: int, size: int, phi: float, block: int) -> Baseline:
+    """A random reference. One with too few values off the most frequent one is drawn again."""
+    while True:
+        reference = correlated(family, size, phi, np.random.normal(size=1))
+        with suppress(TooLittleError):
+            return Baseline.of(reference, 0.0, block)
 
 
 def streams(
@@ -85,8 +94,7 @@ def streams(
     lengths, sides = np.empty(count), np.empty(count)
     quiet = np.ones(count, dtype=bool)
     for i in range(count):
-        reference = correlated(family, n_reference, phi, np.random.normal(size=1))
-        baseline = Baseline.of(reference, 0.0, block)
+        baseline = baseline_of(family, n_reference, phi, block)
         fixed = baseline.constants(arl, block)
         amount = shift * baseline.frame.spread
         starts = begins if shift else 0

@@ -11,7 +11,8 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
-from looks_arms import CELLS, Plan, fill, frozen, side_from, stopping_times
+from conftest import VECTORS
+from looks_arms import CELLS, Plan, asymptotic_evidence, fill, frozen, side_from, stopping_times
 from scipy.stats import binom
 
 import dkmd
@@ -46,6 +47,31 @@ def test_the_critical_t_is_where_the_evidence_reaches_its_limit(
 ) -> None:
     t = critical_t(df, information, r, limit)
     assert log_evidence(t, df, information, r) == pytest.approx(limit, abs=1e-10)
+
+
+ORACLES = json.loads((VECTORS / "looks.json").read_text())
+"""Made by benchmarks/looks_oracles.py."""
+
+
+@pytest.mark.parametrize("case", ORACLES["savvi"])
+def test_the_evidence_and_its_limit_are_those_of_savvi(case: dict[str, Any]) -> None:
+    numbers = case["df"], case["information"], case["r"]
+    assert log_evidence(case["t"], *numbers) == pytest.approx(-math.log(case["pvalue"]), abs=1e-9)
+    reach = critical_t(*numbers, -math.log(case["alpha"])) * case["error"]
+    ends = case["estimate"] - reach, case["estimate"] + reach
+    assert ends == pytest.approx(case["ends"], abs=1e-9)
+
+
+@pytest.mark.parametrize("case", ORACLES["gbstats"])
+def test_the_rival_sequence_of_means_is_that_of_gbstats(case: dict[str, Any]) -> None:
+    """gbstats counts information as the number of values in both arms together."""
+    total, alpha = case["total"], case["alpha"]
+    r = prior_information(alpha, case["expected_total"])
+    log_e = asymptotic_evidence(case["t"] ** 2, total, r)
+    assert min(math.exp(-log_e), 1.0) == pytest.approx(case["pvalue"], rel=1e-9)
+    for end in case["ends"]:
+        z = (end - case["estimate"]) / case["error"]
+        assert asymptotic_evidence(z**2, total, r) == pytest.approx(-math.log(alpha), abs=1e-9)
 
 
 def test_no_t_is_enough_with_hardly_any_information() -> None:
@@ -195,14 +221,73 @@ def test_the_burn_in_needs_values_on_both_sides_that_vary() -> None:
     assert monitor.result.verdict == "inconclusive"
 
 
+def test_infinite_values_alone_have_no_scale() -> None:
+    monitor = Monitor().update(np.full(60, math.inf), np.full(60, -math.inf))
+    assert monitor.result.reason.startswith("Too early: 60 and 60 values, most of them infinite.")
+    x, y = _arms(9, 400, 400)
+    assert monitor.update(x, y).witness is not None
+
+
 def test_the_batch_that_completes_the_burn_in_fixes_the_scale() -> None:
     x, y = _arms(9, 400, 400)
     monitor = Monitor().update(x[:30], y[:30])
     witness = monitor.witness
-    monitor.update(100.0 * x, 100.0 * y)
+    monitor.update(100.0 * x[:89], 100.0 * y)
     assert monitor.witness == witness
     assert witness is not None
     assert witness.sigma == pytest.approx(dkmd.fit_witness(x[:30], y[:30]).sigma, rel=1e-3)
+
+
+def test_a_fourfold_smaller_arm_chooses_the_width_again_but_not_the_margin() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.lognormal(0.0, 2.0, 120), rng.lognormal(0.0, 2.0, 300)
+    monitor = Monitor(margin="0.1sd").update(x[:30], y[:30])
+    first, region = monitor.witness, monitor.region
+    monitor.update(x[30:119], y[30:])
+    assert monitor.witness == first
+    monitor.update(x=x[119])
+    assert monitor.witness is not None
+    assert monitor.witness.sigma == pytest.approx(dkmd.fit_witness(x, y).sigma, rel=1e-2)
+    assert monitor.witness != first
+    assert monitor.region == region
+
+
+def test_a_large_monitor_and_a_given_witness_keep_their_width() -> None:
+    rng = np.random.default_rng(3)
+    large = Monitor().update(rng.normal(size=1_600), rng.normal(size=1_600))
+    given = Monitor(witness=Witness(2.0, 2.0)).update(rng.normal(size=30), rng.normal(size=30))
+    fixed = Monitor(reference=rng.normal(size=100)).update(x=rng.normal(size=30))
+    for monitor in (large, given, fixed):
+        witness = monitor.witness
+        monitor.update(x=9.0 * rng.normal(size=8_000))
+        if monitor is not fixed:
+            monitor.update(y=9.0 * rng.normal(size=8_000))
+        assert monitor.witness == witness
+
+
+def test_a_saved_monitor_chooses_its_width_when_the_first_one_does(tmp_path: Path) -> None:
+    x, y = _arms(21, 100, 100)
+    monitor = Monitor().update(x[:25], y[:25])
+    monitor.save(tmp_path / "state")
+    again = Monitor.load(tmp_path / "state")
+    for each in (monitor, again):
+        each.update(x[25:99], y[25:99]).update(x[99:], y[99:])
+    assert again.witness == monitor.witness
+    assert again.witness != Monitor.load(tmp_path / "state").witness
+
+
+def test_shards_that_chose_different_widths_choose_again_together() -> None:
+    x, y = _arms(22, 500, 500, 0.5)
+    start = Monitor(expected_n=300).update(x[:25], y[:25])
+    assert start.grid is not None
+    empty = [Summary.of([], start.grid) for _ in range(2)]
+    parts = [Monitor(expected_n=300).update(*empty) for _ in range(2)]
+    for i, part in enumerate(parts):
+        part.update(x[i::2], y[i::2])
+    assert parts[0].witness != parts[1].witness
+    whole = Monitor(expected_n=300).update(*empty).update(x, y).result
+    for one, other in (parts, parts[::-1]):
+        assert (one + other).result.evalue == pytest.approx(whole.evalue, rel=1e-9)
 
 
 def test_a_long_burn_in_does_not_keep_all_values() -> None:
@@ -437,13 +522,13 @@ def test_the_study_has_the_evidence_of_the_package() -> None:
     """Its coarser cells change ln E by less than a thousandth."""
     rng = np.random.default_rng(3)
     x, y = rng.standard_t(2, 900) + 0.2, rng.standard_t(2, 900)
-    origin, width, scale = frozen(x[:25], y[:25], unit_form())
-    form = Form.of(Witness(width, width))
-    monitor, done = Monitor(expected_n=300).update(x[:25], y[:25]), 25
+    monitor, done = Monitor(expected_n=300), 0
     cells = np.zeros((2, 2 * CELLS, 3))
     for n in (25, 140, 900):
         monitor.update(x[done:n], y[done:n])
         done = n
+        origin, width, scale = frozen(x[:n], y[:n], unit_form())
+        form = Form.of(Witness(width, width))
         cells[:] = 0.0
         sides = []
         for values, table in ((x, cells[0]), (y, cells[1])):

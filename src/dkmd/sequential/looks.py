@@ -41,6 +41,11 @@ FILES = Format(
 BURN_IN = 25
 EXPECTED_N = 1000
 
+GROWTH, SETTLED = 4, 1600
+"""ψ is chosen again when the smaller arm has grown fourfold: the last time at 1,600 values or more.
+
+The choice treats both arms as one sample, so it adds no evidence (measured: docs/watch.md)."""
+
 
 class Frame(NamedTuple):
     """What the burn-in fixes: ψ, the scale of information, and the robust scale of the data."""
@@ -48,6 +53,12 @@ class Frame(NamedTuple):
     witness: Witness
     scale: float  # s of I = s²/Var(shift)
     spread: float  # what "sd" in a margin means
+    chosen_at: int | None = None  # values of the smaller arm; None if ψ is never chosen again
+
+    def is_outgrown(self, size: int) -> bool:
+        """Whether ψ should be chosen again, from this many values of the smaller arm."""
+        chosen_at = self.chosen_at
+        return chosen_at is not None and chosen_at < SETTLED and size >= GROWTH * chosen_at
 
     def document(self) -> Document:
         """For a file. A kernel or weight that is a function cannot be saved."""
@@ -55,12 +66,18 @@ class Frame(NamedTuple):
         if not (isinstance(psi.kernel, str) and isinstance(psi.weight, str)):
             raise ValueError("a monitor whose kernel or weight is a function cannot be saved")
         fields = psi.sigma, psi.tau, psi.center, psi.kernel, psi.weight
-        return {"witness": list(fields), "scale": self.scale, "spread": self.spread}
+        return {
+            "witness": list(fields),
+            "scale": self.scale,
+            "spread": self.spread,
+            "chosen_at": self.chosen_at,
+        }
 
     @classmethod
     def of_document(cls, document: Document) -> Frame:
         """From a file."""
-        return cls(Witness(*document["witness"]), document["scale"], document["spread"])
+        scales = document["scale"], document["spread"]
+        return cls(Witness(*document["witness"]), *scales, document.get("chosen_at"))
 
 
 def require_bounded(witness: Witness) -> None:
@@ -162,7 +179,7 @@ class Looks(ABC):
 
     @property
     def witness(self) -> Witness | None:
-        """The ψ, once it is fixed. Its centre is not used."""
+        """The ψ in use, None during the burn-in. Its centre is not used."""
         return None if self._frame is None else self._frame.witness
 
     @property
@@ -205,6 +222,9 @@ class Looks(ABC):
             if not self._gathering.summaries:
                 self._gathering.fix(self._gathering.fitted_grid())
             self._frame = self._fitted_frame()
+        elif self._frame is not None and self._frame.is_outgrown(min(self._gathering.sizes())):
+            chosen = self._fitted_frame() or self._frame
+            self._frame = chosen._replace(spread=self._frame.spread)  # the margin stays the same
         return self
 
     def _sizes(self) -> tuple[int, int]:
@@ -286,18 +306,25 @@ class Looks(ABC):
         """Add the values of another monitor, in place. The evidence of all values then counts.
 
         Both need the same settings and the same grid, so give both the same witness or reference.
-        Earlier looks and decisions of either are forgotten: the running p-value starts anew.
+        If their data chose different ψ, all values together choose it again. Earlier looks and
+        decisions of either are forgotten: the running p-value starts anew.
         """
         if type(other) is not type(self) or other.settings != self.settings:
             raise ValueError("only monitors of one kind and with the same settings can be added")
         self._require_same_frame(other)
         self._merge_gathering(other)
-        self._frame = self._frame or other._frame
+        if None in (self._frame, other._frame):
+            self._frame = self._frame or other._frame
+        elif self._frame != other._frame:
+            self._frame = None
         self._best, self._decision, self._looks = 0.0, None, 0
         return self._changed()
 
     def _require_same_frame(self, other: Self) -> None:
-        if None not in (self._frame, other._frame) and self._frame != other._frame:
+        mine, theirs = self._frame, other._frame
+        if mine is None or theirs is None or None not in (mine.chosen_at, theirs.chosen_at):
+            return
+        if mine != theirs:
             raise ValueError(
                 "these monitors fixed different scales in their burn-ins: give both the same "
                 "witness or reference"

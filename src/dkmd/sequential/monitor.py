@@ -56,7 +56,8 @@ class Monitor(Looks):
         A fixed y. Then only x is updated.
     witness : Witness, optional
         The ψ, known before the data. Only its shape and widths are used: the centre is solved anew
-        at every look. Without a witness and a reference, the burn-in fixes ψ.
+        at every look. Without a witness and a reference, the burn-in chooses ψ. ψ is chosen again
+        when the smaller arm has grown fourfold (by default at 100, 400 and 1,600 values).
     burn_in : int
         Values per arm before the first answer. Five values must differ from the most frequent one,
         too.
@@ -73,8 +74,8 @@ class Monitor(Looks):
     docs/watch.md says what was measured and what this costs.
 
     With a witness or a reference, the state does not depend on the order or the batches of the
-    values. Otherwise it depends on the batch that completes the burn-in. The running p-value
-    depends on the looks that were taken.
+    values. Otherwise it depends on the batches that complete the burn-in and its multiples. The
+    running p-value depends on the looks that were taken.
 
     Examples
     --------
@@ -141,7 +142,7 @@ class Monitor(Looks):
         return prepared(batch, name, self.settings.relative)
 
     def _fitted_frame(self) -> Frame | None:
-        """ψ of both arms together, at the end of the burn-in."""
+        """ψ of both arms together. It does not depend on which arm a value belongs to."""
         x, y = self._gathering.summaries
         of_x, of_y, fitted = fitted_sides(x, y, None, label_free=False)
         if not fitted.width > 0.0:
@@ -151,7 +152,7 @@ class Monitor(Looks):
         scale = math.sqrt(arms.spot.variance / (1.0 / x.size + 1.0 / y.size))
         if not (scale > 0.0 and math.isfinite(scale)):  # constants, or a centre at infinity
             scale = fitted.shape.spread
-        return Frame(witness, scale, fitted.shape.spread)
+        return Frame(witness, scale, fitted.shape.spread, min(x.size, y.size))
 
     def _looked(self, frame: Frame) -> TwoArms:
         x, y = self._gathering.summaries

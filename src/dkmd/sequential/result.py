@@ -129,6 +129,8 @@ def burn_in_in_words(sizes: list[int], burn_in: int, apart: int, needed: int) ->
     if min(sizes) < burn_in:
         side = " per side" if len(sizes) > 1 else ""
         return f"Too early: {have} values, and the burn-in needs {burn_in}{side}."
+    if apart >= needed:
+        return f"Too early: {have} values, most of them infinite. The burn-in needs finite values."
     return (
         f"Too early: {have} values, of which {apart} differ from the most frequent one. The "
         f"burn-in needs {needed}."
