@@ -339,6 +339,22 @@ def test_a_killed_question_goes_on_to_the_same_answer(tmp_path: Path) -> None:
     assert kills > 1
 
 
+def test_pieces_of_a_file_do_not_change_how_a_question_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of the same values in other batches differ by rounding only."""
+    log, frames = write(tmp_path / "a.csv", arms(900, 0.0)), []
+    for piece in (70, 1_000, 1 << 20):
+        monkeypatch.setattr(line_module, "PIECE", piece)
+        watching = by_arm(log, Input())
+        silently(watching)
+        frame = watching.machine.document()["monitor"]["frame"]
+        frames.append([*frame["witness"][:2], frame["scale"], frame["spread"], frame["chosen_at"]])
+    assert frames[0] == pytest.approx(frames[2], rel=1e-12)
+    assert frames[1] == pytest.approx(frames[2], rel=1e-12)
+    assert frames[0][-1] == 100
+
+
 def test_the_command_survives_a_kill(reference: Path, tmp_path: Path) -> None:
     """The installed command, with --follow: killed after its first checkpoint, then run again."""
     log, state = write(tmp_path / "a.log", moved(700)), tmp_path / "state"

@@ -55,10 +55,11 @@ class Frame(NamedTuple):
     spread: float  # what "sd" in a margin means
     chosen_at: int | None = None  # values of the smaller arm; None if ψ is never chosen again
 
-    def is_outgrown(self, size: int) -> bool:
-        """Whether ψ should be chosen again, from this many values of the smaller arm."""
+    @property
+    def next_choice(self) -> float:
+        """The size of the smaller arm at which ψ is chosen again; inf if never."""
         chosen_at = self.chosen_at
-        return chosen_at is not None and chosen_at < SETTLED and size >= GROWTH * chosen_at
+        return math.inf if chosen_at is None or chosen_at >= SETTLED else GROWTH * chosen_at
 
     def document(self) -> Document:
         """For a file. A kernel or weight that is a function cannot be saved."""
@@ -199,6 +200,18 @@ class Looks(ABC):
         return (_factor(low), _factor(high)) if self.settings.relative else (low, high)
 
     @property
+    def until_choice(self) -> float:
+        """So many more values can choose ψ, or choose it again; fewer cannot. inf if ψ stays.
+
+        Batches of at most this size make the choice independent of how values are batched.
+        """
+        smaller = min(self._gathering.sizes())
+        if self._frame is None:
+            apart = self._gathering.apart()
+            return max(self.settings.burn_in - smaller, OFF_THE_COMMON_VALUE - apart, 1)
+        return max(self._frame.next_choice - smaller, 1)
+
+    @property
     def result(self) -> MonitorResult:
         """A look: the answer now. Looking costs nothing, and looking again gives the same."""
         if self._result is None:
@@ -222,7 +235,7 @@ class Looks(ABC):
             if not self._gathering.summaries:
                 self._gathering.fix(self._gathering.fitted_grid())
             self._frame = self._fitted_frame()
-        elif self._frame is not None and self._frame.is_outgrown(min(self._gathering.sizes())):
+        elif self._frame is not None and min(self._gathering.sizes()) >= self._frame.next_choice:
             chosen = self._fitted_frame() or self._frame
             self._frame = chosen._replace(spread=self._frame.spread)  # the margin stays the same
         return self

@@ -38,7 +38,8 @@ class ArmsWatch:
         found: list[Event] = []
         start = 0
         while start < records.values.size:
-            stop = start + max(FEWEST, round(SHARE * self._taken()))
+            step = max(FEWEST, round(SHARE * self._taken()))
+            stop = start + int(min(step, self.monitor.until_choice))
             self._take(records.values[start:stop], records.arms[start:stop])
             start = stop
             if self._taken() - self._looked_at >= max(FEWEST, SHARE * self._looked_at):
