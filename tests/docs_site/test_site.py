@@ -205,11 +205,10 @@ def test_live_pages_are_embedded(browser: Browser, address: str) -> None:
 def test_live_pages_follow_the_switch_of_the_site(browser: Browser, address: str) -> None:
     """The context must not force a scheme of its own on all frames, so it has none."""
     page, _ = _open(browser, address, "drift", color_scheme="null")
-    dark = "matchMedia('(prefers-color-scheme: dark)').matches"
-    live = next(frame for frame in page.frames if "live/drift" in frame.url)
-    assert live.evaluate(dark) is False
+    body = page.frame_locator("iframe.dkmd-live").first.locator("body")
+    light = body.evaluate("body => getComputedStyle(body).backgroundColor")
     page.get_by_title("Switch to dark mode").click()
-    live.wait_for_function(dark)
+    expect(body).not_to_have_css("background-color", light)
     page.get_by_title("Switch to light mode").click()
-    live.wait_for_function(f"!{dark}")
+    expect(body).to_have_css("background-color", light)
     page.context.close()
