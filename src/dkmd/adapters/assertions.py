@@ -30,7 +30,7 @@ def assert_not_shifted(
     Parameters
     ----------
     x, y : array_like, column, frame, table, Summary or path
-        What was measured, and what it is compared with, as ``compare(y, x)`` reads them.
+        The measured sample, and the sample to compare it with, as ``compare(y, x)`` reads them.
     margin : float or str, optional
         The smallest shift that matters: a number in data units, "3%" or "0.1sd". Without a margin
         any clear shift fails.
@@ -86,7 +86,7 @@ def assert_equivalent(
     Parameters
     ----------
     x, y : array_like, column, frame, table, Summary or path
-        What was measured, and what it is compared with, as ``compare(y, x)`` reads them.
+        The measured sample, and the sample to compare it with, as ``compare(y, x)`` reads them.
     margin : float or str
         The smallest shift that matters: a number in data units, "3%" or "0.1sd".
     alpha : float

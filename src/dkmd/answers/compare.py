@@ -187,7 +187,8 @@ def compare(
         scale). For shares also "1pp": one percentage point.
     kind : str or mapping, optional
         "amount", "yes/no", "zeros" (mostly one value), "count", "rating" or "identifier". By
-        default the values of the reference tell. The kind decides what is said first.
+        default dkmd decides from the values of the reference. The kind decides what the answer
+        says first.
         For several columns also a mapping from column to kind.
     groups : (array_like, array_like) or str, optional
         Labels of repeated measurements, for reference and current. For tables: a column's name.

@@ -142,8 +142,8 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
 
 
 POINTS_OF_SHARES = (
-    "a margin in percentage points is for shares: of yes/no data, or of data with a value that "
-    "many have. Give a number in data units, '3%' or '0.1sd'"
+    "a margin in percentage points is for shares: of yes/no data, or of data with a common "
+    "value. Give a number in data units, '3%' or '0.1sd'"
 )
 
 

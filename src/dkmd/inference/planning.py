@@ -68,8 +68,8 @@ def sample_size(
     scale
         As in ``dkmd_2samp``; not used for yes/no data.
     factor : float
-        All values are multiplied by this. For yes/no data the share of the larger value is, and for
-        data of two parts the values other than the common one are.
+        All values are multiplied by this. For yes/no data it multiplies the share of the larger
+        value, and for data of two parts the values other than the common one.
     share : float
         A difference of shares: of the larger of two values, or of values other than the common one.
     groups : array_like
@@ -236,8 +236,8 @@ def plan(
 ) -> Planned:
     """Sizes, change and power in one answer, with the range that a small pilot leaves open.
 
-    Without ``n`` the sizes are worked out (``sample_size``). With ``n`` alone the shift is
-    (``detectable_shift``), and with ``n`` and a change the power is.
+    Without ``n``, the answer is the sizes (``sample_size``). With ``n`` alone it is the shift
+    (``detectable_shift``), and with ``n`` and a change it is the ``power``.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def dkmd_rel(
     Returns
     -------
     DkmdResult
-        As of ``dkmd_2samp``. ``statistic`` is the mean of ψ(x − y), and ``shift`` the M-centre of
+        As for ``dkmd_2samp``. ``statistic`` is the mean of ψ(x − y), and ``shift`` the M-centre of
         the differences.
 
     Notes

@@ -113,7 +113,7 @@ def dkmd_2samp(
         many times pairing narrowed the interval.
     weigh : {"units", "values"}
         For ``paired`` with ``groups``. "units": each shared unit weighs the same on both sides, so
-        that values moving between units of which none changed are no change. Units on one side only
+        values that move between units are no change if no unit changed. Units on one side only
         are left out and counted. "values": each value weighs the same, and all values are used.
     covariate : (array_like, array_like), optional
         What was known about each value of x and of y before the experiment, such as last month's

@@ -1,4 +1,4 @@
-"""The sentences and rows about shares: yes/no data, and columns with a value that many have."""
+"""The sentences and rows about shares: yes/no data, and columns with a common value."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Infinite(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The value that many have; of yes/no data, the value of no, and then ``yes``."""
+    """The common value; of yes/no data, the value of no, and then ``yes``."""
 
     common: float
     yes: float | None = None
@@ -142,10 +142,10 @@ class Comparison(Documented):
         The shares at infinity, if at least half of all values are there.
     findings : tuple of Finding
         What else may have changed, each with a p-value: the spread, the share of missing values,
-        and the two parts of a column with a value that many have. Where shares or parts decide,
+        and the two parts of a column with a common value. Where shares or parts decide,
         they stand here too.
     parts : Parts or None
-        The value that many have, or the two values of yes/no data.
+        The common value, or the two values of yes/no data.
     mean : MeanChange or None
         Both means and their difference with Welch's interval; None where a value is infinite.
     percentiles : tuple of PercentileChange
