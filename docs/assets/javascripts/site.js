@@ -1,4 +1,4 @@
-/* Tables that scroll sideways can be reached and scrolled by keyboard. */
+/* Tables that scroll sideways can be reached and scrolled by keyboard. Names in them do not break. */
 (() => {
   const watcher = new ResizeObserver((entries) => {
     for (const { target } of entries) {
@@ -12,6 +12,9 @@
     }
   });
   addEventListener("load", () => {
+    for (const code of document.querySelectorAll(".md-typeset td code")) {
+      code.classList.toggle("dkmd-whole", code.textContent.length <= 22);
+    }
     for (const table of document.querySelectorAll(".md-typeset__scrollwrap")) watcher.observe(table);
   });
 })();
