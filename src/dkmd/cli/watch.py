@@ -196,7 +196,7 @@ def _opened(
         if reference is not None or current is not None:
             raise ValueError("--reference and --current are arms, and need --by")
         if len(files) != 2:
-            raise ValueError(f"give a reference and a stream (or --by); got {len(files)} files")
+            raise ValueError(f"give a reference and a stream (or --by); got {len(files)}")
         return watch_stream(files[0], files[1], decide, question, given)
     if reference is None or current is None:
         raise ValueError("--by needs --reference ARM and --current ARM")

@@ -51,7 +51,7 @@ def the_numeric_column(
     if found is empty:
         nothing = "rows with values, only" if len(empty) == len(kinds) else "values in"
         raise TooLittleError(f"{name} has no {nothing} columns {shown}")
-    raise ValueError(f"{name} has several numeric columns, say which: {shown}")
+    raise ValueError(f"{name} has several numeric columns, name one (column=, --column): {shown}")
 
 
 def are_text(kinds: Iterable[str]) -> bool:
