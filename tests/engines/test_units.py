@@ -22,7 +22,9 @@ def requests(seed: int, size: int, hosts: range, slower: float) -> pd.DataFrame:
     ms = 80.0 + 6.0 * np.sin(host) + rng.gamma(4.0, 5.0, size) + slower
     ms[:2] = [np.inf, np.nan]
     zone = np.where(host % 3 == 0, "a'b", "c")
-    return pd.DataFrame({"ms": ms, "queue": rng.normal(size=size), "host": host, "zone": zone})
+    frame = pd.DataFrame({"ms": ms, "queue": rng.normal(size=size), "host": host, "zone": zone})
+    # drawn last, so that the columns above stay as they were
+    return frame.assign(weight=rng.lognormal(size=size), copies=rng.integers(0, 4, size))
 
 
 BEFORE, AFTER = requests(1, 4_000, range(30), 0.0), requests(2, 5_000, range(2, 33), 0.5)
@@ -86,3 +88,36 @@ def test_segments_are_those_in_memory(tables: tuple[Any, Any]) -> None:
     assert found.splits[0].differing.pvalue == pytest.approx(
         expected.splits[0].differing.pvalue, rel=1e-3
     )
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"weights": "weight"}, {"counts": "copies"}, {"weights": "weight", "counts": "copies"}],
+)
+def test_weights_and_counts_are_those_in_memory(
+    engine: Any, tables: tuple[Any, Any], beside: dict[str, str]
+) -> None:
+    how: Any = {"column": "ms", "scale": SCALE, **beside}
+    found, expected = compare(*tables, **how), compare(BEFORE, AFTER, **how)
+    assert_same(found, expected)
+    assert found.df == pytest.approx(expected.df, rel=1e-6)
+    if expected.effective_sizes is not None:
+        assert found.effective_sizes == pytest.approx(expected.effective_sizes, rel=1e-10)
+    assert (found.reference.size, found.reference.nan) == (
+        expected.reference.size,
+        expected.reference.nan,
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "bad"), [("weight", -1.0), ("weight", np.nan), ("weight", None), ("copies", 0.5)]
+)
+def test_weights_and_counts_that_cannot_be_used_are_errors(
+    engine: Any, column: str, bad: float | None
+) -> None:
+    few = BEFORE[:40].astype({column: object})
+    few.loc[7, column] = bad
+    table = engine.load(few, "broken_weights")
+    how: Any = {"weights" if column == "weight" else "counts": column}
+    with pytest.raises(ValueError, match=r"1 row has (a (negative|missing)|no whole)"):
+        compare(table, table, column="ms", **how)

@@ -18,7 +18,7 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.inference.shapes import in_a_valley
 from dkmd.inference.sides import Side
-from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn
+from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn, StreamedColumn
 from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
@@ -35,15 +35,19 @@ def facts_of(
 ) -> SampleFacts:
     """The facts about one side. With ``psi``, the correlation of neighbours is one of them."""
     correlation = math.nan
-    if isinstance(data, HeldColumn) and psi is not None:
+    if isinstance(data, HeldColumn) and psi is not None and not data.repeated:
         correlation = neighbour_correlation(data.values, psi)
-    if summary is None:
+    weights = None
+    if isinstance(data, HeldColumn) and data.beside is not None:
+        weights = data.beside.weights
+    if summary is None or weights is not None:
         assert isinstance(data, HeldColumn)
-        weights = None if data.beside is None else data.beside.weights
         counts, shares = _exactly(data.values, weights)
     else:
         counts = (summary.size, summary.nan, summary.minus_inf, summary.plus_inf)
         shares = summary.quantile(QUANTILES)
+    if isinstance(data, StreamedColumn) and data.weighted is not None and summary is not None:
+        shares = data.weighted.at(summary.grid, logs=False).quantiles(np.asarray(QUANTILES))
     quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
     return SampleFacts(label, *counts, center, quantiles, correlation)
 

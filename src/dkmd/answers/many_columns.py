@@ -151,8 +151,8 @@ class TwoTables:
         self, name: str, old: ColumnData, new: ColumnData
     ) -> tuple[LabelledColumn, LabelledColumn]:
         """The two samples of a column, with their names and units."""
-        old = attach(old, self.beside, self.before.name, self.before)
-        new = attach(new, self.beside, self.after.name, self.after)
+        old = attach(old, self.beside, self.before.name, self.before, column=name)
+        new = attach(new, self.beside, self.after.name, self.after, column=name)
         return labelled(
             _sample(self.before, name, old, self.kinds[name]),
             _sample(self.after, name, new, self.later[name]),

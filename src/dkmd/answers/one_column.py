@@ -28,7 +28,14 @@ from dkmd.answers.findings import (
 from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
 from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
-from dkmd.answers.orientation import centers_of, compared, compared_units, shares_of, turned
+from dkmd.answers.orientation import (
+    centers_of,
+    compared,
+    compared_units,
+    compared_weighted,
+    shares_of,
+    turned,
+)
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
@@ -49,7 +56,7 @@ from dkmd.inference.result import (
 )
 from dkmd.inference.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.shapes import crossing
-from dkmd.sources.beside import NOT_HELD
+from dkmd.sources.beside import summed_weights, weights_of_pair
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.kinds import DATE, DURATION, NUMBER
 from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair, units_of_pair
@@ -253,9 +260,8 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
         beside = reference.beside, current.beside
         result = compared(reference.values, current.values, options, groups, beside)
         return _Tested(result, (None, None))
-    for side in (of_reference, of_current):
-        if isinstance(side.data, HeldColumn) and side.data.beside is not None:
-            raise ColumnError(NOT_HELD.format(label="the other side"))
+    reference, current = summed_weights(reference), summed_weights(current)
+    weights = weights_of_pair(reference, current)
     before, after = summaries_of_pair(reference, current)
     if options.nan_policy == "raise":
         for side, summary in ((of_reference, before), (of_current, after)):
@@ -264,6 +270,9 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
     def tested(old: Summary, new: Summary, options: Options, logs: bool) -> DkmdResult:
         if options.weigh is not None:
             return compared_units(old, new, options, units_of_pair(reference, current), logs)
+        if weights is not None:
+            before, after = (each.at(old.grid, logs) for each in weights)
+            return compared_weighted(before, after, options)
         return compared(old, new, options, groups_of_pair(reference, current, logs))
 
     def on_logs() -> DkmdResult:

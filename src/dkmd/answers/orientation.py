@@ -18,6 +18,7 @@ from dkmd.inference.options import Options
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome, Rows
 from dkmd.inference.two_sample import run
 from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams
+from dkmd.inference.weighted_streams import WeightedSide, compare_weighted
 from dkmd.sources.column_data import Beside
 
 Side = TypeVar("Side")
@@ -77,6 +78,14 @@ def compared_units(
     """
     x, y = turned((reference, current))
     outcome = compare_unit_streams(x, y, UnitStreams(*turned(units), logs), options)
+    return DkmdResult(Rows.of([outcome]).shaped(()))
+
+
+def compared_weighted(
+    reference: WeightedSide, current: WeightedSide, options: Options
+) -> DkmdResult:
+    """The test of current against reference with weights that are summed up."""
+    outcome = compare_weighted(*turned((reference, current)), options)
     return DkmdResult(Rows.of([outcome]).shaped(()))
 
 

@@ -370,7 +370,7 @@ def bin_moments(
         spread_out = squares[i] / count - mean * mean
         # the variance of ties is only rounding error, and an overflow bin has no useful width
         regular = -SIDE <= bins[i] < SIDE
-        if not (regular and count > 1.0 and spread_out > 1e-12 * mean * mean):
+        if not (regular and spread_out > 1e-12 * mean * mean):
             spread_out = 0.0
         offset[i], variance[i], weights[i] = mean * unit, spread_out * squared, count
     return Moments(offset, variance, weights)
@@ -398,7 +398,9 @@ def bin_atoms(
         k = 1
     for i in range(counts.size):
         variance, count = variances[i], counts[i]
-        copies = float(math.floor(min(count, ATOMS_PER_BIN))) if variance > 0.0 else 1.0
+        copies = 1.0
+        if variance > 0.0:  # several values may weigh less than 1 together
+            copies = max(1.0, float(math.floor(min(count, ATOMS_PER_BIN))))
         step = math.sqrt(12.0 * variance / max(copies * copies - 1.0, 1.0))
         for rank in range(int(copies)):
             at = means[i] + step * (rank - 0.5 * (copies - 1.0))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, present, real_numbers
 from dkmd.base.errors import ColumnError
 from dkmd.binned.summary import Summary
+from dkmd.inference.counted import REPEATED, compare_counted, stands_for
 from dkmd.inference.covariates import check_known
 from dkmd.inference.designs import Asked, Given, Labels, compare_designed
 from dkmd.inference.direct import (
@@ -53,7 +54,7 @@ from dkmd.inference.slices import slices
 from dkmd.inference.tails import Tails
 from dkmd.inference.unit_design import Index
 from dkmd.inference.units import compare_units
-from dkmd.inference.weights import check_counts, check_weights, repeated
+from dkmd.inference.weights import Weights, check_counts, check_weights, repeated
 from dkmd.statistic.witness import Witness
 
 
@@ -218,12 +219,33 @@ def _run_designed(
     known = check_known(asked.covariate, asked.strata, asked.randomized, sizes)
     given = Given(known, check_weights(asked.weights, sizes))
     labels = None if groups is None else check_groups(groups)
+    if counts is not None and stands_for(counts) > REPEATED:
+        alone = labels is None and options.weigh is None and options.method is None
+        if alone and known is None and options.estimator == "exact":
+            return _counted((first, second), counts, given.weights, options)
     if counts is not None:
         rows = repeated(counts)
         first, second, given = first[rows[0]], second[rows[1]], given.kept(rows)
         if labels is not None:
             labels = _repeated_labels(labels, rows, sizes)
     return _designed(first, second, options, labels, given)
+
+
+def _counted(
+    samples: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+    counts: tuple[Index, Index],
+    weights: Weights | None,
+    options: Options,
+) -> DkmdResult:
+    """Rows that stand for many values, which are not repeated."""
+
+    def on_logs() -> DkmdResult:
+        require_positive_values(*samples)
+        logs = np.log(samples[0]), np.log(samples[1])
+        return _counted(logs, counts, weights, options.on_logs()).with_logs(None)
+
+    outcome = compare_counted(samples, counts, weights, options)
+    return DkmdResult(Rows.of([outcome]).shaped(()), on_logs)
 
 
 def _repeated_labels(labels: Labels, rows: tuple[Index, Index], sizes: tuple[int, int]) -> Labels:

@@ -64,16 +64,17 @@ def check_counts(given: Any, sizes: tuple[int, int]) -> tuple[Index, Index] | No
                 "whole number of rows, 0 or more: weights= takes other numbers"
             )
         found.append(counts.astype(np.int64))
-    rows = sum(int(counts.sum()) for counts in found)
-    if rows > MOST_ROWS:
-        raise ValueError(
-            f"the counts stand for {rows:,} rows, and at most {MOST_ROWS:,} are repeated in memory"
-        )
     return found[0], found[1]
 
 
 def repeated(counts: Sequence[Index]) -> tuple[Index, Index]:
     """The rows of x and of y as often as they count."""
+    rows = sum(int(each.sum()) for each in counts)
+    if rows > MOST_ROWS:
+        raise ValueError(
+            f"the counts stand for {rows:,} rows, and with groups, pairs, covariates, strata or a "
+            f"method at most {MOST_ROWS:,} are repeated in memory"
+        )
     x, y = (np.repeat(np.arange(c.size), c) for c in counts)
     return x, y
 

@@ -16,10 +16,25 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.inference.weights import MOST_ROWS
-from dkmd.sources.column_data import Beside, ColumnData, HeldColumn, Labels
+from dkmd.sources.column_data import (
+    LARGE,
+    Beside,
+    ColumnData,
+    HeldColumn,
+    Labels,
+    StreamedColumn,
+    WeightedStream,
+)
 from dkmd.sources.kinds import no_such_column
+from dkmd.sources.measured import (
+    Block,
+    MeasuredColumn,
+    Measures,
+    refuse_counts,
+    refuse_weights,
+)
 from dkmd.sources.memory.columns import as_marks, as_numbers
-from dkmd.sources.table import Aligned, AtLevel, Table
+from dkmd.sources.table import Aligned, AtLevel, Measurable, Table
 
 Column = TypeVar("Column", bound=npt.NDArray[Any])
 
@@ -57,8 +72,18 @@ class Columns:
 COVARIATE = "a covariate"
 
 NOT_HELD = (
-    "covariates, strata, weights and counts need the rows of {label} in memory, and they are too "
-    "many, in a summary, or kept by an engine: give a part of the rows, or one row per unit"
+    "covariates and strata need the rows of {label} in memory, and they are too many, in a "
+    "summary, or kept by an engine: give a part of the rows, or one row per unit"
+)
+
+NOT_SUMMED = (
+    "weights and counts of {label} need the rows themselves: a summary has none, and a dask array "
+    "has no column of them (use a dataframe)"
+)
+
+NOT_TOGETHER = (
+    "{label} is summed up where it is kept, and there weights and counts go neither with groups "
+    "nor with pair_by: give a part of the rows, so that they are held in memory"
 )
 
 
@@ -68,12 +93,13 @@ def attach(
     label: str,
     table: Table | None = None,
     where: AtLevel = None,
+    column: str | None = None,
 ) -> ColumnData:
-    """A side with the columns beside its values."""
+    """A side with the columns beside its values. ``column`` is the name of the values."""
     if columns is None:
         return data
     if not isinstance(data, HeldColumn) or not (table is None or isinstance(table, Aligned)):
-        raise ColumnError(NOT_HELD.format(label=label))
+        return _summed_up(data, columns, label, table, where, column)
     reader = _Reader(label, table, where, data.values.size)
     beside = Beside(
         {name: reader.numbers(given, name) for name, given in columns.covariates.items()},
@@ -83,11 +109,49 @@ def attach(
     if beside.covariates or beside.strata or beside.weights is not None:
         data = replace(data, beside=beside)
     if columns.counts is not None:
-        counts = reader.counts(columns.counts).astype(np.int64)
-        data = _of_rows(data, np.repeat(np.arange(counts.size), counts))
+        counts = reader.counts(columns.counts)
+        alone = data.groups is None and not (beside.covariates or beside.strata)
+        if alone and float(counts.sum()) > LARGE:
+            block = Block(data.values, beside.weights, counts)
+            return MeasuredColumn(block, beside.weights is not None, label).column(data.offset)
+        _require_few(counts, label)
+        rows = np.repeat(np.arange(counts.size), counts.astype(np.int64))
+        data = replace(_of_rows(data, rows), repeated=True)
     if data.beside is not None and data.beside.weights is not None:
         data = _of_rows(data, np.flatnonzero(data.beside.weights))  # 0 leaves a row out
     return data
+
+
+def _summed_up(
+    data: ColumnData,
+    columns: Columns,
+    label: str,
+    table: Table | None,
+    where: AtLevel,
+    column: str | None,
+) -> StreamedColumn:
+    """A side whose weights and counts are summed up where they are kept."""
+    if columns.covariates or columns.strata:
+        raise ColumnError(NOT_HELD.format(label=label))
+    if not isinstance(data, StreamedColumn) or not isinstance(table, Measurable) or column is None:
+        raise ColumnError(NOT_SUMMED.format(label=label))
+    if data.grouped is not None:
+        raise ColumnError(NOT_TOGETHER.format(label=label))
+    for name in (columns.weights, columns.counts):
+        if not isinstance(name, str | None):
+            raise TypeError(f"weights and counts of {label} are names of columns")
+        if name is not None and name not in table.kinds():
+            raise no_such_column(label, name, table.kinds())
+    return table.measured(column, Measures(columns.weights, columns.counts), where)
+
+
+def _require_few(counts: Array, label: str) -> None:
+    """Reject counts that stand for too many rows to repeat them in memory."""
+    if float(counts.sum()) > MOST_ROWS:
+        raise ColumnError(
+            f"{label}: the counts stand for {counts.sum():,.0f} rows, and with groups, covariates "
+            f"or strata at most {MOST_ROWS:,} are repeated in memory"
+        )
 
 
 @dataclass(frozen=True)
@@ -128,32 +192,15 @@ class _Reader:
         """Weights, none of them missing, negative or infinite."""
         name = given if isinstance(given, str) else "weights"
         weights = self.numbers(given, name)
-        for bad, word in (
-            (np.isnan(weights), "missing"),
-            (weights < 0.0, "negative"),
-            (np.isinf(weights), "infinite"),
-        ):
-            self._refuse(bad, name, f"is {word}: weights are finite, and 0 leaves a row out")
+        refuse_weights(weights, f"{self.label}, {name}")
         return weights
 
     def counts(self, given: Any) -> Array:
         """Whole numbers, 0 or more."""
         name = given if isinstance(given, str) else "counts"
         counts = self.numbers(given, name)
-        bad = ~((counts >= 0.0) & (counts == np.floor(counts)) & np.isfinite(counts))
-        self._refuse(bad, name, "is not a whole number of rows: give other numbers as weights")
-        if float(counts.sum()) > MOST_ROWS:
-            raise ColumnError(
-                f"{self.label}, {name} stands for {counts.sum():,.0f} rows, and at most "
-                f"{MOST_ROWS:,} are repeated in memory"
-            )
+        refuse_counts(counts, f"{self.label}, {name}")
         return counts
-
-    def _refuse(self, bad: Any, name: str, why: str) -> None:
-        if bad.any():
-            at = int(np.argmax(bad)) + 1
-            more = f" ({int(bad.sum()):,} such rows)" if bad.sum() > 1 else ""
-            raise ColumnError(f"{self.label}, {name}, row {at:,} {why}{more}")
 
     def _sized(self, column: Column, what: str) -> Column:
         if column.shape != (self.size,):
@@ -172,3 +219,25 @@ def _of_rows(data: HeldColumn, rows: npt.NDArray[np.int64]) -> HeldColumn:
         )
     groups = None if data.groups is None else data.groups[rows]
     return replace(data, values=data.values[rows], groups=groups, beside=beside)
+
+
+def summed_weights(data: ColumnData) -> ColumnData:
+    """Values in memory beside data that are not: their weights are summed up too."""
+    if not isinstance(data, HeldColumn) or data.beside is None:
+        return data
+    if data.beside.covariates or data.beside.strata or data.groups is not None:
+        raise ColumnError(NOT_HELD.format(label="the other side"))
+    rows = Block(data.values, data.beside.weights, None)
+    return MeasuredColumn(rows, True, "weights").column(data.offset)
+
+
+def weights_of_pair(
+    reference: ColumnData, current: ColumnData
+) -> tuple[WeightedStream, WeightedStream] | None:
+    """The weights of both sides; None without weights, and if they are all equal on each side."""
+    before, after = (
+        side.weighted if isinstance(side, StreamedColumn) else None for side in (reference, current)
+    )
+    if before is None or after is None or (before.totals.alike and after.totals.alike):
+        return None
+    return before, after

@@ -19,8 +19,10 @@ from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
+from dkmd.binned.weighted_sums import Totals
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_streams import UnitStream
+from dkmd.inference.weighted_streams import WeightedSide
 from dkmd.sources.kinds import DATE, DURATION
 from dkmd.statistic.witness import Witness
 
@@ -41,6 +43,17 @@ Summarize = Callable[[Grid, float | None], Summary]
 
 SumGroups = Callable[[Witness, bool], GroupSums]
 """Sums over groups at a witness: of the values, or of their logarithms if the flag is set."""
+
+
+class WeightedStream(Protocol):
+    """Values with weights that are summed up where they are."""
+
+    @property
+    def totals(self) -> Totals:
+        """What all weights add up to."""
+
+    def at(self, grid: Grid, logs: bool) -> WeightedSide:
+        """The sums on a grid, of the values or of their logarithms."""
 
 
 class SharedPass(Protocol):
@@ -68,6 +81,8 @@ class HeldColumn:
     offset: int = 0
     """A whole number that was subtracted from the values, so that doubles hold them exactly."""
     beside: Beside | None = None
+    repeated: bool = False
+    """Whether rows were repeated by their counts, so that neighbours are equal by design."""
 
     @property
     def preview(self) -> Array:
@@ -106,6 +121,8 @@ class StreamedColumn:
     """A whole number that was subtracted from the values, so that doubles hold them exactly."""
     units: UnitStream | None = field(default=None, repr=False)
     """The groups as units that the other side may have too; None without groups."""
+    weighted: WeightedStream | None = field(default=None, repr=False)
+    """The weights of the values; None without weights."""
 
     @property
     def summed(self) -> bool:

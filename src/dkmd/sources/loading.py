@@ -106,7 +106,9 @@ def load_pair(
 
 def _with_beside(loaded: LabelledColumn, columns: Columns | None, side: Opened) -> LabelledColumn:
     """A side with the columns beside its values."""
-    return replace(loaded, data=attach(loaded.data, columns, side.label, side.table))
+    return replace(
+        loaded, data=attach(loaded.data, columns, side.label, side.table, column=loaded.name)
+    )
 
 
 class Opened:

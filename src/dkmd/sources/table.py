@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
-from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
+from dkmd.sources.column_data import ColumnData, HeldColumn, Labels, StreamedColumn
 from dkmd.sources.keys import KeyPart
 from dkmd.sources.level_counts import LevelCounts
+from dkmd.sources.measured import Measures
 
 AtLevel = tuple[str, object] | None
 """The rows to read: those at one level of a column (column, level), or all rows."""
@@ -72,6 +73,14 @@ class Table(Protocol):
 
     def require_readable(self) -> None:
         """Raise an error if nothing can be read: the connection is lost, or a file is gone."""
+
+
+@runtime_checkable
+class Measurable(Table, Protocol):
+    """A table that sums up rows with weights or counts where they are."""
+
+    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
+        """A column whose rows have weights, counts or both."""
 
 
 @runtime_checkable

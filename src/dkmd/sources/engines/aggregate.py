@@ -110,14 +110,7 @@ ONE_PASS = ("postgres", "pyspark")
 
 def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
     """Counts and sums per bin of the offsets ``u``."""
-    import ibis
-
-    u = offsets.u
-    one = offsets[ONE] if ONE in offsets.columns else ibis.literal(1.0, "float64")
-    k = floor((one + u.abs()).ln() * float(PER_E_FOLD))
-    if dialect != "duckdb":  # DuckDB's FLOOR keeps NaN and infinities, and a CASE costs 20% more
-        k = ibis.cases((u.abs() <= FARTHEST, k), else_=u)
-    binned = offsets.mutate(**{BELOW: u < 0.0, BIN: k})
+    binned = _binned(offsets, dialect)
     if WEIGHT in offsets.columns:
         weight = binned[WEIGHT]
         return binned.group_by([*keys, BELOW, BIN]).aggregate(
@@ -128,6 +121,23 @@ def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
     return binned.group_by([SAMPLE, *keys, BELOW, BIN]).aggregate(
         count=binned.count(), sum=binned.u.sum(), squares=(binned.u * binned.u).sum()
     )
+
+
+def with_bins(table: Any, grid: Coordinates, dialect: str) -> Any:
+    """A long table with ``u``, ``below`` and ``bin`` of every value."""
+    return _binned(table.mutate(**_offset(table[VALUE], grid, dialect, None)), dialect)
+
+
+def _binned(offsets: Any, dialect: str) -> Any:
+    """The offsets ``u`` with their side and bin."""
+    import ibis
+
+    u = offsets.u
+    one = offsets[ONE] if ONE in offsets.columns else ibis.literal(1.0, "float64")
+    k = floor((one + u.abs()).ln() * float(PER_E_FOLD))
+    if dialect != "duckdb":  # DuckDB's FLOOR keeps NaN and infinities, and a CASE costs 20% more
+        k = ibis.cases((u.abs() <= FARTHEST, k), else_=u)
+    return offsets.mutate(**{BELOW: u < 0.0, BIN: k})
 
 
 def _offset(x: Any, grid: Coordinates, dialect: str, near: float | None) -> dict[str, Any]:

@@ -5,14 +5,17 @@ Of each sample the most frequent levels come back, with the numbers of all its l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dkmd.sources.engines.aggregate import ONE_PASS, SAMPLE
 from dkmd.sources.engines.backends import Engine
+from dkmd.sources.engines.column_types import level_literal, level_text
 from dkmd.sources.engines.fetched import Columns, is_null
 from dkmd.sources.keys import ABSENT, BETWEEN, RARE, KeyPart
 from dkmd.sources.level_counts import MOST_LEVELS, Counted, level_word
+from dkmd.sources.number_words import SHOWN, parse_number
 
 LEVEL = "level"
 """The column of levels in a long table; the column ``sample`` says whose level it is."""
@@ -92,3 +95,38 @@ def key_of_texts(texts: Sequence[Any], parts: Sequence[KeyPart]) -> Any:
     for text in each[1:]:
         key = key + BETWEEN + text
     return key
+
+
+def as_text(column: Any) -> Any:
+    """A column as text, NULL where it is missing."""
+    kind = column.type()
+    if kind.is_floating():
+        column = column.nullif(math.nan)
+    return column if kind.is_string() else column.cast("string")
+
+
+def decimal_text(engine: Engine, table: Any, column: Any, level: str) -> str | None:
+    """The text of the only decimal that equals a level: decimals are levels as text."""
+    number = parse_number(level)
+    if not column.type().is_decimal() or number is None or math.isnan(number):
+        return None
+    text = column.cast("string").name(SAMPLE)
+    equal = table.filter(column.cast("float64") == number).select(text)
+    found = engine.run(equal.distinct().limit(2))
+    return str(found[SAMPLE][0]) if len(found[SAMPLE]) == 1 else None
+
+
+def nearest_levels(engine: Engine, levels: Any, level: str) -> list[Any]:
+    """The levels of a table of one column that are nearest to a level that it does not have."""
+    import ibis
+
+    some = levels.distinct().filter(lambda t: t[SAMPLE].notnull())
+    kind = some[SAMPLE].type()
+    below, above = some, None
+    if level_text(kind, level) is not None:
+        asked = level_literal(kind, level)
+        below, above = some.filter(some[SAMPLE] < asked), some.filter(some[SAMPLE] >= asked)
+    found = list(engine.run(below.order_by(ibis.desc(SAMPLE)).limit(SHOWN + 1))[SAMPLE])
+    if above is not None:
+        found += list(engine.run(above.order_by(SAMPLE).limit(SHOWN + 1))[SAMPLE])
+    return found

@@ -47,7 +47,7 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
     """
     counts = np.asarray(rows["count"], dtype=np.int64)
     summary = Summary(grid)
-    missing, minus_inf, plus_inf, kept, signed = _places(rows)
+    missing, minus_inf, plus_inf, kept, signed = places_of(rows)
     summary.nan = int(counts[missing].sum())
     summary.plus_inf = int(counts[plus_inf].sum())
     summary.minus_inf = int(counts[minus_inf].sum())
@@ -61,7 +61,7 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
     return summary
 
 
-class _Places(NamedTuple):
+class Places(NamedTuple):
     """Where the rows of ``per_bin`` belong: which are missing, infinite, and in which bin."""
 
     missing: Flags
@@ -71,19 +71,20 @@ class _Places(NamedTuple):
     bins: npt.NDArray[np.int64]  # of the rows that are kept
 
 
-def _places(rows: Columns) -> _Places:
+def places_of(rows: Columns) -> Places:
+    """Where rows of a result belong."""
     found = doubles(rows[BIN])
     far = np.abs(found) >= FARTHEST_BIN
     below = np.array([side is not None and bool(side) for side in rows[BELOW]], dtype=bool)
     kept = (found >= 0.0) & ~far
     k = np.minimum(found[kept], SIDE).astype(np.int64)
     bins = np.where(below[kept], -1 - k, k)
-    return _Places(np.isnan(found), far & below, far & ~below, kept, bins)
+    return Places(np.isnan(found), far & below, far & ~below, kept, bins)
 
 
 def bin_sums_of(rows: Columns, grid: Grid) -> BinSums:
     """Weighted bins from the rows of ``per_bin`` for a table with weights."""
-    places = _places(rows)
+    places = places_of(rows)
     weights, sums, squares = (doubles(rows[name]) for name in ("count", "sum", "squares"))
     bins, which = np.unique(places.bins, return_inverse=True)
     summed = [

@@ -6,14 +6,14 @@ aggregate per bin. All other data stay in the engine.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError
-from dkmd.sources.column_data import ColumnData, offset_near, with_offset
+from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, with_offset
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
@@ -29,11 +29,15 @@ from dkmd.sources.engines.column_types import (
 from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
+    as_text,
     chosen_levels,
+    decimal_text,
     key_of_texts,
     most_frequent,
+    nearest_levels,
     one_below_the_other,
 )
+from dkmd.sources.engines.measured import COUNTS, WEIGHTS, EngineRows
 from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
 from dkmd.sources.keys import KEY, KeyPart
@@ -48,7 +52,8 @@ from dkmd.sources.kinds import (
     points_in_time,
 )
 from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows
-from dkmd.sources.number_words import SHOWN, level_order, no_such_level, parse_number
+from dkmd.sources.measured import MeasuredColumn, Measures
+from dkmd.sources.number_words import level_order, no_such_level
 from dkmd.sources.table import AtLevel, OneByOne
 
 FIT_ROWS = 1 << 15
@@ -220,39 +225,19 @@ class EngineTable:
         kind = self._level(source, by).type()
         texts: dict[str, str] = {}
         for level in levels:
-            text = self._decimal_text(source, by, level) or level_text(kind, level)
+            decimal = decimal_text(self._engine, source, self._column(source, by), level)
+            text = decimal or level_text(kind, level)
             # "1" and "01" are the same level and must not be compared with each other
             if text is None or (text in texts.values() and level not in texts):
                 raise self._no_such_level(by, level)
             texts[level] = text
         return texts
 
-    def _decimal_text(self, table: Any, by: str, level: str) -> str | None:
-        """The text of the only decimal that equals a level: decimals are levels as text."""
-        column = self._column(table, by)
-        number = parse_number(level)
-        if not column.type().is_decimal() or number is None or math.isnan(number):
-            return None
-        equal = table.filter(column.cast("float64") == number)
-        found = self._engine.run(
-            equal.select(self._level(equal, by).name(SAMPLE)).distinct().limit(2)
-        )
-        return str(found[SAMPLE][0]) if len(found[SAMPLE]) == 1 else None
-
     def _no_such_level(self, by: str, level: str) -> ValueError:
         """The error for a level that the column does not have; it lists the nearest levels."""
-        import ibis
-
         table = self._of(by)
         key = self._level(table, by).name(SAMPLE)
-        some = table.select(key).distinct().filter(lambda t: t[SAMPLE].notnull())
-        below, above = some, None
-        if level_text(key.type(), level) is not None:
-            asked = level_literal(key.type(), level)
-            below, above = some.filter(some[SAMPLE] < asked), some.filter(some[SAMPLE] >= asked)
-        found = list(self._engine.run(below.order_by(ibis.desc(SAMPLE)).limit(SHOWN + 1))[SAMPLE])
-        if above is not None:
-            found += list(self._engine.run(above.order_by(SAMPLE).limit(SHOWN + 1))[SAMPLE])
+        found = nearest_levels(self._engine, table.select(key), level)
         return no_such_level(by, level, [str(each) for each in found if not is_null(each)])
 
     def read_columns(
@@ -355,11 +340,7 @@ class EngineTable:
 
     def _as_text(self, table: Any, name: str) -> Any:
         """A column as text, NULL where it is missing."""
-        column = self._column(table, name)
-        kind = column.type()
-        if kind.is_floating():
-            column = column.nullif(math.nan)
-        return column if kind.is_string() else column.cast("string")
+        return as_text(self._column(table, name))
 
     def _some_of_columns(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
         """Some values of each column, or the error of a column that cannot be read."""
@@ -403,12 +384,37 @@ class EngineTable:
             **{f"c{i}": self._number(table, name) for i, name in enumerate(columns)}
         )
 
-    def _long(self, table: Any, column: str, groups: str | None, sample: Any) -> Any:
-        """A column as a long table: the sample of each value, the value and its group."""
+    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
+        """A column whose rows have weights or counts."""
+        beside = {WEIGHTS: names.weights, COUNTS: names.counts}
+        known = {key: name for key, name in beside.items() if name is not None}
+        source = self._of(column, None if where is None else where[0], *known.values())
+        if where is not None:
+            text = self._level_texts(source, where[0], [str(where[1])])[str(where[1])]
+            level = self._level(source, where[0])
+            source = source.filter(level == level_literal(level.type(), text))
+        long = self._long(source, column, None, "", known)
+        rows = EngineRows(self._engine, long, names, self.name)
+        weighted = MeasuredColumn(rows, names.weights is not None, self.name)
+        return weighted.column(self._offsets.get(column, 0))
+
+    def _long(
+        self,
+        table: Any,
+        column: str,
+        groups: str | None,
+        sample: Any,
+        beside: Mapping[str, str] = MappingProxyType({}),
+    ) -> Any:
+        """A column as a long table: the sample of each value, the value and its group.
+
+        ``beside`` has more columns of numbers by their names in the long table.
+        """
         import ibis
 
         key = ibis.literal(sample) if isinstance(sample, str) else sample
         chosen = {SAMPLE: key, VALUE: self._number(table, column)}
+        chosen |= {key: self._number(table, name) for key, name in beside.items()}
         if groups is not None:
             chosen[GROUP] = self._column(table, groups)
         return table.select(**chosen)

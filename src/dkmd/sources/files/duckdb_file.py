@@ -44,6 +44,7 @@ from dkmd.sources.kinds import (
     not_numbers,
     points_in_time,
 )
+from dkmd.sources.measured import Measures
 from dkmd.sources.number_words import not_a_number
 from dkmd.sources.sql_text import quoted_name, text_literal
 from dkmd.sources.table import AtLevel
@@ -210,6 +211,18 @@ class DuckFile:
             if name is not None
         )
         return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
+
+    def measured(self, column: str, names: Measures, where: AtLevel) -> str:
+        """SQL of a column with the weights and the counts of its rows, all as doubles."""
+        if where is not None:
+            self._settle_encoding()
+        beside = {"weighs": names.weights, "copies": names.counts}
+        extra = "".join(
+            f", {self._number(name)} AS {alias}" for alias, name in beside.items() if name
+        )
+        return (
+            f"SELECT {self._number(column)} AS x{extra} FROM {self._source.sql}{self._where(where)}"
+        )
 
     def cells(self, columns: Sequence[str], by: str | None) -> str:
         """SQL of columns as levels l0, l1 and so on, NULL if missing, with the levels of ``by``."""

@@ -18,6 +18,7 @@ from dkmd.sources.column_data import (
     ColumnData,
     HeldColumn,
     Labels,
+    StreamedColumn,
     offset_near,
     preview_of,
     with_offset,
@@ -29,11 +30,13 @@ from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
+from dkmd.sources.files.measured_files import measured_files
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import TextFile
 from dkmd.sources.keys import KeyPart
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
+from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.memory.frames import FrameTable
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel, OneByOne, Table
@@ -162,6 +165,12 @@ class FileTable:
         for file in self.files:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
+
+    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
+        """A column whose rows have weights or counts."""
+        rows = measured_files(self.files, column, names, where, self.name)
+        weighted = MeasuredColumn(rows, names.weights is not None, self.name)
+        return weighted.column(self.files[0].offset(column))
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories; DuckDB counts some of them in one pass."""

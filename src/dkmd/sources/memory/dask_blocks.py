@@ -30,9 +30,11 @@ from dkmd.sources.column_data import (
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import no_such_column
 from dkmd.sources.level_counts import LevelCounts
+from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.memory.columns import kind_of
 from dkmd.sources.memory.dask_exact import read_exactly
 from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
+from dkmd.sources.memory.dask_measured import DaskRows, read_block
 from dkmd.sources.memory.dask_tasks import (
     Find,
     Place,
@@ -195,6 +197,18 @@ class DaskTable:
 
         self._require(*columns)
         return read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
+
+    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
+        """A column whose rows have weights or counts."""
+        offset = self.read(column).offset
+        by = None if where is None else where[0]
+        needed = [name for name in (column, by, *names) if name is not None]
+        self._require(*needed)
+        read = partial(
+            read_block, column=column, names=names, where=where, label=self.name, offset=offset
+        )
+        rows = DaskRows(_blocks(self._frame[list(dict.fromkeys(needed))]), read)
+        return MeasuredColumn(rows, names.weights is not None, self.name).column(offset)
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories, in one pass."""

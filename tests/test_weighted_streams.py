@@ -1,0 +1,200 @@
+"""Weights and counts of rows that are summed up where they are: the numbers of rows in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import ibis
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from keepers import CSV, KEEPERS
+
+from dkmd import compare, dkmd_2samp, drift
+from dkmd.answers.comparison import Comparison
+from dkmd.base.errors import ColumnError
+from dkmd.binned.grid import Grid
+from dkmd.binned.weighted_sums import Totals, WeightedSums
+from dkmd.inference import counted
+from dkmd.inference.weighted_streams import WeightedSide
+from dkmd.sources import beside
+from dkmd.statistic.witness import Witness
+
+SCALE = 5.0
+
+
+def visits(seed: int, size: int, slower: float) -> pd.DataFrame:
+    """Skewed times, some missing or infinite, with weights and counts of which some are 0."""
+    rng = np.random.default_rng(seed)
+    ms = rng.gamma(2.0, 3.0, size) + slower
+    ms[:3] = [np.inf, np.nan, np.nan]
+    weight = rng.lognormal(0.0, 1.0, size)
+    weight[[1, 7]] = 0.0
+    copies = rng.integers(0, 5, size)
+    return pd.DataFrame({"ms": ms, "weight": weight, "copies": copies, "arm": "b"})
+
+
+OLD, NEW = visits(1, 2_500, 0.0), visits(2, 3_000, 0.2)
+
+WEIGHTS: Any = {"weights": "weight"}
+COUNTS: Any = {"counts": "copies"}
+BESIDE = {"weights": WEIGHTS, "counts": COUNTS, "both": WEIGHTS | COUNTS}
+
+
+def assert_same(found: Comparison, expected: Comparison) -> None:
+    """Equal to 1e-9 of the scale; percentages and quantiles as closely as bins give them."""
+    near = 1e-9 * SCALE
+    assert found.statistic == pytest.approx(expected.statistic, abs=near)
+    assert found.shift == pytest.approx(expected.shift, abs=near)
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=10.0 * near)
+    assert found.df == pytest.approx(expected.df, rel=1e-6)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
+    sizes = found.effective_sizes, expected.effective_sizes
+    assert sizes[0] == sizes[1] or sizes[0] == pytest.approx(sizes[1], rel=1e-12)
+    assert found.relative_shift == pytest.approx(expected.relative_shift, abs=1e-3)
+    for ours, theirs in ((found.reference, expected.reference), (found.current, expected.current)):
+        assert (ours.size, ours.nan, ours.plus_inf) == (theirs.size, theirs.nan, theirs.plus_inf)
+        assert ours.quantiles[0.5] == pytest.approx(theirs.quantiles[0.5], abs=0.02 * SCALE)
+    assert found.warnings == expected.warnings
+
+
+def kept(frame: pd.DataFrame, where: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A frame in some place."""
+    folder.mkdir()
+    return {**KEEPERS, **CSV}[where](pa.Table.from_pandas(frame), folder, monkeypatch)
+
+
+PLACES = ("dask", "large parquet", "large csv", "large arrow file", "engine", "relation")
+
+
+@pytest.mark.parametrize(
+    ("what", "where"),
+    [*(("both", place) for place in PLACES), ("weights", "engine"), ("counts", "dask")],
+)
+def test_answers_are_those_of_rows_in_memory(
+    what: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how: Any = {"column": "ms", "scale": SCALE, **BESIDE[what]}
+    expected = compare(OLD, NEW, **how)
+    sides = [kept(f, where, tmp_path / n, monkeypatch) for f, n in ((OLD, "a"), (NEW, "b"))]
+    assert_same(compare(*sides, **how), expected)
+
+
+@pytest.mark.parametrize("what", ["both", "counts"])
+def test_levels_of_one_table_and_a_side_in_memory(what: str) -> None:
+    how: Any = {"column": "ms", "scale": SCALE, **BESIDE[what]}
+    expected = compare(OLD, NEW, **how)
+    home = ibis.duckdb.connect()
+    table = home.create_table("t", pa.Table.from_pandas(NEW))
+    assert_same(compare(OLD, table, **how), expected)
+    both = pd.concat([OLD.assign(arm="a"), NEW], ignore_index=True)
+    long = home.create_table("both", pa.Table.from_pandas(both))
+    assert_same(compare(long, by="arm", reference="a", current="b", **how), expected)
+    found = drift(table, table, columns=["ms"], **BESIDE[what])
+    assert found["ms"].shift == pytest.approx(0.0, abs=1e-9)
+
+
+def test_sums_over_bins_are_those_of_the_jackknife() -> None:
+    """Every sum that the variance needs, beside its definition over single values."""
+    rng = np.random.default_rng(3)
+    values, weights = rng.gamma(2.0, 3.0, 400), rng.lognormal(0.0, 1.5, 400)
+    grid, witness = Grid.fit(values), Witness(SCALE, SCALE, 5.0)
+    totals = Totals.of(values, weights, None)
+    parts = [
+        WeightedSums.of(values[part], weights[part], None, totals, grid)
+        for part in (slice(0, 150), slice(150, 400))
+    ]
+    side = WeightedSide(parts[0].add(parts[1]), totals, grid, (values.min(), values.max()))
+    w = weights * (weights.sum() / (weights**2).sum())
+    psi, left = witness(values) / witness.length, w / (w.sum() - w)
+    found = side.group_sums(witness)
+    assert found.groups == 400
+    for ours, theirs in (
+        (found.size, w.sum()),
+        (found.psi, w @ psi),
+        (found.squares, w @ psi**2),
+        (found.sizes, w @ w),
+        (found.left_out, (left**2 @ psi**2, left**2 @ psi, left @ left)),
+        (found.sums, (w**2 @ psi**2, w**2 @ psi, w**3 @ psi**3)),
+        (found.mixed, (w**3 @ psi**2, w**3 @ psi, (w**3).sum())),
+    ):
+        assert ours == pytest.approx(theirs, rel=1e-8)
+
+
+def test_a_weight_of_2_is_a_row_twice_in_the_estimate_and_a_count_of_2_in_all() -> None:
+    home = ibis.duckdb.connect()
+    twice = [frame.assign(two=2) for frame in (OLD, NEW)]
+    plain = compare(*(pd.concat([f, f], ignore_index=True) for f in twice), column="ms", scale=5.0)
+    tables = [home.create_table(f"t{i}", pa.Table.from_pandas(f)) for i, f in enumerate(twice)]
+    by_count = compare(*tables, column="ms", scale=5.0, counts="two")
+    by_weight = compare(*tables, column="ms", scale=5.0, weights="two")
+    for each in (by_count, by_weight):
+        assert each.shift == pytest.approx(plain.shift, abs=1e-8)
+    assert by_count.pvalue == pytest.approx(plain.pvalue, rel=1e-6)
+    once = compare(*twice, column="ms", scale=5.0)
+    assert by_weight.pvalue == pytest.approx(once.pvalue, rel=1e-6)
+
+
+FAULTS = [
+    ("weights", "weight", np.nan, "missing"),
+    ("weights", "weight", None, "missing"),
+    ("weights", "weight", -1.0, "negative"),
+    ("weights", "weight", np.inf, "infinite"),
+    ("counts", "copies", -1.0, "whole number"),
+    ("counts", "copies", 1.5, "whole number"),
+    ("counts", "copies", None, "whole number"),
+    ("counts", "copies", np.inf, "whole number"),
+]
+
+
+@pytest.mark.parametrize(("what", "column", "bad", "word"), FAULTS)
+def test_what_is_no_weight_or_count_is_an_error(
+    what: str, column: str, bad: float | None, word: str
+) -> None:
+    how: Any = {what: column}
+    numbers: list[float | None] = [*NEW[column].astype(float)]
+    numbers[17] = bad
+    table = pa.Table.from_pandas(NEW).drop_columns(column).append_column(column, pa.array(numbers))
+    broken = ibis.duckdb.connect().create_table("t", table)
+    for source in (broken, dd.from_pandas(NEW.assign(**{column: numbers}), npartitions=2)):
+        with pytest.raises(ColumnError, match=word):
+            compare(source, source, column="ms", **how)
+
+
+def test_what_cannot_be_summed_up_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    home = ibis.duckdb.connect()
+    table = home.create_table("t", pa.Table.from_pandas(NEW))
+    with pytest.raises(ColumnError, match="neither with groups nor with pair_by"):
+        compare(table, table, column="ms", weights="weight", groups="arm")
+    with pytest.raises(ColumnError, match="covariates and strata need the rows"):
+        compare(table, table, column="ms", covariate="weight", randomized=True)
+    array = da.from_array(NEW.ms.to_numpy()[3:])
+    with pytest.raises(ColumnError, match="use a dataframe"):
+        compare(array, array, weights=(NEW.weight[3:], NEW.weight[3:]))
+    with pytest.raises(ValueError, match="no column 'wight'"):
+        compare(table, table, column="ms", weights="wight")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_large_counts_are_not_repeated(weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of repeated rows, and 1e11 rows without any memory for them."""
+    old, new = OLD[3:], NEW[3:]
+    x, y = new.ms.to_numpy(), old.ms.to_numpy()
+    weights = (new.weight, old.weight) if weighted else None
+    how: Any = {"counts": (new.copies, old.copies), "weights": weights, "scale": SCALE}
+    frames: Any = {"column": "ms", "scale": SCALE, **(BESIDE["both"] if weighted else COUNTS)}
+    repeated, answer = dkmd_2samp(x, y, **how), compare(old, new, **frames)
+    monkeypatch.setattr(counted, "REPEATED", 10)
+    monkeypatch.setattr(beside, "LARGE", 10)
+    summed = dkmd_2samp(x, y, **how)
+    assert summed.shift == pytest.approx(repeated.shift, abs=1e-9 * SCALE)
+    assert summed.pvalue == pytest.approx(repeated.pvalue, rel=1e-6)
+    assert summed.on_logs().shift == pytest.approx(repeated.on_logs().shift, rel=1e-3)
+    assert_same(compare(old, new, **frames), answer)
+    many = dkmd_2samp(x, y, **(how | {"counts": (new.copies * 10**8, old.copies * 10**8)}))
+    assert many.shift == pytest.approx(repeated.shift, abs=1e-8)
+    assert many.pvalue < 1e-100
