@@ -390,13 +390,13 @@ class EngineTable:
         known = {key: name for key, name in beside.items() if name is not None}
         source = self._of(column, None if where is None else where[0], *known.values())
         if where is not None:
-            text = self._level_texts(source, where[0], [str(where[1])])[str(where[1])]
+            (text,) = self._level_texts(source, where[0], [str(where[1])]).values()
             level = self._level(source, where[0])
             source = source.filter(level == level_literal(level.type(), text))
         long = self._long(source, column, None, "", known)
         rows = EngineRows(self._engine, long, names, self.name)
-        weighted = MeasuredColumn(rows, names.weights is not None, self.name)
-        return weighted.column(self._offsets.get(column, 0))
+        found = MeasuredColumn(rows, names.weights is not None, self.name)
+        return found.column(self._offsets.get(column, 0))
 
     def _long(
         self,
@@ -406,10 +406,7 @@ class EngineTable:
         sample: Any,
         beside: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
-        """A column as a long table: the sample of each value, the value and its group.
-
-        ``beside`` has more columns of numbers by their names in the long table.
-        """
+        """A long table: the sample of each value, the value, its group, and numbers beside it."""
         import ibis
 
         key = ibis.literal(sample) if isinstance(sample, str) else sample
