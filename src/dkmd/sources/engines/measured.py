@@ -102,7 +102,8 @@ class EngineRows:
         have = "1 row has" if rows == 1 else f"{rows:,} rows have"
         if fault == "broken":
             raise ColumnError(
-                f"{where}: {have} no whole number of rows, 0 or more: other numbers are weights"
+                f"{where}: {have} a count that is not a whole number, 0 or more: give other "
+                "numbers as weights"
             )
         raise ColumnError(f"{where}: {have} a {fault} weight: {FINITE}")
 
