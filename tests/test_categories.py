@@ -24,6 +24,7 @@ from dkmd.answers.one_category import MOST_COMPARED
 from dkmd.inference.categories import category_pvalue, compare_shares
 from dkmd.sources.engines import level_queries as in_engines
 from dkmd.sources.files import level_queries as in_files
+from dkmd.sources.grouped_levels import NOT_PAIRED
 from dkmd.sources.level_counts import LevelCounts, level_word, merged
 from dkmd.sources.loading import open_table
 
@@ -242,12 +243,12 @@ def test_text_that_spells_numbers_is_numbers() -> None:
     assert drift(before, after)["v"].shift == pytest.approx(20.0)
 
 
-def test_groups_and_peers_need_numbers(tmp_path: Path) -> None:
+def test_pairs_and_peers_need_numbers(tmp_path: Path) -> None:
     table = _table(200, 10)
-    with pytest.raises(TypeError, match="categories, which are not tested with groups"):
-        compare(table, table, column="country", groups="arm")
-    skipped = drift(table, table, groups="arm").skipped
-    assert skipped["country"] == "it holds categories, which are not tested with groups"
+    with pytest.raises(ValueError, match="not tested with units on both sides"):
+        compare(table, table, column="country", pair_by="arm")
+    skipped = drift(table, table, pair_by="arm").skipped
+    assert skipped["country"] == f"it {NOT_PAIRED}"
     table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
     told = run("compare", "t.csv", "t.csv", "-c", "country", "--peers", cwd=tmp_path, code=2).stderr
     assert told == "dkmd: --peers needs numbers, and country holds categories\n"
@@ -293,7 +294,7 @@ def test_the_test_keeps_its_size_with_rare_levels_and_unequal_sides(
     trials, rejected, covered = 400, 0, 0
     for seed in range(trials):
         x, y = rng.multinomial(n, shares), rng.multinomial(m, shares)
-        rejected += category_pvalue(x, y, seed) <= 0.05
+        rejected += category_pvalue(x, y, seed, relabellings=199) <= 0.05
         there = x + y > 0
         changes = compare_shares(["" for _ in range(there.sum())], x[there], y[there])
         covered += not any(change.is_clear for change in changes)

@@ -59,7 +59,7 @@ def test_shares_at_infinity_are_said_with_a_quantile_that_both_sides_have(
         f"value: {word} in current than in reference: {shares[0]}% of the values are at {infinity} "
         f"(never finished, for times), before {shares[1]}%; the "
     )
-    told = "5% quantile is 10" if sign > 0 else "99% quantile is −3"
+    told = "5% quantile is 10" if sign > 0 else "99% quantile is −2.990"
     assert f"; the {told}" in answer.headline()
 
 

@@ -8,7 +8,7 @@ intervals and no p-value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array, present
+from dkmd.binned.ranks import quantile_function
 from dkmd.binned.summary import Summary
 from dkmd.inference.pair import satterthwaite
 from dkmd.inference.percentiles import (
@@ -233,7 +234,7 @@ def quantiles_of(side: Held) -> Quantiles:
     """The quantile function of one side: of its sorted values, or of its bins."""
     summary, values = side
     if summary is not None:
-        return _of_bins(summary)
+        return quantile_function(summary)
     assert values is not None
     ordered = np.sort(present(values))
 
@@ -251,15 +252,3 @@ def _between(ordered: Array, position: float) -> float:
     if low == high or not math.isfinite(high - low):
         return low if position - below < 0.5 else high
     return low + (position - below) * (high - low)
-
-
-def _of_bins(summary: Summary) -> Callable[[float], float]:
-    """The quantile function of a summary; its points are ordered once."""
-    values, weights = summary.all_points().ordered()
-    passed = np.cumsum(weights)
-
-    def quantile(level: float) -> float:
-        at = np.searchsorted(passed, level * summary.size * (1.0 - 1e-15))
-        return float(values[min(int(at), values.size - 1)])
-
-    return quantile

@@ -1,6 +1,6 @@
-"""Mean and percentiles of repeated measurements: values of one group are not independent.
+"""Mean, percentiles and missing values of repeated measurements: a group's are not independent.
 
-Both need the single values with the labels of their groups. Values that are summed up elsewhere
+All need the single values with the labels of their groups. Values that are summed up elsewhere
 (engines, long files) have neither.
 """
 
@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.answers.findings import MeanChange, quantiles_of, welch_change
-from dkmd.answers.orientation import turned
+from dkmd.answers.findings import (
+    MISSING,
+    Finding,
+    MeanChange,
+    missing_finding,
+    quantiles_of,
+    welch_change,
+)
+from dkmd.answers.orientation import centers_of, turned
 from dkmd.base.arrays import Array
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.label_codes import hashed
+from dkmd.inference.options import Options
 from dkmd.inference.percentiles import (
     PercentileChange,
     compare_percentiles,
     size_of_groups,
 )
-from dkmd.sources.column_data import ColumnData, HeldColumn
+from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.two_sample import run
+from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
+from dkmd.statistic.witness import Witness
 
 
 class Grouped(NamedTuple):
@@ -87,3 +99,63 @@ def grouped_percentile_changes(
             change = change._replace(needed=math.ceil(change.needed * times))
         found.append(change)
     return tuple(found)
+
+
+class Missing(NamedTuple):
+    """Which rows of one side are missing, 1 or 0, and the label of the group of each row."""
+
+    rows: Array
+    labels: Labels
+
+
+def missing_of(side: ColumnData) -> Missing | None:
+    """The missing values of a side; None unless its values are in memory with only groups beside.
+
+    Weights and covariates would change what a share is.
+    """
+    if not isinstance(side, HeldColumn) or side.groups is None or side.beside is not None:
+        return None
+    return Missing(np.isnan(side.values).astype(np.float64), side.groups)
+
+
+def grouped_missing_finding(
+    reference: Missing | None, current: Missing | None, options: Options, confidence: float
+) -> Finding | None:
+    """The shares of missing values, compared by groups; None if there is nothing to compare.
+
+    The share is the mean of 0 and 1, so this is the test of the means: ψ is linear. Groups make an
+    answer less sure, not more: the p-value is at least that of the exact test of single rows, and
+    the interval holds its interval. So a few rows without a missing value prove nothing.
+    """
+    if reference is None or current is None:
+        return None
+    x, y = turned((reference, current))
+    if not (x.rows.any() or y.rows.any()):
+        return None
+    how = replace(options, witness=LINEAR, scale=None, method=None, alternative="two-sided")
+    result = run(x.rows, y.rows, how, (x.labels, y.labels))
+    if math.isnan(result.pvalue):
+        return None
+    found = _finding_of(result, confidence)
+    alone = missing_finding(
+        (int(reference.rows.sum()), int(current.rows.sum())),
+        (reference.rows.size, current.rows.size),
+        confidence,
+    )
+    if alone is None or result.pairing is not None:  # of the same units, pairs can be surer
+        return found
+    low, high = zip(found.interval, alone.interval, strict=True)
+    ends = ConfidenceInterval(min(low), max(high))
+    return replace(found, pvalue=max(found.pvalue, alone.pvalue), interval=ends)
+
+
+LINEAR = Witness(1.0, 1.0, weight="linear")
+"""A ψ whose centre is the mean."""
+
+
+def _finding_of(result: DkmdResult, confidence: float) -> Finding:
+    """The finding from a test of the means of 0 and 1."""
+    before, after = centers_of(result.outcome())
+    low, high = result.shift_interval(confidence)
+    ends = ConfidenceInterval(max(-1.0, low), min(1.0, high))
+    return Finding(MISSING, before, after, float(result.shift), ends, float(result.pvalue))

@@ -28,6 +28,7 @@ from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooL
 from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
 from dkmd.sources.beside import COVARIATE, Columns, attach
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn, labelled_column
+from dkmd.sources.grouped_levels import NOT_HELD, NOT_PAIRED, can_be_grouped, with_groups
 from dkmd.sources.kinds import (
     COMPARED,
     NOTHING,
@@ -39,7 +40,6 @@ from dkmd.sources.kinds import (
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
 from dkmd.sources.loading import (
     NO_DESIGNED_CATEGORIES,
-    NO_GROUPED_CATEGORIES,
     LevelPair,
     NumberPair,
     are_numbers,
@@ -200,15 +200,30 @@ class _Pairs:
             return
         if name not in self._asked and are_numbers((tables.before, tables.after), counts):
             return
-        if tables.groups is not None or tables.beside is not None:
-            why = NO_DESIGNED_CATEGORIES if tables.groups is None else NO_GROUPED_CATEGORIES
+        why = self._why_not(counts)
+        if why:
             self._broken[name] = ColumnError(f"it {why}")
             return
         before, after = (
             LabelledLevels(each, name, table.name, partial(table.missing_at, name))
             for each, table in zip(counts, (tables.before, tables.after), strict=True)
         )
+        if tables.groups is not None:
+            before = with_groups(before, tables.before, tables.groups)
+            after = with_groups(after, tables.after, tables.groups)
         self._levels[name] = labelled_levels(before, after)
+
+    def _why_not(self, counts: tuple[LevelCounts, LevelCounts]) -> str:
+        """Why categories cannot be tested as asked; empty if they can."""
+        tables = self._tables
+        if tables.beside is not None:
+            return NO_DESIGNED_CATEGORIES
+        if tables.groups is None:
+            return ""
+        if tables.paired:
+            return NOT_PAIRED
+        pairs = zip(counts, (tables.before, tables.after), strict=True)
+        return "" if all(can_be_grouped(*pair) for pair in pairs) else NOT_HELD
 
     def __getitem__(self, name: str) -> NumberPair | LevelPair:
         if name in self._broken:

@@ -19,9 +19,10 @@ from dkmd.answers.options import Advance, CompareOptions, Level
 from dkmd.inference.column_kind import CATEGORY, parse_kind
 from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
+from dkmd.sources.grouped_levels import with_groups
 from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels
-from dkmd.sources.loading import are_numbers, no_designed_categories, no_grouped_categories
+from dkmd.sources.loading import are_numbers, no_designed_categories
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
 from dkmd.sources.table import Table
@@ -165,19 +166,18 @@ def _categories_at(
     options: CompareOptions,
 ) -> dict[str, ColumnAnswer] | None:
     """Compare categories at several levels with those at the first; None if they spell numbers."""
-    by = asked.by
+    by, groups = asked.by, asked.groups
     counts = table.count_levels_at(column, by, levels)
     every = {level: counts[level] for level in levels}
     if options.kind != CATEGORY and are_numbers([table], every.values()):
         return None
-    if asked.groups is not None:
-        raise no_grouped_categories(column)
     if asked.beside is not None:
         raise no_designed_categories(column)
 
     def sample(level: str) -> LabelledLevels:
         missing_at = partial(table.missing_at, column, (by, level))
-        return LabelledLevels(every[level], column, level, missing_at)
+        found = LabelledLevels(every[level], column, level, missing_at)
+        return found if groups is None else with_groups(found, table, groups, (by, level))
 
     first = sample(levels[0])
     return {

@@ -16,15 +16,19 @@ from dkmd.answers.comparison.categories import (
 )
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.findings import missing_finding
+from dkmd.answers.grouped import Missing, grouped_missing_finding
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import turned
-from dkmd.base.errors import NanError
+from dkmd.base.errors import ColumnError, NanError
 from dkmd.base.wording import count
 from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
+from dkmd.inference.grouped_categories import compare_grouped_shares, grouped_category_pvalue
+from dkmd.inference.groups import note_on_few_groups
 from dkmd.inference.sample_ratio import check_ratio
 from dkmd.sources.column_data import LabelledColumn
-from dkmd.sources.level_counts import LabelledLevels, LevelCounts
+from dkmd.sources.grouped_levels import NOT_PAIRED
+from dkmd.sources.level_counts import LabelledLevels, LevelCounts, LevelGroups
 from dkmd.sources.loading import LevelPair, NumberPair
 
 MOST_COMPARED = 100
@@ -62,7 +66,17 @@ def compare_categories(
     )
     name = current.name if current.name != "value" else reference.name
     rows = before.size + before.nan, after.size + after.nan
-    missing = missing_finding((before.nan, after.nan), rows, options.confidence)
+    grouped = reference.data.groups is not None
+    if grouped and options.test.weigh is not None:
+        raise ColumnError(f"column {name!r} {NOT_PAIRED}")
+    missing = (
+        grouped_missing_finding(
+            _missing(reference), _missing(current), options.test, options.confidence
+        )
+        if grouped
+        else missing_finding((before.nan, after.nan), rows, options.confidence)
+    )
+    units = _units(reference.data, current.data)
     why_not = _why_not(reference.data, current.data, options.test.nan_policy)
     levels, other, pvalue = _tested(reference.data, current.data, options.confidence, why_not)
     return CategoryComparison(
@@ -75,14 +89,22 @@ def compare_categories(
         reference=before,
         current=after,
         warnings=tuple(
-            filter(None, [emptiness(before, name), emptiness(after, name), _cap(levels, other)])
+            filter(
+                None,
+                [
+                    emptiness(before, name),
+                    emptiness(after, name),
+                    _cap(levels, other),
+                    "" if why_not else _few_groups(reference.data, current.data),
+                ],
+            )
         ),
         why_not=why_not,
         findings=() if missing is None else (missing,),
         sample_ratio=(
             None
             if options.expect_ratio is None
-            else check_ratio(*rows, options.expect_ratio, "rows")
+            else check_ratio(*(units or rows), options.expect_ratio, "groups" if units else "rows")
         ),
     )
 
@@ -94,6 +116,8 @@ def _tested(
     if why_not:
         return (), None, math.nan
     levels = _most_frequent(reference, current)
+    if reference.groups is not None and current.groups is not None:
+        return _tested_by_groups(levels, reference.groups, current.groups, confidence)
     x, y = turned((reference.counted(levels), current.counted(levels)))
     of_x, of_y = turned((reference.size, current.size))
     rest = of_x - sum(x), of_y - sum(y)
@@ -102,8 +126,45 @@ def _tested(
         x, y = [*x, rest[0]], [*y, rest[1]]
     changes = compare_shares(names, x, y, confidence)
     other = changes.pop() if any(rest) else None
-    changes.sort(key=lambda level: (-abs(level.counts.difference), level.level))
-    return tuple(changes), other, category_pvalue(np.asarray(x), np.asarray(y))
+    return _ordered(changes), other, category_pvalue(np.asarray(x), np.asarray(y))
+
+
+def _tested_by_groups(
+    levels: list[str], reference: LevelGroups, current: LevelGroups, confidence: float
+) -> tuple[tuple[LevelChange, ...], LevelChange | None, float]:
+    """The same for repeated measurements."""
+    x, y = turned((reference.counted(levels), current.counted(levels)))
+    rest = bool(x[:, -1].any() or y[:, -1].any())
+    if not rest:
+        x, y = x[:, :-1], y[:, :-1]
+    names = [*levels, OTHER] if rest else levels
+    changes = compare_grouped_shares(names, x, y, confidence)
+    other = changes.pop() if rest else None
+    return _ordered(changes), other, grouped_category_pvalue(x, y)
+
+
+def _ordered(changes: list[LevelChange]) -> tuple[LevelChange, ...]:
+    """The largest difference first."""
+    return tuple(sorted(changes, key=lambda each: (-abs(each.counts.difference), each.level)))
+
+
+def _missing(side: LabelledLevels) -> Missing | None:
+    """Which rows of repeated measurements have no level."""
+    groups = side.data.groups
+    return None if groups is None else Missing(groups.missing, groups.labels)
+
+
+def _units(reference: LevelCounts, current: LevelCounts) -> tuple[int, int] | None:
+    """The numbers of groups of both sides; None without groups."""
+    if reference.groups is None or current.groups is None:
+        return None
+    return np.unique(reference.groups.labels).size, np.unique(current.groups.labels).size
+
+
+def _few_groups(reference: LevelCounts, current: LevelCounts) -> str:
+    """A note that the groups are few; empty if they are not, or if there are none."""
+    units = _units(reference, current)
+    return "" if units is None else note_on_few_groups(*units)
 
 
 def _most_frequent(reference: LevelCounts, current: LevelCounts) -> list[str]:
@@ -119,6 +180,8 @@ def _why_not(reference: LevelCounts, current: LevelCounts, nan_policy: str) -> s
     sides = (reference, current)
     if not all(side.size for side in sides):
         return "cannot be compared"
+    if any(side.groups is not None and np.unique(side.groups.labels).size < 2 for side in sides):
+        return "has a single group on a side, so it is not tested"
     if nan_policy == "propagate" and any(side.missing for side in sides):
         return 'has missing values, and nan_policy is "propagate"'
     if all(_is_identifier(side) for side in sides):

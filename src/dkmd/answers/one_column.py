@@ -25,7 +25,14 @@ from dkmd.answers.findings import (
     percentile_changes,
     spread_finding,
 )
-from dkmd.answers.grouped import grouped_mean_change, grouped_percentile_changes, grouped_sides
+from dkmd.answers.grouped import (
+    LINEAR,
+    grouped_mean_change,
+    grouped_missing_finding,
+    grouped_percentile_changes,
+    grouped_sides,
+    missing_of,
+)
 from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import (
@@ -80,7 +87,8 @@ def _compared(
     """Compare two samples from which the same offset was subtracted."""
     test = _tested(reference, current, options.test)
     result, outcome = test.result, test.result.outcome()
-    if offset:
+    is_date = DATE in (reference.kind, current.kind)
+    if offset or is_date:
         result = result.with_logs(_no_percentages)
     values = _values(reference.data, current.data)
     percentage = _percentage(result, options.confidence)
@@ -89,13 +97,13 @@ def _compared(
     name = current.name if current.name != "value" else reference.name
     held = _held(reference.data, test.summaries[0]), _held(current.data, test.summaries[1])
     kinded = Kinded(DATE_KIND)
-    if DATE not in (reference.kind, current.kind):
+    if not is_date:
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
     notes = [*_told(outcome, kinded.decides), percentage.note]
     notes += [emptiness(side, name) for side in (before, after)]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
-    # spreads and missing values of repeated measurements would have to know the groups
+    # the spread of repeated measurements would have to know the groups
     grouped = exact is not None and exact.raw_pair.clusters is not None
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
     means = partial(_compare_means, reference, current, options.test)
@@ -126,7 +134,11 @@ def _compared(
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         crossing=None if exact is None else crossing(exact.raw_pair),
         infinite=_infinite(outcome),
-        findings=() if grouped else _findings(before, after, outcome, options.confidence),
+        findings=(
+            _grouped_findings(reference, current, options)
+            if grouped
+            else _findings(before, after, outcome, options.confidence)
+        ),
         mean=mean,
         extremes=None if weighted or _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=percentiles,
@@ -155,8 +167,7 @@ def _compare_means(
     reference: LabelledColumn, current: LabelledColumn, options: Options
 ) -> DkmdResult:
     """The same test with a linear ψ, whose centre is the mean."""
-    linear = Witness(1.0, 1.0, weight="linear")
-    options = replace(options, witness=linear, scale=None, method=None)
+    options = replace(options, witness=LINEAR, scale=None, method=None)
     return _tested(reference, current, options).result
 
 
@@ -200,6 +211,15 @@ def _findings(
         missing_finding((before.nan, after.nan), rows, confidence),
     )
     return tuple(each for each in found if each is not None)
+
+
+def _grouped_findings(
+    reference: LabelledColumn, current: LabelledColumn, options: CompareOptions
+) -> tuple[Finding, ...]:
+    """What else may have changed in repeated measurements: the share of missing values."""
+    sides = missing_of(reference.data), missing_of(current.data)
+    found = grouped_missing_finding(*sides, options.test, options.confidence)
+    return () if found is None else (found,)
 
 
 def _described(

@@ -11,7 +11,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dkmd.base.wording import MINUS, amount, plain_pair, rounded
+from dkmd.base.wording import (
+    MINUS,
+    amount,
+    interval_digits,
+    plain_pair,
+    rounded,
+    signed_number,
+)
 
 STEPS = ((86_400, "days", "day"), (3_600, "h", "h"), (60, "min", "min"))
 """Units of a length of time above a second."""
@@ -34,6 +41,15 @@ class Display:
     def end(self, difference: float) -> str:
         """An end of an interval: without the unit, unless it is a length of time."""
         return self.amount(difference, with_unit=False)
+
+    def interval(self, middle: float, low: float, high: float) -> tuple[str, str, str]:
+        """A difference without its unit and the ends of its interval, with digits to differ."""
+        if self.dates:
+            return length_of_time(middle), length_of_time(low), length_of_time(high)
+        digits = interval_digits(low, high)
+        known = (middle, low, high)
+        shown = ("–" if math.isnan(v) else signed_number(v, digits) for v in known)
+        return next(shown), next(shown), next(shown)
 
     def lengths(self, old: float, new: float) -> tuple[str, str]:
         """Two spreads, which have no offset."""

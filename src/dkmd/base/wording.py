@@ -17,13 +17,42 @@ def amount(value: float, unit: str = "") -> str:
     return f"{shown} {unit}" if unit else shown
 
 
-def signed_number(value: float) -> str:
+def signed_number(value: float, digits: int = 3) -> str:
     """A number to three digits with its sign; the minus is a real minus sign."""
     if math.isinf(value):
         return "+inf" if value > 0.0 else f"{MINUS}inf"
-    shown = rounded(abs(value))
+    shown = rounded(abs(value), digits)
     sign = "+" if value > 0.0 else (MINUS if value < 0.0 else "")
     return sign + shown
+
+
+def interval_digits(low: float, high: float) -> int:
+    """How many digits the ends of an interval need to be told apart, at least three.
+
+    Examples
+    --------
+    >>> interval_digits(4.79, 6.52), interval_digits(999_999.9, 1_000_000.1)
+    (3, 8)
+    """
+    width, largest = high - low, max(abs(low), abs(high))
+    if not 0.0 < width < math.inf:
+        return 3
+    return max(3, min(16, 1 + math.ceil(math.log10(largest / width))))
+
+
+def factor(ratio: float, digits: int = 3) -> str:
+    """A ratio to some digits, and to more if it would look like 1 and is not.
+
+    Examples
+    --------
+    >>> factor(2.0512), factor(1.0471, 2), factor(1.0004), factor(1.0)
+    ('2.05', '1.05', '1.0004', '1')
+    """
+    shown = f"{ratio:.{digits}g}"
+    while shown == "1" and ratio != 1.0 and digits < 12:
+        digits += 1
+        shown = f"{ratio:.{digits}g}"
+    return shown
 
 
 def signed(difference: float, old: float, new: float) -> str:

@@ -180,11 +180,16 @@ def _watched(fail_on: str | None) -> set[str]:
 
 
 def _changed(answer: ColumnAnswer) -> set[str]:
-    """What changed. What the verdict rests on counts as a shift, with a margin only beyond it."""
+    """What changed. What the verdict rests on counts as a shift, with a margin only beyond it.
+
+    Share and rest count as a shift too, so that 49% zeros fail like 51%.
+    """
     from dkmd.answers.comparison.several import MOVED
-    from dkmd.answers.findings import SHIFT
+    from dkmd.answers.findings import REST, SHARE, SHIFT
 
     changed = set(answer.changed)
+    if changed & {SHARE, REST}:
+        changed.add(SHIFT)
     if answer.deciding and answer.is_clear:  # categories have no shift
         changed.add(SHIFT)
     if answer.margin is not None and answer.verdict not in MOVED:

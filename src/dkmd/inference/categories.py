@@ -8,6 +8,7 @@ corrected for the number of levels. The intervals of all levels hold at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -56,8 +57,12 @@ class LevelChange(NamedTuple):
         return self.counts.yes_x == 0 < self.counts.yes_y
 
 
-def category_pvalue(x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0) -> float:
+def category_pvalue(
+    x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0, relabellings: int = MORE_RELABELLINGS
+) -> float:
     """The p-value of the null that the levels have the same shares in two lists of counts.
+
+    At most so many relabellings are drawn, and fewer if they are enough.
 
     Examples
     --------
@@ -79,25 +84,33 @@ def category_pvalue(x: npt.ArrayLike, y: npt.ArrayLike, seed: int = 0) -> float:
     least = min(n, total - n) * float(pooled.min()) / total
     if least >= LEAST_EXPECTED or total >= LARGEST_POOL:
         return float(chdtrc(pooled.size - 1, observed))
-    as_extreme, drawn = _relabelled(observed, pooled, n, seed)
+    rng = np.random.default_rng(seed)
+    as_extreme, drawn = relabelled(
+        lambda size: _chi_square(
+            rng.multivariate_hypergeometric(pooled, n, size=size, method="marginals"), pooled, n
+        ),
+        observed,
+        relabellings,
+    )
     pvalue = (as_extreme + 1.0) / (drawn + 1.0)
     # no relabelling was as extreme, so the exact test can only make the p-value smaller
     return pvalue if as_extreme else min(pvalue, _smallest_fisher(counts_x, pooled, n))
 
 
-def _relabelled(
-    observed: float, pooled: npt.NDArray[np.int64], n: int, seed: int
+def relabelled(
+    statistics: Callable[[int], Array], observed: float, largest: int, batch: int = 10_000
 ) -> tuple[int, int]:
-    """How many relabellings were as extreme as the data, and how many were drawn."""
-    rng = np.random.default_rng(seed)
+    """How many relabellings were as extreme as the data, and how many were drawn.
+
+    ``statistics`` draws some relabellings, at most ``batch`` at a time.
+    """
     as_extreme = drawn = 0
     while as_extreme < ENOUGH:
-        most = RELABELLINGS if as_extreme >= A_FEW else MORE_RELABELLINGS
-        size = min(max(500, drawn), 10_000, most - drawn)
+        most = min(largest, RELABELLINGS if as_extreme >= A_FEW else MORE_RELABELLINGS)
+        size = min(max(500, drawn), batch, most - drawn)
         if size <= 0:
             break
-        draws = rng.multivariate_hypergeometric(pooled, n, size=size, method="marginals")
-        as_extreme += int((_chi_square(draws, pooled, n) >= observed * (1.0 - 1e-12)).sum())
+        as_extreme += int((statistics(size) >= observed * (1.0 - 1e-12)).sum())
         drawn += size
     return as_extreme, drawn
 

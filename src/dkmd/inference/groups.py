@@ -228,10 +228,15 @@ def group_codes(labels: SampleGroups, size: int, name: str) -> npt.NDArray[np.in
 
 def note_on_few(x: GroupSums, y: GroupSums) -> str:
     """A note that the groups are too few for a good variance; empty if there are enough."""
-    if min(x.groups, y.groups) >= FEW_GROUPS:
+    return note_on_few_groups(x.groups, y.groups)
+
+
+def note_on_few_groups(one: int, other: int) -> str:
+    """The same note from the numbers of groups."""
+    if min(one, other) >= FEW_GROUPS:
         return ""
     return (
-        f"only {x.groups} and {y.groups} groups: with fewer than {FEW_GROUPS} on a side the "
+        f"only {one} and {other} groups: with fewer than {FEW_GROUPS} on a side the "
         "p-value and intervals are rough"
     )
 

@@ -169,6 +169,10 @@ def compare_percentiles(
     difference = of_x.value - of_y.value
     if math.isnan(difference):  # both at the same infinity
         low = high = math.nan
+    elif math.isinf(difference):  # the ends of both sides, which may be finite
+        low, high = of_x.low - of_y.high, of_x.high - of_y.low
+        low = -math.inf if math.isnan(low) else low
+        high = math.inf if math.isnan(high) else high
     else:
         low = difference - math.hypot(of_x.value - of_x.low, of_y.high - of_y.value)
         high = difference + math.hypot(of_x.high - of_x.value, of_y.value - of_y.low)

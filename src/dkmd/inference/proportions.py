@@ -63,6 +63,10 @@ class Counts(NamedTuple):
         return Counts(self.n - self.yes_x, self.n, self.m - self.yes_y, self.m)
 
 
+FourCounts = tuple[float, float, float, float]
+"""``Counts``, or effective counts, which are not whole numbers."""
+
+
 def share_tails(counts: Counts) -> Tails:
     """P-values of "x has the larger share" (upper) and of "x has the smaller share" (lower).
 
@@ -193,7 +197,7 @@ def share_tails_at(counts: Counts, difference: float) -> Tails:
     return student_tails(score, math.inf)
 
 
-def _score(counts: Counts, difference: float) -> float:
+def _score(counts: FourCounts, difference: float) -> float:
     """The difference of shares minus ``difference``, in standard errors under that hypothesis."""
     a, n, b, m = counts
     if not -1.0 < difference < 1.0 or n == 0 or m == 0:
@@ -207,7 +211,7 @@ def _score(counts: Counts, difference: float) -> float:
     return off / math.sqrt(variance)
 
 
-def _shares_given(counts: Counts, difference: float) -> tuple[float, float]:
+def _shares_given(counts: FourCounts, difference: float) -> tuple[float, float]:
     """The likeliest shares that differ by ``difference``: a root of Farrington-Manning's cubic."""
     a, n, b, m = counts
     x, y, theta = a / n, b / m, m / n
@@ -241,9 +245,7 @@ def share_interval(
     """
     if counts.n == 0 or counts.m == 0:
         return math.nan, math.nan
-    limit = critical(1.0 - tail_share(confidence_level, alternative), math.inf)
-    low = _score_end(counts, limit)
-    high = _score_end(counts, -limit)
+    low, high = score_interval(counts, confidence_level, alternative)
     rejected = share_tails(counts).pvalue(alternative) < 1.0 - confidence_level
     if not rejected:
         low, high = min(low, 0.0), max(high, 0.0)
@@ -257,11 +259,19 @@ def share_interval(
     )
 
 
+def score_interval(
+    counts: FourCounts, confidence_level: float = CONFIDENCE, alternative: str = "two-sided"
+) -> tuple[float, float]:
+    """The differences that the score test does not reject, whatever the exact test says of 0."""
+    limit = critical(1.0 - tail_share(confidence_level, alternative), math.inf)
+    return _score_end(counts, limit), _score_end(counts, -limit)
+
+
 TOUCHING = 1e-12
 """The end of an interval that must not contain 0 although the score test would include 0."""
 
 
-def _score_end(counts: Counts, score: float) -> float:
+def _score_end(counts: FourCounts, score: float) -> float:
     """The difference at which the score test has this score. Scores fall as differences grow."""
     low, high = -1.0, 1.0
     for _ in range(60):

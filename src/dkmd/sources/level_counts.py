@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.sources.number_words import parse_number
 
@@ -22,6 +23,28 @@ MOST_LEVELS = 10_000
 
 Recount = Callable[[Sequence[str]], Mapping[str, int]]
 """Counts chosen levels."""
+
+
+class LevelGroups(NamedTuple):
+    """The level of each row, None where it is missing, and the label of its group."""
+
+    levels: npt.NDArray[Any]
+    labels: npt.NDArray[Any]
+
+    def counted(self, levels: Sequence[str]) -> npt.NDArray[np.float64]:
+        """How often each group has each of these levels, and then any other (groups, levels)."""
+        place = {level: i for i, level in enumerate(levels)}
+        known = [i for i, level in enumerate(self.levels) if level is not None]
+        columns = np.array([place.get(self.levels[i], len(levels)) for i in known], dtype=np.int64)
+        names, codes = np.unique(self.labels, return_inverse=True)
+        width = len(levels) + 1
+        cells = np.bincount(codes[known] * width + columns, minlength=names.size * width)
+        return cells.reshape(names.size, width).astype(np.float64)
+
+    @property
+    def missing(self) -> npt.NDArray[np.float64]:
+        """1 for each row whose level is missing, else 0."""
+        return np.array([level is None for level in self.levels], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,8 @@ class LevelCounts:
     """How many levels there are, including those that ``counts`` leaves out."""
     recount: Recount | None = field(default=None, repr=False, compare=False)
     """Counts levels that ``counts`` leaves out; None if it has all of them."""
+    groups: LevelGroups | None = field(default=None, repr=False, compare=False)
+    """The groups of the rows; None if they are not repeated measurements."""
 
     @classmethod
     def of(cls, found: Mapping[str | None, int]) -> LevelCounts:
@@ -44,6 +69,11 @@ class LevelCounts:
         counts = {level: int(n) for level, n in found.items() if level is not None and n}
         missing = int(found.get(None, 0))
         return cls(counts, sum(counts.values()), missing, len(counts))
+
+    @classmethod
+    def of_groups(cls, groups: LevelGroups) -> LevelCounts:
+        """All levels of repeated measurements, counted."""
+        return replace(cls.of(Counter(groups.levels.tolist())), groups=groups)
 
     def counted(self, levels: Sequence[str]) -> list[int]:
         """How often each of these levels occurs."""

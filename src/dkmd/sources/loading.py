@@ -19,6 +19,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import HeldColumn, LabelledColumn, StoredColumn, labelled_column
+from dkmd.sources.grouped_levels import NOT_HELD, of_values, with_groups
 from dkmd.sources.kinds import are_text, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
 from dkmd.sources.memory.columns import as_labels, count_levels, kind_of
@@ -92,16 +93,26 @@ def load_pair(
         levels = [side.levels(name) for side, name in zip(sides, names, strict=True)]
         counts = [each.data for each in levels]
         if as_categories or not are_numbers([side.table for side in sides], counts):
-            if groups is not None:
-                raise no_grouped_categories(levels[0].name)
             if beside != (None, None):
                 raise no_designed_categories(levels[0].name)
+            if groups is not None:
+                pairs = zip(levels, sides, labels, strict=True)
+                levels = [_with_groups(each, side, names) for each, side, names in pairs]
             return labelled_levels(levels[0], levels[1])
     before, after = (
         _with_beside(_loaded(side, name, groups, columns), columns, side)
         for side, name, groups, columns in zip(sides, names, labels, beside, strict=True)
     )
     return labelled(before, after)
+
+
+def _with_groups(levels: LabelledLevels, side: Opened, groups: Any) -> LabelledLevels:
+    """The levels of one side with the groups of its rows."""
+    if side.table is not None:
+        return with_groups(levels, side.table, groups)
+    if is_dask(side.source):
+        raise ColumnTypeError(f"column {levels.name!r} {NOT_HELD}")
+    return of_values(levels, side.source, groups)
 
 
 def _with_beside(loaded: LabelledColumn, columns: Columns | None, side: Opened) -> LabelledColumn:
@@ -277,11 +288,6 @@ def are_numbers(tables: Iterable[Table | None], levels: Iterable[LevelCounts]) -
     return 2 * sum(side.spelling_numbers for side in sides) > values
 
 
-def no_grouped_categories(column: str) -> ColumnTypeError:
-    """The error for categories with groups."""
-    return ColumnTypeError(f"column {column!r} {NO_GROUPED_CATEGORIES}")
-
-
 def no_designed_categories(column: str) -> ColumnTypeError:
     """The error for categories with covariates, strata, weights or counts."""
     return ColumnTypeError(f"column {column!r} {NO_DESIGNED_CATEGORIES}")
@@ -290,8 +296,6 @@ def no_designed_categories(column: str) -> ColumnTypeError:
 NO_DESIGNED_CATEGORIES = (
     "holds categories, which are not tested with covariates, strata, weights or counts"
 )
-
-NO_GROUPED_CATEGORIES = "holds categories, which are not tested with groups"
 
 
 def _is_summary_file(source: Any) -> bool:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dkmd.answers.findings import REST, SHARE, Finding
-from dkmd.base.wording import amount, level_of, plain, plain_pair, rounded, signed_number
+from dkmd.base.wording import amount, factor, level_of, plain, plain_pair, rounded, signed_number
 from dkmd.inference.margins import parse_margin
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def times(finding: Finding, with_interval: bool = False) -> str:
     """A ratio: × 1.21; empty if there is none."""
     if finding.ratio is None or math.isnan(finding.ratio):
         return ""
-    shown = f"× {finding.ratio:.3g}"
+    shown = f"× {factor(finding.ratio)}"
     if with_interval and finding.ratio_interval is not None:
-        low, high = (f"{end:.3g}" for end in finding.ratio_interval)
+        low, high = (factor(end) for end in finding.ratio_interval)
         shown += f" ({low} to {high})"
     return shown
 

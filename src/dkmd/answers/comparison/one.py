@@ -35,6 +35,7 @@ from dkmd.base.calls import Call
 from dkmd.base.displays import Display
 from dkmd.base.wording import (
     count,
+    factor,
     signed,
     text_page,
 )
@@ -374,8 +375,8 @@ class Comparison(Documented):
         spread = self.finding(SPREAD)
         if spread is not None:
             pair = self.display.lengths(spread.reference, spread.current)
-            low, high = (f"{end:.3g}" for end in spread.interval)
-            rows.append(("spread", *pair, f"× {spread.estimate:.3g} ({low} to {high})"))
+            ratio, low, high = (factor(each) for each in (spread.estimate, *spread.interval))
+            rows.append(("spread", *pair, f"× {ratio} ({low} to {high})"))
         rows += [percentile_row(change, self.display) for change in self.percentiles]
         for q in () if self.percentiles or self.kind == YES_NO else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]

@@ -7,7 +7,7 @@ from typing import Any
 
 from dkmd.answers.findings import MeanChange
 from dkmd.base.displays import Display
-from dkmd.base.wording import count, signed_number
+from dkmd.base.wording import count
 from dkmd.inference.percentiles import PercentileChange
 
 
@@ -16,9 +16,8 @@ def with_interval(
 ) -> str:
     """A difference and its interval. Differences that are rounding errors of old and new are 0."""
     noise = 4e-15 * max(abs(old), abs(new)) if math.isfinite(old) and math.isfinite(new) else 0.0
-    numbers = change.difference, change.low, change.high
-    show = display.amount if display.dates else signed_number
-    shown, low, high = (show(0.0 if abs(v) <= noise else v) for v in numbers)
+    middle, *ends = change.difference, change.low, change.high
+    shown, low, high = display.interval(*(0.0 if abs(v) <= noise else v for v in (middle, *ends)))
     return f"{shown} ({low} to {high})"
 
 

@@ -285,11 +285,12 @@ class Comparisons(Documented, Mapping[str, Any]):
     def _row(self, name: str, c: ColumnAnswer) -> tuple[str, ...]:
         if isinstance(c, CategoryComparison):
             return self._row_of_categories(name, c)
-        low, high = (c.display.end(end) for end in c.shift_interval)
+        shift, low, high = c.display.interval(c.shift, *c.shift_interval)
+        unit = f" {c.unit}" if c.unit and not (c.dates or math.isnan(c.shift)) else ""
         return (
             name,
             c.kind,
-            c.display.amount(c.shift),
+            shift + unit,
             f"{low} to {high}",
             amount(c.shift_in_scales),
             short_p(c.pvalue),

@@ -18,6 +18,7 @@ from dkmd.answers.findings import MISSING, SHARE, SHIFT, SPREAD
 from dkmd.base.wording import (
     amount,
     count,
+    factor,
     level_of,
     percent,
     plain,
@@ -45,12 +46,24 @@ def answer_of(c: Comparison) -> str:
         return f"{c.name} holds identifiers, which are not tested."
     if SHARE in c.deciding:
         return _centre_answer(c) + (mean_of_parts(c) if c.yes is None else "")
+    first = _said_first(c)
+    return f"{first} {_centre_answer(c)}" if first else _centre_answer(c)
+
+
+def _said_first(c: Comparison) -> str:
+    """What comes before the centre, which alone would mislead; empty if nothing does."""
     if c.crossing is not None:
-        return f"{_across(c, c.crossing)} {_centre_answer(c)}"
-    apart = _mean_first(c)
-    if apart:
-        return f"{apart} {_centre_answer(c)}"
-    return _centre_answer(c)
+        return _across(c, c.crossing)
+    if not _parts_come_first(c):
+        return _mean_first(c)
+    parts = " ".join(also_of_parts(c))
+    return f"{c.name}: {parts[0].lower()}{parts[1:]}{mean_of_parts(c)}"
+
+
+def _parts_come_first(c: Comparison) -> bool:
+    """Whether a part clearly changed and the centre did not: 49% zeros read nearly like 51%."""
+    unclear = c.verdict == "inconclusive" and not (c.is_clear or c.crossing)
+    return unclear and not math.isnan(c.shift) and bool(also_of_parts(c))
 
 
 def evidence_of(c: Comparison) -> str:
@@ -77,7 +90,7 @@ LEAST_GAIN = 1.05
 
 def more_of(c: Comparison) -> list[str]:
     """What else changed, a sentence each: the spread, missing values, a mean that disagrees."""
-    told = also_of_parts(c)
+    told = [] if _parts_come_first(c) else also_of_parts(c)
     shift, spread = c.finding(SHIFT), c.finding(SPREAD)
     if shift is not None and shift.is_clear(c.alpha):
         low, high = (c.display.end(end) for end in shift.interval)
@@ -86,10 +99,10 @@ def more_of(c: Comparison) -> list[str]:
             f"({level_of(c.alpha)} interval {low} to {high})."
         )
     if spread is not None and spread.is_clear(c.alpha):
-        low, high = (f"{end:.3g}" for end in spread.interval)
+        low, high = (factor(end) for end in spread.interval)
         told.append(
-            f"The spread changed: × {spread.estimate:.3g} ({level_of(c.alpha)} interval {low} to "
-            f"{high})."
+            f"The spread changed: × {factor(spread.estimate)} ({level_of(c.alpha)} interval {low} "
+            f"to {high})."
         )
     told += missing_words(c)
     shifted = c.is_clear and SHIFT in c.deciding
@@ -114,7 +127,7 @@ def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
     told = list(c.tags()) if isinstance(c, CategoryComparison) else part_tags(c)
     spread, missing = c.finding(SPREAD), c.finding(MISSING)
     if spread is not None and spread.is_clear(c.alpha):
-        told.append(f"spread × {spread.estimate:.2g}")
+        told.append(f"spread × {factor(spread.estimate, 2)}")
     if missing is not None and missing.is_clear(c.alpha):
         told.append(f"missing {missing.reference:.0%} → {missing.current:.0%}")
     return tuple(told)
@@ -183,16 +196,24 @@ def _centre_answer(c: Comparison) -> str:
         if SHARE in c.deciding and c.yes is None:  # the margin may be about another part
             known = f"{what}: whether the change is beyond {margin}"
         return f"{known} is INCONCLUSIVE: {numbers}."
-    change = "shift of the centre" if also_of_parts(c) else "change"
-    return f"{c.name}: no clear {change} (INCONCLUSIVE): {numbers}."
+    return f"{_nothing_clear(c)} (INCONCLUSIVE): {numbers}."
+
+
+def _nothing_clear(c: Comparison) -> str:
+    """That nothing is clear; "no change" would deny a change of the mean, the spread or others."""
+    if _parts_come_first(c):
+        return "The centre of all values did not clearly move"
+    change = "shift of the centre" if c.changed or _mean_first(c) else "change"
+    return f"{c.name}: no clear {change}"
 
 
 def _numbers(c: Comparison) -> str:
     """The shift, its interval and the percentage; or the shares, or the parts."""
     if SHARE in c.deciding:
         return yes_no_numbers(c) if c.yes is not None else part_numbers(c)
-    low, high = (c.display.end(end) for end in c.shift_interval)
-    shown = f"{c.display.amount(c.shift)} ({level_of(c.alpha)} interval {low} to {high})"
+    shift, low, high = c.display.interval(c.shift, *c.shift_interval)
+    unit = f" {c.unit}" if c.unit and not c.dates else ""
+    shown = f"{shift}{unit} ({level_of(c.alpha)} interval {low} to {high})"
     if c.relative_shift is not None:
         shown += f", {percent(c.relative_shift)}"
     return shown
@@ -217,11 +238,13 @@ def _answer_at_infinity(c: Comparison, infinite: Infinite) -> str:
         f"{c.name}: {word}: {infinite.current:.0%} of the values are at {sign}inf (never finished, "
         f"for times), before {infinite.reference:.0%}"
     )
-    before, after = c.reference.quantiles, c.current.quantiles
-    levels = sorted(before, reverse=infinite.where < 0.0)
-    for q in levels:
-        if math.isfinite(before[q]) and math.isfinite(after[q]):
-            old, new = c.display.pair(before[q], after[q])
+    known = {q: (old, c.current.quantiles[q]) for q, old in c.reference.quantiles.items()}
+    for each in c.percentiles:  # as the table has them
+        if each.x.level in known:
+            known[each.x.level] = each.y.value, each.x.value
+    for q in sorted(known, reverse=infinite.where < 0.0):
+        if all(map(math.isfinite, known[q])):
+            old, new = c.display.pair(*known[q])
             unit = f" {c.unit}" if c.unit and not c.dates else ""
-            return f"{told}; the {q:.0%} quantile is {new}{unit}, before {old}{unit}."
+            return f"{told}; the {100.0 * q:g}% quantile is {new}{unit}, before {old}{unit}."
     return f"{told}."
