@@ -60,7 +60,7 @@ def _naive_statistic(x: Array, y: Array) -> float:
         spread += (len(side) - 1) / len(side) * float(((means - whole) ** 2 @ weights).sum())
     alone = float((weights * shares * (1.0 - shares)).sum()) * (1.0 / x.sum() + 1.0 / y.sum())
     apart = x.sum(axis=0) / x.sum() - y.sum(axis=0) / y.sum()
-    return float(apart**2 @ weights) / max(spread, alone)
+    return float(apart**2 @ weights) / float(max(spread, alone))
 
 
 def _naive_pvalue(x: Array, y: Array) -> float:
@@ -81,7 +81,10 @@ def test_the_pvalue_is_that_of_all_relabellings_of_whole_groups(seed: int) -> No
     x, y = (5.0 + rng.integers(0, 3, (k, 3)) for k in (4, 5))
     x[:, 0] += 2.0
     # groups of one size: the weights are the same in every relabelling
-    x, y = (np.column_stack([side[:, :2], 24.0 - side[:, :2].sum(axis=1)]) for side in (x, y))
+    x, y = (
+        np.column_stack([side[:, :2], 24.0 - side[:, :2].sum(axis=1)]).astype(np.float64)
+        for side in (x, y)
+    )
     found = grouped_category_pvalue(x, y)
     exact = _naive_pvalue(x, y)
     assert found == pytest.approx(exact, abs=4.0 * math.sqrt(exact / 4_000.0) + 1e-3)
@@ -89,12 +92,13 @@ def test_the_pvalue_is_that_of_all_relabellings_of_whole_groups(seed: int) -> No
 
 def test_groups_of_one_row_are_independent_rows() -> None:
     rng = np.random.default_rng(4)
-    sides = [np.eye(3)[rng.choice(3, 300, p=p)] for p in ((0.4, 0.4, 0.2), (0.5, 0.35, 0.15))]
-    table = np.array([side.sum(axis=0) for side in sides])
+    x, y = (np.eye(3)[rng.choice(3, 300, p=p)] for p in ((0.4, 0.4, 0.2), (0.5, 0.35, 0.15)))
+    table = np.array([x.sum(axis=0), y.sum(axis=0)])
     alone = stats.chi2_contingency(table, correction=False).pvalue
-    assert grouped_category_pvalue(*sides) == pytest.approx(alone, rel=0.1)
-    changes = compare_grouped_shares(["a", "b", "c"], *sides)
-    for one, other in zip(changes, compare_shares(["a", "b", "c"], *table), strict=True):
+    assert grouped_category_pvalue(x, y) == pytest.approx(alone, rel=0.1)
+    changes = compare_grouped_shares(["a", "b", "c"], x, y)
+    alike = compare_shares(["a", "b", "c"], table[0], table[1])
+    for one, other in zip(changes, alike, strict=True):
         assert one.counts == other.counts
         assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=2e-3)
 
@@ -132,7 +136,8 @@ def test_few_groups_and_single_groups() -> None:
     assert grouped_category_pvalue(x[:, :1], x[:, :1]) == 1.0
     one = OLD.assign(host="only")
     answer = compare(one, NEW, column="country", groups="host")
-    assert (answer.verdict, answer.pvalue) == ("not tested", pytest.approx(math.nan, nan_ok=True))
+    assert answer.verdict == "not tested"
+    assert math.isnan(answer.pvalue)
     assert "has a single group on a side" in answer.headline()
     few = NEW[NEW.host.isin(["b0", "b1", "b2", "b3"])]
     assert any("only 12 and 4 groups" in note for note in compare(
@@ -152,7 +157,7 @@ def _same(one: Any, other: Any) -> None:
 
 
 def test_memory_files_and_levels_give_the_same_answer(tmp_path: Path) -> None:
-    answer = compare(OLD, NEW, column="country", groups="host")
+    answer: Any = compare(OLD, NEW, column="country", groups="host")
     assert answer.verdict == "changed"
     assert answer.pvalue > compare(OLD, NEW, column="country").pvalue
     _same(answer, compare(OLD.country, NEW.country, groups=(OLD.host, NEW.host)))
@@ -174,7 +179,7 @@ def test_memory_files_and_levels_give_the_same_answer(tmp_path: Path) -> None:
 
 def test_engines_say_that_rows_must_be_in_memory() -> None:
     tables = [duckdb.connect().from_df(frame) for frame in (OLD, NEW)]
-    assert drift(*tables, groups="host").skipped["country"] == f"it {NOT_HELD}"
+    assert drift(tables[0], tables[1], groups="host").skipped["country"] == f"it {NOT_HELD}"
     with pytest.raises(TypeError, match="only if the rows are in memory"):
         compare(*tables, column="country", groups="host")
 

@@ -103,8 +103,7 @@ def _compared(
     notes += [emptiness(side, name) for side in (before, after)]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
-    # the spread of repeated measurements would have to know the groups
-    grouped = exact is not None and exact.raw_pair.clusters is not None
+    grouped = _has_groups(outcome)
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
     means = partial(_compare_means, reference, current, options.test)
     mean, percentiles = _described(held, (reference.data, current.data), grouped, options)
@@ -134,11 +133,7 @@ def _compared(
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         crossing=None if exact is None else crossing(exact.raw_pair),
         infinite=_infinite(outcome),
-        findings=(
-            _grouped_findings(reference, current, options)
-            if grouped
-            else _findings(before, after, outcome, options.confidence)
-        ),
+        findings=_findings((reference, before), (current, after), outcome, options),
         mean=mean,
         extremes=None if weighted or _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=percentiles,
@@ -202,24 +197,32 @@ class _Reading(NamedTuple):
 
 
 def _findings(
-    before: SampleFacts, after: SampleFacts, outcome: Outcome, confidence: float
+    reference: tuple[LabelledColumn, SampleFacts],
+    current: tuple[LabelledColumn, SampleFacts],
+    outcome: Outcome,
+    options: CompareOptions,
 ) -> tuple[Finding, ...]:
-    """What else may have changed: the spread and the share of missing values."""
-    rows = before.size + before.nan, after.size + after.nan
-    found = (
-        spread_finding(outcome, confidence),
-        missing_finding((before.nan, after.nan), rows, confidence),
-    )
+    """What else may have changed: the spread and the share of missing values.
+
+    The spread of repeated measurements would have to know the groups, so it is left out.
+    """
+    (old, before), (new, after) = reference, current
+    found: list[Finding | None]
+    if _has_groups(outcome):
+        sides = missing_of(old.data), missing_of(new.data)
+        found = [grouped_missing_finding(*sides, options.test, options.confidence)]
+    else:
+        rows = before.size + before.nan, after.size + after.nan
+        found = [
+            spread_finding(outcome, options.confidence),
+            missing_finding((before.nan, after.nan), rows, options.confidence),
+        ]
     return tuple(each for each in found if each is not None)
 
 
-def _grouped_findings(
-    reference: LabelledColumn, current: LabelledColumn, options: CompareOptions
-) -> tuple[Finding, ...]:
-    """What else may have changed in repeated measurements: the share of missing values."""
-    sides = missing_of(reference.data), missing_of(current.data)
-    found = grouped_missing_finding(*sides, options.test, options.confidence)
-    return () if found is None else (found,)
+def _has_groups(outcome: Outcome) -> bool:
+    """Whether the values are not independent: groups, weights or an adjustment."""
+    return isinstance(outcome, ExactOutcome) and outcome.raw_pair.clusters is not None
 
 
 def _described(
