@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations, pairwise
 
 import naive
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import polygamma
 from scipy.stats import binom
 
 from dkmd import Witness, dkmd_2samp
@@ -104,18 +102,6 @@ def test_equal_values_have_a_level_and_one_process_has_no_variance(
 # successive differences
 
 
-def test_constants_of_the_huber_scale_agree_with_a_simulation() -> None:
-    rng = np.random.default_rng(3)
-    z = rng.normal(size=(2, 400_000))
-    z[1] = -0.5 * z[0] + math.sqrt(0.75) * z[1]
-    bounded = np.minimum(z**2, 1.5**2)
-    known = constants()
-    assert known.mean == pytest.approx(bounded[0].mean(), abs=0.005)
-    assert known.variance == pytest.approx(bounded[0].var(), abs=0.005)
-    covariance = float(np.mean(bounded[0] * bounded[1]) - bounded[0].mean() * bounded[1].mean())
-    assert known.covariance == pytest.approx(covariance, abs=0.005)
-
-
 @pytest.mark.parametrize("runs", [10, 30])
 def test_successive_spread_has_the_variance_and_the_freedom_it_claims(runs: int) -> None:
     rng = np.random.default_rng(4)
@@ -155,11 +141,6 @@ def test_without_differences_there_is_no_spread() -> None:
 
 
 # moderation
-
-
-def test_inverse_trigamma_inverts_over_its_whole_range() -> None:
-    for value in (1e-9, 1e-3, 0.3, 2.0, 1e3, 1e9):
-        assert float(polygamma(1, inverse_trigamma(value))) == pytest.approx(value, rel=2e-3)
 
 
 def test_moderation_finds_the_prior_that_variances_were_drawn_from() -> None:
@@ -561,47 +542,6 @@ def test_three_runs_per_side_find_a_change_of_ten_percent() -> None:
     rng = np.random.default_rng(17)
     found = sum(_any_false_alarm(rng, (3, 3), 0, 20, slower=math.log(1.1)) for _ in range(60))
     assert found >= binom.ppf(0.001, 60, 0.9)
-
-
-def _plain_cost(levels: list[float]) -> float:
-    """The bounded loss of a stretch: its median, then up to three means of the runs nearby."""
-    level, best = float(np.median(levels)), math.inf
-    for _ in range(4):
-        near = [v for v in levels if abs(v - level) < 3.0]
-        loss = sum((v - level) ** 2 for v in near) + 9.0 * (len(levels) - len(near))
-        if loss >= best or not near:
-            return min(best, loss)
-        best, level = loss, sum(near) / len(near)
-    return best
-
-
-def test_the_cut_is_the_cheapest_of_all_cuts() -> None:
-    """Of 8 runs, with every way to cut them into stretches of two or more."""
-    rng = np.random.default_rng(13)
-    price = float(stats.t.ppf(1.0 - 0.05 / 2.0 / 7.0, 11.0)) ** 2
-    numbers = set()
-    for _ in range(40):
-        levels = rng.normal(size=8) + 9.0 * np.repeat(rng.integers(0, 2, 4), 2)
-        levels[rng.integers(8)] += 20.0
-        cuts = [
-            (0, *inner, 8)
-            for k in range(4)
-            for inner in combinations(range(2, 7), k)
-            if min(np.diff((0, *inner, 8))) >= 2
-        ]
-        centered = levels - np.median(levels)
-        costs = [
-            sum(_plain_cost(centered[a:b].tolist()) for a, b in pairwise(cut))
-            + price * (len(cut) - 2)
-            for cut in cuts
-        ]
-        found = stretches(levels * 0.1, 0.01, 11.0)
-        assert (0, *(s.last + 1 for s in found)) == cuts[int(np.argmin(costs))]
-        assert [s.level for s in found] == [
-            pytest.approx(np.median(levels[s.first : s.last + 1]) * 0.1) for s in found
-        ]
-        numbers.add(len(found))
-    assert numbers >= {1, 2, 3}
 
 
 def test_only_the_latest_200_runs_are_searched() -> None:
