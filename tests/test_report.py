@@ -641,6 +641,22 @@ def test_any_two_samples_make_a_page_without_holes(
     answer._repr_html_()
 
 
+@pytest.mark.parametrize(
+    "other", [[1e-308, 1e307, 1.0, 2.0, 3e-320], [-1e308, 1e308, 0.0, 1.0, 2.0]]
+)
+def test_values_at_the_ends_of_doubles_have_a_picture(other: list[float]) -> None:
+    """Differences and means overflow there; the picture shows the middle of the values."""
+    ends = [1e-300, 1e300, 1e308, 5e-324, 1.0]
+    for reference, current in (
+        (ends * 4, other * 5),
+        (other * 5, ends * 4),
+        (other * 5, other * 4),
+    ):
+        text = _html(compare(reference, current))
+        for drawn in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+            assert not re.search(r'(?:d|x|y|cx|cy|width|height)="[^"]*(nan|inf|-9223)', drawn)
+
+
 def test_a_row_costs_a_bounded_number_of_elements() -> None:
     """Most of them are in the detail, which a browser does not draw until it is opened."""
     shown, hidden = [], []

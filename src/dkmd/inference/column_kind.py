@@ -307,7 +307,8 @@ def is_identifier(values: Array, name: str = "") -> bool:
     word = name.lower()
     named = word in ("id", "uuid", "guid", "key") or word.endswith(("_id", " id", "_uuid", "_key"))
     named = named or name.endswith(("Id", "ID"))
-    steps = np.diff(values)
+    with np.errstate(over="ignore"):
+        steps = np.diff(values)
     if (steps > 0.0).all():
         return named or bool(values[-1] - values[0] + 1.0 <= DENSE * values.size)
     return named and np.unique(values).size == values.size

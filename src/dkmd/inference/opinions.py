@@ -123,7 +123,10 @@ def _brown_forsythe(reference: Array, current: Array) -> tuple[Opinion, ...]:
     if min(reference.size, current.size) < 2:
         return (Opinion(BROWN_FORSYTHE, math.nan, math.nan, NONE),)
     _, pvalue = peers.brown_forsythe(current, reference)
-    before, after = (float(np.abs(side - np.median(side)).mean()) for side in (reference, current))
+    with np.errstate(over="ignore"):
+        before, after = (
+            float(np.abs(side - np.median(side)).mean()) for side in (reference, current)
+        )
     ratio = after / before if before > 0.0 else math.nan
     direction = NONE
     if after != before:

@@ -27,7 +27,8 @@ def mean_difference(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     -2.0
     """
     sample_x, sample_y = _finite_sample(x, "x"), _finite_sample(y, "y")
-    return float(sample_x.mean(dtype=np.float64) - sample_y.mean(dtype=np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):  # sums beyond a double are infinite
+        return float(sample_x.mean(dtype=np.float64) - sample_y.mean(dtype=np.float64))
 
 
 def mmd2(x: npt.ArrayLike, y: npt.ArrayLike, sigma: float, unbiased: bool = False) -> float:
@@ -284,7 +285,7 @@ def brown_forsythe(x: npt.ArrayLike, y: npt.ArrayLike) -> Tested:
 
 def _scatter(sample: RealArray) -> float:
     """The sum of squared distances from the mean; inf if it is too large for a double."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return float(sample.var(dtype=np.float64)) * sample.size
 
 

@@ -43,6 +43,9 @@ ATOM = 0.05
 LOOKED_AT = 2048
 """Frequent values are looked for in a random sample of this size."""
 
+NARROWEST, WIDEST = 1e-290, 1e300
+"""Widths and distances beyond these are drawn as if they were these."""
+
 MODAL = 100
 """With at least this many values, the densest quarter of a sample shows its narrowest peak."""
 
@@ -99,6 +102,7 @@ class Curves:
         return not (self.reference.density.any() or self.current.density.any())
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a picture of extreme values shows their middle
 def curves_of(outcome: ExactOutcome, values: tuple[Array, Array] | None = None) -> Curves:
     """The curves of a comparison, with x = current and y = reference as in ``Comparison``.
 
@@ -200,8 +204,8 @@ def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[flo
     reach = REACH * scale + moved
     lowest, inner_low = ends[:, :2].min(axis=0).tolist()
     inner_high, highest = ends[:, 2:].max(axis=0).tolist()
-    low = min(inner_low, max(lowest, middle - reach))
-    high = max(inner_high, min(highest, middle + reach))
+    low = max(min(inner_low, max(lowest, middle - reach)), -WIDEST)
+    high = min(max(inner_high, min(highest, middle + reach)), WIDEST)
     if not high - low > 0.5 * scale:
         low, high = low - scale, high + scale
     # the density of a small sample is wide, and should end inside the window
@@ -223,9 +227,10 @@ def _silverman(side: Side, otherwise: float) -> float:
     uses the densest quarter.
     """
     size = float(side.counts.sum())
+    at = np.clip(side.offset, -WIDEST, WIDEST)
     half = np.sqrt(3.0 * side.variance)
-    thin = max(1e-12 * (float(np.ptp(side.offset)) + float(half.max())), 1e-290)
-    corners, passed = _spread_out(side.offset, np.maximum(half, thin), side.counts)
+    thin = max(1e-12 * (float(np.ptp(at)) + float(half.max())), NARROWEST)
+    corners, passed = _spread_out(at, np.maximum(half, thin), side.counts)
     levels = np.linspace(0.0, 1.0, 101)
     at = np.interp(levels * passed[-1], passed, corners)
     spread = float(at[75] - at[25]) / 1.349
@@ -292,7 +297,7 @@ def _density(side: Side, kept: Array, x: Array) -> Array:
         return np.zeros(x.size)
     h = _bandwidth(rest, x)
     near = (rest.offset > x[0] - 5.0 * h) & (rest.offset < x[-1] + 5.0 * h)
-    width = np.hypot(h, np.sqrt(rest.variance[near]))  # (bins,)
+    width = np.maximum(np.hypot(h, np.sqrt(rest.variance[near])), NARROWEST)  # (bins,)
     away = (x[:, None] - rest.offset[near]) / width  # (points, bins)
     heights = rest.counts[near] / (side.size * math.sqrt(2.0 * math.pi) * width)
     return np.asarray(np.exp(-0.5 * away * away) @ heights)

@@ -126,7 +126,8 @@ def _usual(moved: Iterable[float], others: Iterable[float]) -> tuple[float, floa
     """The ends of an axis for these numbers; a single far number is left out."""
     amounts = [v for v in moved if math.isfinite(v)]
     fixed = [v for v in others if math.isfinite(v)]
-    middle = float(np.median(np.abs(amounts))) if amounts else 0.0
+    with np.errstate(over="ignore"):
+        middle = float(np.median(np.abs(amounts))) if amounts else 0.0
     most = FAR * max([middle, *map(abs, fixed)])
     ends = [*fixed, *(v for v in amounts if abs(v) <= most or most == 0.0)]
     return min(ends), max(ends)
@@ -146,7 +147,7 @@ def differences(curves: Curves, paint: Paint) -> str:
         for run in _runs(part):
             parts.append(stroke(_area(x[run], heights[run], middle), paint(role)))
     parts.append(line(LEFT, middle, RIGHT, middle, paint("ax")))
-    leaning = float(curves.difference @ (curves.x - curves.x.mean()))
+    leaning = float(curves.difference @ (x - x.mean()))
     sides = ((LEFT, "tx"), (RIGHT, "te"))  # each label goes to the side without its area
     above, under = sides if leaning > 0.0 else sides[::-1]
     parts.append(words(above[0], 14.0, "↑ more current", paint(above[1])))
