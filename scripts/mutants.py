@@ -83,7 +83,7 @@ TESTS = {
     "statistic/population": "population",
     "statistic/witness": "witness",
     "statistic/profiles": "witness",
-    "statistic/table": "table exact riemann core",
+    "statistic/table": "table exact",
     "inference/segments": "segments",
     "inference/rel": "rel",
     "inference/one_sample": "rel",

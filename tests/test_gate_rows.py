@@ -528,7 +528,7 @@ def _history(size: int, sd: float = 0.01, benchmarks: int = 4) -> Any:
     rng = np.random.default_rng(9)
     names = [f"b{i}" for i in range(benchmarks)]
     return tuple(
-        stored_run(_bench(**{n: _times(rng.integers(10**6), math.exp(sd * rng.normal()), 20)
+        stored_run(_bench(**{n: _times(int(rng.integers(10**6)), math.exp(sd * rng.normal()), 20)
                              for n in names}), f"2026-01-{day + 1:02d}", "")
         for day in range(size)
     )  # fmt: skip

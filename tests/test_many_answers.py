@@ -149,6 +149,7 @@ def test_each_level_is_compared_with_the_reference() -> None:
     table = _long()
     seen: list[Any] = []
     found = compare(table, column="ms", by="v", reference="b", advance=lambda *t: seen.append(t))
+    assert isinstance(found, Comparisons)
     assert list(found) == ["a", "c", "d", "e"]
     assert seen == [("a", 0, 4), ("c", 1, 4), ("d", 2, 4), ("e", 3, 4)]
     own = table.loc[table["v"] == "b", "ms"]
@@ -157,7 +158,9 @@ def test_each_level_is_compared_with_the_reference() -> None:
         assert found[name].shift == pytest.approx(alone.shift)
         assert (found[name].reference.label, found[name].current.label) == ("b", name)
     seen.clear()
-    one = compare(table, column="ms", by="v", reference="b", current="a", advance=seen.append)
+    one = compare(
+        table, column="ms", by="v", reference="b", current="a", advance=lambda *t: seen.append(t)
+    )
     assert one.shift == pytest.approx(found["a"].shift)
     assert seen == []
 
@@ -166,6 +169,7 @@ def test_each_level_is_compared_with_the_reference() -> None:
 def test_the_most_frequent_levels_are_compared_in_their_order(most: int, kept: str) -> None:
     """a has 50 rows, d 30, c 12 and e 5."""
     found = compare(_long(), column="ms", by="v", reference="b", most_levels=most)
+    assert isinstance(found, Comparisons)
     assert list(found) == list(kept)
     told = found.left_out
     assert (told is None) == (most == 4)
@@ -205,7 +209,9 @@ def test_categories_are_compared_at_levels_too() -> None:
     table = _long()
     found = compare(table, column="t", by="v", reference="b", current="a")
     assert found.kind == "category"
-    assert set(compare(table, column="t", by="v", reference="b")) == {"a", "c", "d", "e"}
+    every = compare(table, column="t", by="v", reference="b")
+    assert isinstance(every, Comparisons)
+    assert set(every) == {"a", "c", "d", "e"}
 
 
 def test_columns_at_levels_are_one_family() -> None:

@@ -317,7 +317,12 @@ def test_a_run_is_left_out_if_its_median_distance_is_3() -> None:
 def test_distances_are_from_the_mean_of_their_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stretch of four runs counts, one of three does not, and neither does a constant."""
     seen: list[Any] = []
-    monkeypatch.setattr(run_tails, "_fitted_df", lambda distances: seen.append(distances) or 7.0)
+
+    def keep(distances: Any) -> float:
+        seen.append(distances)
+        return 7.0
+
+    monkeypatch.setattr(run_tails, "_fitted_df", keep)
     monkeypatch.setattr(run_tails, "_without_wild_runs", lambda d, runs: np.stack([d, runs]))
     changed = np.array([2.0, 2.5, 1.0, 2.1, 50.0, 50.3, 50.1])
     four = np.array([5.0, 6.0, 4.0, 7.5])
@@ -449,7 +454,7 @@ def test_heavy_tails_count_only_where_runs_differ_beyond_their_noise() -> None:
     assert shift_error(side, side, loud)[1] == 2.5
     certain = BetweenRuns(1.0, 0.0, Estimates(NO_SOURCE, NO_SOURCE))
     nothing = SideRuns(_side([0.0], [0.0], [0.0]))
-    assert shift_error(nothing, nothing, certain) == (pytest.approx(math.sqrt(2.0)), INF)
+    assert shift_error(nothing, nothing, certain) == pytest.approx((math.sqrt(2.0), INF))
 
 
 def test_estimates_without_a_source_are_not_numbers() -> None:
