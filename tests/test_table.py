@@ -144,7 +144,7 @@ def test_a_derivative_is_that_of_each_polynomial() -> None:
     assert (slope.odd, slope.top) == (False, TANH.top)
     assert differentiated(slope, 1.0).odd
     for i in (0, 5, 40, 80):
-        expected = (3.0 * Polynomial(TANH.coefficients[i])).deriv().coef
+        expected = 3.0 * np.arange(1, DEGREE + 1) * TANH.coefficients[i, 1:]
         assert slope.coefficients[i] == pytest.approx([*expected, 0.0])
     x = np.linspace(-6.0, 6.0, 101)
     assert _at(slope, x) == pytest.approx(3.0 / np.cosh(x) ** 2, abs=1e-10)
