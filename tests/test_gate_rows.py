@@ -483,7 +483,7 @@ def test_runs_that_are_not_the_same_are_joined_with_their_failures() -> None:
     second = BenchmarkFile({"a": _measured([0.003], "s", failure="crashed"), "b": _measured([5.0])})
     first.left_out = {"b": "holds text", "c": "holds dates"}
     joined, count, notes = in_one([first, second, first])
-    assert (count, notes) == (2, ["1 of 3 runs of one side hold what another holds"])
+    assert (count, notes) == (2, ["1 of 3 runs of one side are copies and count once"])
     assert joined["a"].values == [1.0, 2.0, 3.0]
     assert joined["a"].failure == "crashed"
     assert joined["a"].run_of == {0: 0, 1: 0, 2: 1}
@@ -549,7 +549,7 @@ def test_a_history_of_fewer_than_ten_runs_is_rough(size: int, rough: bool) -> No
 def test_one_run_in_a_history_says_nothing() -> None:
     sides = [_bench(b0=_times(s, 1.0)) for s in (1, 50)]
     (note,) = gate(*sides, history=_history(1)).run_notes
-    assert note.startswith("the history holds one run, and that says nothing about changes")
+    assert note.startswith("the history holds one run, which does not show")
     (alone,) = gate(*sides).run_notes
     assert note.endswith(alone)
     assert gate(*sides, history=_history(1)).about_runs == ""
