@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from distributions import FAMILIES
-from study import KEPT, LIMITS, ROOT, SIZES, Cell, Share
+from study import ANY_VALUE, KEPT, LIMITS, ROOT, SIZES, Cell, Share, keep
 
 import dkmd
 from dkmd.render.figures.colours import LIGHT
@@ -51,7 +51,8 @@ The limits were written down in `benchmarks/study.py` before the run:
 
 {_limits()}
 
-{_verdict(cells)} The last limit of the table is not a share, so it is counted separately: {_unstable(first)}.
+A cell is outside if its whole 99% interval lies beyond a limit. The last limit is not a share and has no such interval: a cell is
+outside if its quantile is above the limit. {_verdict(cells)}
 
 ## When nothing differs
 
@@ -137,22 +138,12 @@ def _verdict(cells: Cells) -> str:
     first = [c for c in cells if not c.again]
     outside = [c for c in first if c.outside]
     if not outside:
-        return f"None of the {len(first)} cells had a 99% interval outside its limits."
+        return f"None of the {len(first)} cells was outside its limits."
     still = [c for c in cells if c.again and c.outside]
     return (
-        f"{len(outside)} of {len(first)} cells had a 99% interval outside their limits. Each ran again "
-        f"with a new seed and four times the trials; {len(still)} stayed outside{_listed(still)}."
+        f"{len(outside)} of {len(first)} cells were outside their limits. Each ran again with a new seed "
+        f"and four times the trials; {len(still) or 'none'} stayed outside{_listed(still)}."
     )
-
-
-def _unstable(cells: Cells) -> str:
-    """The cells in which one dropped value moves log p farther than the limit."""
-    limit = LIMITS["one value dropped: log p, over that of scale='robust'"]
-    cells = _of(cells, "stability")
-    above = [c for c in cells if float(c.extra["any value"]) > limit]
-    named = ", ".join(f"{c.what} {c.sizes} ({c.extra['any value']})" for c in above)
-    verb = "is" if len(above) == 1 else "are"
-    return f"{len(above)} of {len(cells)} cells {verb} above it{named and f', {named}'}"
 
 
 def _of(cells: Iterable[Cell], part: str) -> list[Cell]:
@@ -176,6 +167,7 @@ def _listed(cells: Cells) -> str:
         return ""
     named = (
         f"{c.part}, {c.what}, {c.sizes}: {', '.join(map(_marked, c.shares.values()))}"
+        f"{f', {c.extra[ANY_VALUE]}' if ANY_VALUE in c.outside else ''}"
         for c in cells
     )
     return ":\n\n" + "\n".join(f"- {each}" for each in named) + "\n"
@@ -371,9 +363,9 @@ def _strip_chart(cells: Cells, path: Path, what: str, limit: float, nominal: flo
     figure.savefig(path, metadata={"Date": None})
 
 
-def load() -> tuple[list[Cell], int, float]:
+def load(path: Path = KEPT) -> tuple[list[Cell], int, float]:
     """The cells, the trials and the minutes of the last run."""
-    kept = json.loads(KEPT.read_text())
+    kept = json.loads(path.read_text())
     cells = [
         Cell(**{**c, "shares": {name: Share(**s) for name, s in c["shares"].items()}})
         for c in kept["cells"]
@@ -381,7 +373,17 @@ def load() -> tuple[list[Cell], int, float]:
     return cells, kept["trials"], kept["minutes"]
 
 
+def joined(paths: Sequence[Path]) -> tuple[list[Cell], int, float]:
+    """The cells of runs with ``--share`` that ran at the same time."""
+    runs = [load(path) for path in paths]
+    if len({trials for _, trials, _ in runs}) > 1:
+        raise ValueError("these runs have different numbers of trials")
+    return [c for cells, _, _ in runs for c in cells], runs[0][1], max(run[2] for run in runs)
+
+
 if __name__ == "__main__":
+    if shares := [Path(name) for name in sys.argv[1:]]:
+        keep(*joined(shares))
     found, trials_, minutes_ = load()
     write(found, ROOT / "docs" / "study.md", trials_, minutes_)
     sys.exit(0)

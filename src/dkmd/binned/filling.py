@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, RealArray, piece, piece_bounds
+from dkmd.base.arrays import PIECE, Array, RealArray, piece, piece_bounds
 from dkmd.base.compiled import compiled
 from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid
 
@@ -71,6 +71,13 @@ def _upper_edges() -> Array:
 FIRST_ROW, UPPER_EDGE = _first_rows(), _upper_edges()
 
 
+class Table(NamedTuple):
+    """What is kept of every bin: row SIDE + 1 + bin."""
+
+    counts: Index  # (rows,)
+    sums: Array  # (rows, 2) Σu and Σu²
+
+
 _SPECIAL = 5  # counts of NaN, −inf and +inf, then minimum and maximum
 
 
@@ -86,45 +93,52 @@ def _any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> 
 
 @compiled
 def occupied(
-    table: Array, low: float, high: float, first_row: npt.NDArray[np.uint16], upper_edge: Array
+    table: Table, low: float, high: float, first_row: npt.NDArray[np.uint16], upper_edge: Array
 ) -> tuple[Index, Index, Array, Array]:
     """Bins, counts, Σu and Σu² of the occupied rows between low and high (in units)."""
     first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
     size = 0
     for row in range(first, beyond):
-        size += table[row, 0] > 0.0
+        size += table.counts[row] > 0
     bins, counts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     sums, squares = np.empty(size), np.empty(size)
     k = 0
     for row in range(first, beyond):
-        if table[row, 0] > 0.0:
-            bins[k], counts[k] = row - (SIDE + 1), int(table[row, 0])
-            sums[k], squares[k] = table[row, 1], table[row, 2]
+        if table.counts[row] > 0:
+            bins[k], counts[k] = row - (SIDE + 1), table.counts[row]
+            sums[k], squares[k] = table.sums[row, 0], table.sums[row, 1]
             k += 1
     return bins, counts, sums, squares
 
 
-def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Array, Array]:
-    """The dense table of one chunk, filled piece by piece, and the ``_SPECIAL`` numbers."""
-    table = np.zeros((_ROWS, 3))
+def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Table, Array]:
+    """The dense table of one chunk, and the ``_SPECIAL`` numbers."""
+    table = Table(np.zeros(_ROWS, dtype=np.int64), np.zeros((_ROWS, 2)))
     special = np.zeros(_SPECIAL)
     special[3], special[4] = math.inf, -math.inf
-    per_unit = 1.0 / grid.unit
+    if through is None and sample.dtype == np.float64 and sample.flags.c_contiguous:
+        _add(sample, grid, table, special)
+        return table, special
     for bounds in piece_bounds(sample.size):
         values = piece(sample, *bounds)
-        if through is not None:
-            values = through(values)
-        low, high = value_range(values)
-        # if its ends have a regular bin, so has every value of the piece; NaN would be an end
-        if not (
-            abs((low - grid.center) * per_unit) < _LARGEST
-            and abs((high - grid.center) * per_unit) < _LARGEST
-        ):
-            finite, values = _add_rare(values, grid.center, per_unit, table, special)
-            low, high = value_range(finite)
-        _fill(values, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table)
-        special[3], special[4] = min(special[3], low), max(special[4], high)
+        _add(values if through is None else through(values), grid, table, special)
     return table, special
+
+
+def _add(values: Array, grid: Grid, table: Table, special: Array) -> None:
+    """Add values to a table. Those without a regular bin are rare, and are added piece by piece."""
+    per_unit = 1.0 / grid.unit
+    done = 0
+    while done < values.size:
+        rest = values[done:]
+        done += _fill(rest, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table, special)
+        if done < values.size:
+            rest = values[done : done + PIECE]
+            finite, regular = _add_rare(rest, grid.center, per_unit, table, special)
+            _fill(regular, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, table, special)
+            low, high = value_range(finite)
+            special[3], special[4] = min(special[3], low), max(special[4], high)
+            done += rest.size
 
 
 @compiled
@@ -176,33 +190,43 @@ def _fill(
     per_unit: float,
     first_row: npt.NDArray[np.uint16],
     upper_edge: Array,
-    table: Array,
-) -> None:
-    """Add values with regular bins to the table: row SIDE + 1 + bin holds count, Σu, Σu².
+    table: Table,
+    special: Array,
+) -> int:
+    """Add values until a block has one without a regular bin; returns how many were added.
 
     All cells of a block are found first, several at a time, then all rows. Then the values are
     added. In one loop the processor would wait with each row for the sums before it, which might be
     those of the same row.
     """
-    flat = table.reshape(-1)
+    counts, sums = table.counts, table.sums.reshape(-1)
     units, cells = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint32)
     rows = np.empty(BLOCK, dtype=np.uint16)
     for start in range(0, values.size, BLOCK):
         block = values[start : start + BLOCK]
+        low, high = value_range(block)
+        # if its ends have a regular bin, so has every value of the block; NaN would be an end
+        if not (
+            abs((low - center) * per_unit) < _LARGEST and abs((high - center) * per_unit) < _LARGEST
+        ):
+            return start
+        special[3], special[4] = min(special[3], low), max(special[4], high)
         for i in range(block.size):
             units[i] = (block[i] - center) * per_unit
             cells[i] = _cell_of(units[i])
         for i in range(block.size):
             rows[i] = _row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
         for i in range(block.size):
-            u, at = units[i], np.uint64(rows[i]) * np.uint64(3)
-            flat[at] += 1.0
-            flat[at + np.uint64(1)] += u
-            flat[at + np.uint64(2)] += u * u
+            u, row = units[i], np.uint64(rows[i])
+            at, following = np.uint64(2) * row, np.uint64(2) * row + np.uint64(1)
+            sum_u, sum_squares = sums[at] + u, sums[following] + u * u
+            counts[row] += 1
+            sums[at], sums[following] = sum_u, sum_squares
+    return values.size
 
 
 def _add_rare(
-    values: Array, center: float, per_unit: float, table: Array, special: Array
+    values: Array, center: float, per_unit: float, table: Table, special: Array
 ) -> tuple[Array, Array]:
     """Count NaN and ±inf and add values that overflow the grid.
 
@@ -216,7 +240,8 @@ def _add_rare(
         u = (finite - center) * per_unit
     for row, beyond in ((0, u <= -_LARGEST), (2 * SIDE + 1, u >= _LARGEST)):
         far = np.clip(u[beyond], -FARTHEST, FARTHEST)
-        table[row] += far.size, far.sum(), far @ far
+        table.counts[row] += far.size
+        table.sums[row] += far.sum(), far @ far
     return finite, finite[np.abs(u) < _LARGEST]
 
 

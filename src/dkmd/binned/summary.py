@@ -16,7 +16,16 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled, spread
-from dkmd.binned.filling import CHUNKS, FIRST_ROW, UPPER_EDGE, Index, Map, filled, occupied
+from dkmd.binned.filling import (
+    CHUNKS,
+    FIRST_ROW,
+    UPPER_EDGE,
+    Index,
+    Map,
+    Table,
+    filled,
+    occupied,
+)
 from dkmd.binned.grid import SIDE, Grid, weighted_median
 
 
@@ -307,7 +316,7 @@ class Summary:
             setattr(self, name, dense[bins])
         self.bins = bins + first
 
-    def _add_table(self, table: Array, special: Array) -> None:
+    def _add_table(self, table: Table, special: Array) -> None:
         """Add a table and the special numbers from ``filled``."""
         new = self.bins.size == 0 and not (self.nan or self.minus_inf or self.plus_inf)
         part, per_unit = self if new else Summary(self.grid), 1.0 / self.grid.unit

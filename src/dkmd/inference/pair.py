@@ -36,6 +36,7 @@ from dkmd.inference.sides import (
     coarsened,
     m_center,
     means_of,
+    psi_and_slope,
     side_sums,
 )
 from dkmd.inference.tails import (
@@ -182,7 +183,7 @@ class Pair:
         if math.isinf(self.witness.bound):
             of_x, of_y = self.sums(center)
             return of_x.slope, of_y.slope
-        return _slopes(self.x, self.y, center, Form.of(self.witness))
+        return near_slopes(self.x, self.y, 0.0, center, 0.0, Form.of(self.witness))
 
     def weights(self, center: float) -> tuple[float, float]:
         """The weights of mean ψ(x) and mean ψ(y) in D's influence: 1 if the centre is fixed."""
@@ -216,12 +217,6 @@ class Pair:
 def _both_coarsened(x: Side, y: Side, width: float) -> tuple[Side, Side]:
     """``coarsened`` for two sides in one call, because calls into compiled code are not free."""
     return coarsened(x, width), coarsened(y, width)
-
-
-@compiled
-def _slopes(x: Side, y: Side, center: float, form: Form) -> tuple[float, float]:
-    """The means of ψ' over two sides."""
-    return means_of(x, center, form)[2], means_of(y, center, form)[2]
 
 
 @compiled
@@ -291,11 +286,12 @@ def near_slopes(
     x: Side, y: Side, delta: float, center: float, excess: float, form: Form
 ) -> tuple[float, float]:
     """The mean slopes of ψ over x − delta and y, without the ``excess`` of their separation."""
-    if excess == 0.0:
-        return means_of(x, center + delta, form)[2], means_of(y, center, form)[2]
-    guess = center - excess * x.size / (x.size + y.size)
-    nearer = center_of(x, y, delta + excess, guess, form, ACCURATE)
-    return means_of(x, nearer + delta + excess, form)[2], means_of(y, nearer, form)[2]
+    nearer = center
+    if excess != 0.0:
+        guess = center - excess * x.size / (x.size + y.size)
+        nearer = center_of(x, y, delta + excess, guess, form, ACCURATE)
+    of_x = psi_and_slope(x, nearer + delta + excess, form)[1]
+    return of_x / x.size, psi_and_slope(y, nearer, form)[1] / y.size
 
 
 @compiled

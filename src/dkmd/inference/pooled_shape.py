@@ -92,10 +92,9 @@ def _pooled_shape(
     x: Atoms, y: Atoms, unit: float, excess: float
 ) -> tuple[float, float, float, float]:
     """Median, spread, tilt and lattice of x − excess and y together."""
-    pooled = _merged(x, y, excess, 1e-9 * unit)
+    pooled, passed = _merged(x, y, excess, 1e-9 * unit)
     if not pooled.weights.size:
         return math.nan, 0.0, 0.0, 0.0
-    passed = np.cumsum(pooled.weights)
     median = _quantile(pooled, passed, 0.5)
     if math.isinf(median) or math.isnan(median):
         return median, math.nan, 0.0, 0.0
@@ -130,25 +129,41 @@ def _median_reach(atoms: Atoms, passed: Array) -> float:
 
 
 @compiled
-def _merged(x: Atoms, y: Atoms, excess: float, rounding: float) -> Atoms:
-    """x − excess and y as one sorted sample. Values that are equal up to rounding share an atom."""
-    size = x.weights.size + y.weights.size
-    offset, weights, tied = np.empty(size), np.empty(size), np.empty(size)
+def _merged(x: Atoms, y: Atoms, excess: float, rounding: float) -> tuple[Atoms, Array]:
+    """x − excess and y as one sorted sample, and the cumulative sums of its weights.
+
+    Values that are equal up to rounding share an atom.
+    """
+    n, m = x.weights.size, y.weights.size
+    offset, weights, tied = np.empty(n + m), np.empty(n + m), np.empty(n + m)
+    passed, total = np.empty(n + m), 0.0
     i = j = k = 0
-    while i < x.weights.size or j < y.weights.size:
-        if j == y.weights.size or (i < x.weights.size and x.offset[i] - excess <= y.offset[j]):
-            value, weight, exact = x.offset[i] - excess, x.weights[i], x.tied[i]
-            i += 1
+    while i < n or j < m:
+        if i < n and j < m:
+            # selected, not branched on: no processor can predict which sample is next
+            at_x, at_y = np.uint64(i), np.uint64(j)
+            value_x, value_y = x.offset[at_x] - excess, y.offset[at_y]
+            weight_x, weight_y = x.weights[at_x], y.weights[at_y]
+            exact_x, exact_y = x.tied[at_x], y.tied[at_y]
+            from_x = value_x <= value_y
+            value = value_x if from_x else value_y
+            weight = weight_x if from_x else weight_y
+            exact = exact_x if from_x else exact_y
         else:
-            value, weight, exact = y.offset[j], y.weights[j], y.tied[j]
-            j += 1
+            from_x = i < n
+            value = x.offset[i] - excess if from_x else y.offset[j]
+            weight = x.weights[i] if from_x else y.weights[j]
+            exact = x.tied[i] if from_x else y.tied[j]
+        i, j = i + int(from_x), j + int(not from_x)
         if k and (offset[k - 1] == value or value - offset[k - 1] <= rounding):
             weights[k - 1] += weight
             tied[k - 1] = min(tied[k - 1], exact)
         else:
             offset[k], weights[k], tied[k] = value, weight, exact
             k += 1
-    return Atoms(offset[:k], weights[:k], tied[:k])
+        total += weight
+        passed[k - 1] = total
+    return Atoms(offset[:k], weights[:k], tied[:k]), passed[:k]
 
 
 @compiled

@@ -431,11 +431,12 @@ class DkmdResult:
         return f"DkmdResult({', '.join(shown)})"
 
     def _interval(self, ends: Callable[[Outcome], tuple[float, float]]) -> ConfidenceInterval:
+        if not self._rows.shape:
+            one = ends(self._rows.only())
+            return ConfidenceInterval(float(one[0]), float(one[1]))
         pairs = [ends(o) for o in self._rows]
         low, high = (
             np.array([p[i] for p in pairs], dtype=np.float64).reshape(self._rows.shape)
             for i in (0, 1)
         )
-        if low.ndim == 0:
-            return ConfidenceInterval(float(low), float(high))
         return ConfidenceInterval(low, high)

@@ -109,12 +109,22 @@ def pooled_side(x: Side, y: Side, excess: float) -> Side:
     offset, variance, counts = np.empty(n + m), np.empty(n + m), np.empty(n + m)
     i = j = 0
     for k in range(n + m):
-        if j == m or (i < n and x.offset[i] - excess <= y.offset[j]):
-            offset[k], variance[k], counts[k] = x.offset[i] - excess, x.variance[i], x.counts[i]
-            i += 1
+        if i < n and j < m:
+            # selected, not branched on: no processor can predict which sample is next
+            at_x, at_y = np.uint64(i), np.uint64(j)
+            value_x, value_y = x.offset[at_x] - excess, y.offset[at_y]
+            variance_x, variance_y = x.variance[at_x], y.variance[at_y]
+            count_x, count_y = x.counts[at_x], y.counts[at_y]
+            from_x = value_x <= value_y
+            offset[k] = value_x if from_x else value_y
+            variance[k] = variance_x if from_x else variance_y
+            counts[k] = count_x if from_x else count_y
         else:
-            offset[k], variance[k], counts[k] = y.offset[j], y.variance[j], y.counts[j]
-            j += 1
+            from_x = i < n
+            offset[k] = x.offset[i] - excess if from_x else y.offset[j]
+            variance[k] = x.variance[i] if from_x else y.variance[j]
+            counts[k] = x.counts[i] if from_x else y.counts[j]
+        i, j = i + int(from_x), j + int(not from_x)
     infinite = x.minus_inf + y.minus_inf, x.plus_inf + y.plus_inf
     return Side(offset, variance, counts, infinite[0], infinite[1], x.size + y.size)
 
@@ -212,7 +222,7 @@ def means_of(side: Side, center: float, form: Form) -> tuple[float, float, float
 
 
 @compiled
-def _psi_and_slope(side: Side, center: float, form: Form) -> tuple[float, float]:
+def psi_and_slope(side: Side, center: float, form: Form) -> tuple[float, float]:
     """Σψ (in lengths) and Σψ' over the finite values of a side."""
     psi = slope = 0.0
     for i in range(side.offset.size):
@@ -235,7 +245,7 @@ def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float
     return float(center_of(x, y, delta, near, Form.of(witness), ACCURATE))
 
 
-ACCURATE, ROUGH = 1e-7, 1e-5
+ACCURATE, ROUGH, ROUGHEST = 1e-7, 1e-5, 1e-3
 """Newton's method stops at steps this short, in lengths. The error is about the step squared."""
 
 
@@ -251,9 +261,9 @@ def center_of(x: Side, y: Side, delta: float, near: float, form: Form, enough: f
     c = near
     reach = length  # how far to step while one side of the root is not known yet
     for _ in range(2000):
-        psi, slope = _psi_and_slope(y, c, form)
+        psi, slope = psi_and_slope(y, c, form)
         if x.offset.size:
-            psi_x, slope_x = _psi_and_slope(x, c + delta, form)
+            psi_x, slope_x = psi_and_slope(x, c + delta, form)
             psi, slope = psi + psi_x, slope + slope_x
         psi += lean * form.limit
         if psi == 0.0:
