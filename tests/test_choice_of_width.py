@@ -146,7 +146,7 @@ def test_a_label_free_choice_is_the_same_for_every_relabelling() -> None:
     for order in (np.arange(pooled.size), _rng(1).permutation(pooled.size)):
         small = small_sides(pooled[order][: x.size], pooled[order][x.size :], label_free=True)
         excesses.add(small.shape.excess)
-        shape = small.shape._replace(separation=0.0, allowance=math.inf, spread=1.0)
+        shape = small.shape._replace(separation=0.0, allowance=(math.inf, math.inf), spread=1.0)
         widths.add(round(scale_of(small.x, small.y, shape, None).width, 9))
     assert excesses == {0.0}
     assert len(widths) == 1
@@ -215,10 +215,22 @@ def test_a_lean_counts_with_its_sign(factor: float) -> None:
 
 def test_the_allowance_is_three_standard_errors_of_the_medians_by_ranks() -> None:
     x, y = np.arange(100.0), 10.0 * np.arange(25.0)
-    allowance = small_sides(x, y, False).shape.allowance
     # ranks 0.5 ± 0.15 of x and 0.5 ± 0.3 of y, on steps of 1 and 10
-    assert allowance == pytest.approx(math.hypot(15.0, 75.0), abs=1.0)
-    assert math.isinf(small_sides(x, np.array([math.inf] * 5), False).shape.allowance)
+    both = math.hypot(15.0, 75.0)
+    assert small_sides(x, y, False).shape.allowance == pytest.approx((both, both), abs=1.0)
+    endless = small_sides(x, np.array([math.inf] * 5), False).shape.allowance
+    assert endless == (math.inf, math.inf)
+
+
+def test_x_lies_above_y_by_chance_as_far_as_its_median_may_be_lower_and_that_of_y_higher() -> None:
+    x, y = np.arange(100.0), np.arange(100.0)
+    x[50:] = 49.0 + 2.0 * np.arange(1.0, 51.0)  # the upper half has steps of 2, the lower of 1
+    y[:50] = 50.0 - 5.0 * np.arange(50.0, 0.0, -1.0)  # the lower half has steps of 5
+    above, below = small_sides(x, y, False).shape.allowance
+    assert above == pytest.approx(math.hypot(15.0, 15.0), abs=2.0)
+    assert below == pytest.approx(math.hypot(30.0, 75.0), abs=6.0)
+    mirrored = small_sides(-x, -y, False).shape.allowance
+    assert mirrored == pytest.approx((below, above), rel=1e-12)
 
 
 def test_sums_of_bins_are_corrected_for_their_width() -> None:

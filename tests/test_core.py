@@ -381,10 +381,10 @@ def test_tails_of_tests_that_have_little_to_go_by(
 
 
 @pytest.mark.parametrize(
-    ("separation", "excess"), [(3.0, 1.0), (-3.0, -1.0), (2.0, 0.0), (-2.0, 0.0), (math.nan, 0.0)]
+    ("separation", "excess"), [(3.0, 1.0), (-5.0, -1.0), (2.0, 0.0), (-4.0, 0.0), (math.nan, 0.0)]
 )
-def test_what_exceeds_an_allowance_of_2(separation: float, excess: float) -> None:
-    assert beyond_allowance(separation, 2.0) == excess
+def test_what_exceeds_an_allowance_of_2_above_and_4_below(separation: float, excess: float) -> None:
+    assert beyond_allowance(separation, (2.0, 4.0)) == excess
 
 
 def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:

@@ -193,7 +193,33 @@ def _fill(
     table: Table,
     special: Array,
 ) -> int:
-    """Add values until a block has one without a regular bin; returns how many were added.
+    """Add pieces of values until one has a value without a regular bin; how many were added.
+
+    Looking for such a value first also brings a piece into the cache, faster than the rest could.
+    """
+    for start in range(0, values.size, PIECE):
+        part = values[start : start + PIECE]
+        low, high = value_range(part)
+        # if its ends have a regular bin, so has every value of the piece; NaN would be an end
+        if not (
+            abs((low - center) * per_unit) < _LARGEST and abs((high - center) * per_unit) < _LARGEST
+        ):
+            return start
+        special[3], special[4] = min(special[3], low), max(special[4], high)
+        _add_regular(part, center, per_unit, first_row, upper_edge, table)
+    return values.size
+
+
+@compiled
+def _add_regular(
+    values: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    table: Table,
+) -> None:
+    """Add values with regular bins.
 
     All cells of a block are found first, several at a time, then all rows. Then the values are
     added. In one loop the processor would wait with each row for the sums before it, which might be
@@ -204,13 +230,6 @@ def _fill(
     rows = np.empty(BLOCK, dtype=np.uint16)
     for start in range(0, values.size, BLOCK):
         block = values[start : start + BLOCK]
-        low, high = value_range(block)
-        # if its ends have a regular bin, so has every value of the block; NaN would be an end
-        if not (
-            abs((low - center) * per_unit) < _LARGEST and abs((high - center) * per_unit) < _LARGEST
-        ):
-            return start
-        special[3], special[4] = min(special[3], low), max(special[4], high)
         for i in range(block.size):
             units[i] = (block[i] - center) * per_unit
             cells[i] = _cell_of(units[i])
@@ -222,7 +241,6 @@ def _fill(
             sum_u, sum_squares = sums[at] + u, sums[following] + u * u
             counts[row] += 1
             sums[at], sums[following] = sum_u, sum_squares
-    return values.size
 
 
 def _add_rare(

@@ -30,6 +30,7 @@ from dkmd.inference.covariates import Columns
 from dkmd.inference.groups import Clusters
 from dkmd.inference.pair import (
     NO_SPREAD,
+    Allowance,
     Pair,
     Studentized,
     beyond_allowance,
@@ -227,7 +228,7 @@ def adjusted_at(
     delta: float,
     near: float,
     fixed_center: float,
-    apart: tuple[float, float],
+    apart: tuple[float, Allowance],
     form: Form,
     clusters: tuple[float, float, float, float, float, float, float, float, float],
 ) -> tuple[float, float, float, float, float, float]:

@@ -110,7 +110,7 @@ def pair_of(x: Side, y: Side, origin: float, shape: Shape, psi: Witness, options
         x, y, psi, origin,
         fixed=options.witness is not None,
         separation=shape.separation,
-        allowance=math.inf if options.label_free else shape.allowance,
+        allowance=(math.inf, math.inf) if options.label_free else shape.allowance,
     )  # fmt: skip
 
 

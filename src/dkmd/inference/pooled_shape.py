@@ -15,7 +15,7 @@ from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.binned.grid import PER_E_FOLD, PER_MAD
 from dkmd.binned.summary import Atoms, Summary
-from dkmd.inference.pair import beyond_allowance
+from dkmd.inference.pair import Allowance, beyond_allowance
 
 SAME_PLACE = 0.05
 """Atoms closer than this many spreads count as one place of a lattice."""
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
     tilt: float  # the slope of the alternative for which widths are judged: see ``_tilt``
     excess: float  # how much farther apart the medians are than chance explains
     separation: float  # median of x − median of y
-    allowance: float  # the part of the separation that may be chance
+    allowance: Allowance  # the part of the separation that may be chance
     lattice: float  # below this multiple ψ would see only one value of a lattice
 
 
@@ -63,19 +63,23 @@ def median_and_spread(pooled: Summary) -> tuple[float, float]:
 @compiled
 def shape_of(
     x: Atoms, y: Atoms, unit: float, label_free: bool
-) -> tuple[float, float, float, float, float, float, float]:
+) -> tuple[float, float, float, float, float, Allowance, float]:
     """The ``Shape`` of two samples. The second may be empty. ``unit`` is 0 without bins.
 
     Medians that lie farther apart than chance explains are moved closer together. Otherwise two
     distant samples would look like one sample with two peaks, and their distance like a spread.
     """
-    separation, allowance, excess = 0.0, math.inf, 0.0
+    separation, allowance, excess = 0.0, (math.inf, math.inf), 0.0
     if x.weights.size and y.weights.size:
         passed_x, passed_y = np.cumsum(x.weights), np.cumsum(y.weights)
         separation = _quantile(x, passed_x, 0.5) - _quantile(y, passed_y, 0.5)
-        allowance = math.hypot(_median_reach(x, passed_x), _median_reach(y, passed_y))
-        if math.isnan(separation) or math.isinf(separation) or math.isnan(allowance):
-            separation, allowance = 0.0, math.inf
+        down_x, up_x = _median_reach(x, passed_x)
+        down_y, up_y = _median_reach(y, passed_y)
+        # x lies above y by chance if its true median is lower, or that of y is higher
+        above, below = math.hypot(down_x, up_y), math.hypot(up_x, down_y)
+        allowance = above, below
+        if math.isnan(separation + above + below) or math.isinf(separation):
+            separation, allowance = 0.0, (math.inf, math.inf)
         if not label_free:
             excess = beyond_allowance(separation, allowance)
     median, spread, tilt, lattice = _pooled_shape(x, y, unit, excess)
@@ -121,11 +125,15 @@ def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
 
 
 @compiled
-def _median_reach(atoms: Atoms, passed: Array) -> float:
-    """Three standard errors of the median: half the range of values within three of its rank."""
+def _median_reach(atoms: Atoms, passed: Array) -> tuple[float, float]:
+    """Three standard errors of the median, down and up: the values within three of its rank."""
     reach = 0.5 * MEDIAN_REACH / math.sqrt(passed[-1])
-    high = _quantile(atoms, passed, min(1.0, 0.5 + reach))
-    return 0.5 * (high - _quantile(atoms, passed, max(0.0, 0.5 - reach)))
+    low, high = (
+        _quantile(atoms, passed, max(0.0, 0.5 - reach)),
+        _quantile(atoms, passed, min(1.0, 0.5 + reach)),
+    )
+    median = _quantile(atoms, passed, 0.5)
+    return median - low, high - median
 
 
 @compiled

@@ -198,7 +198,8 @@ def paired_width(differences: Array, options: Options) -> tuple[float, float]:
     )
     moved = 0.0
     if not options.label_free and math.isfinite(high - low):
-        moved = beyond_allowance(float(median), 0.5 * float(high - low))
+        half = 0.5 * float(high - low)
+        moved = beyond_allowance(float(median), (half, half))
     residuals = differences - moved if math.isfinite(moved) else differences
     mirrored = small_sides(residuals, -residuals, label_free=True)
     fitted = scale_of(mirrored.x, mirrored.y, mirrored.shape, options.scale)

@@ -16,6 +16,7 @@ import numpy as np
 from dkmd.base.compiled import compiled
 from dkmd.base.errors import ColumnError
 from dkmd.binned.summary import Summary, bin_atoms
+from dkmd.inference.pair import Allowance
 from dkmd.inference.pooled_shape import Shape, shape_of
 from dkmd.inference.sides import (
     ROUGHEST,
@@ -124,7 +125,7 @@ def _fitted(
     kind: int,
     given: float,
     unit: Form,
-) -> tuple[float, float, float, float, float, float, float, float]:
+) -> tuple[float, float, float, float, float, Allowance, float, float]:
     """The numbers of a ``Shape``, then the width; NaN if the spread is out of range."""
     atoms_x = bin_atoms(x.offset, x.variance, x.counts, within[0], (x.minus_inf, x.plus_inf))
     atoms_y = bin_atoms(y.offset, y.variance, y.counts, within[1], (y.minus_inf, y.plus_inf))

@@ -107,11 +107,12 @@ def evidence(
     total = n + m
     clusters = (1.0, 1.0, n - 1.0, m - 1.0, 1.0, math.nan, n, m, math.nan)
     apart, reach = at.center_x - at.center_y, REACH * math.sqrt(at.variance)
-    found = tested(x, y, delta, near, math.nan, (apart, reach), form, clusters)
+    allowance = reach, reach
+    found = tested(x, y, delta, near, math.nan, (apart, allowance), form, clusters)
     statistic, error, _, center, z, _, upper, lower = found
     if math.isnan(statistic):
         return 0.0, 0.0, center
-    excess = beyond_allowance(apart - delta, reach)
+    excess = beyond_allowance(apart - delta, allowance)
     slope_x, slope_y = near_slopes(x, y, delta, center, excess, form)
     # D = shift · N a b/(n a + m b) for small shifts
     slopes = n * slope_x + m * slope_y
