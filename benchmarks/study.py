@@ -11,8 +11,8 @@ import argparse
 import json
 import math
 import os
+import resource
 import sys
-import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -436,12 +436,11 @@ def chosen(arguments: argparse.Namespace) -> list[Task]:
 def main() -> int:
     """Run all cells, run those outside their limits again, write the page."""
     arguments = arguments_of()
-    start = time.perf_counter()
     cells = _run_all(chosen(arguments), arguments.workers)
     outside = [task for task, cell in cells.items() if cell.outside]
     print(f"\n{len(outside)} cells outside their limits: run again, new seed, 4 × the trials")
     again = _run_all([(*task[:5], 4 * task[5], 1) for task in outside], arguments.workers)
-    minutes = (time.perf_counter() - start) / 60.0
+    minutes = _processor_minutes()
     both = [*cells.values(), *again.values()]
     for cell in again.values():
         mark = "STILL OUTSIDE" if cell.outside else "inside"
@@ -475,12 +474,21 @@ KEPT = Path(__file__).with_name("study.json")
 
 
 def keep(cells: list[Cell], trials: int, minutes: float, path: Path = KEPT) -> None:
-    """Save every share of the run, so that the page can be written again without a run."""
+    """Save every share of the run, so that the page can be written again without a run.
+
+    ``minutes`` are those of processor time.
+    """
     document = {
         "version": dkmd.__version__, "seed": SEED, "trials": trials, "minutes": minutes,
         "limits": LIMITS, "cells": [asdict(cell) for cell in cells],
     }  # fmt: skip
     path.write_text(json.dumps(document, ensure_ascii=False) + "\n")
+
+
+def _processor_minutes() -> float:
+    """The processor time of this process and of those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used) / 60.0
 
 
 def _run_all(todo: list[Task], workers: int) -> dict[Task, Cell]:

@@ -43,7 +43,7 @@ def page(cells: Cells, trials: int, minutes: float) -> str:
     text = f"""# The calibration study
 
 Does dkmd reject 5% when nothing differs? `make study` tests this for {families} families of data and {len(SIZES)} pairs of sizes, at
-three levels, with {trials:,} trials in each cell (dkmd {dkmd.__version__}, {minutes:.0f} minutes on 2 cores that other work shared). Other parts
+three levels, with {trials:,} trials in each cell (dkmd {dkmd.__version__}, {minutes:.0f} minutes of processor time). Other parts
 of the study have other numbers of trials; their standard errors show it. One standard error is {_error(0.05, trials)} points for a share
 near 5%, {_error(0.01, trials)} near 1% and {_error(0.001, trials)} near 0.1%. Every share in the tables is followed by its standard error. All shares are in percent.
 
@@ -374,11 +374,11 @@ def load(path: Path = KEPT) -> tuple[list[Cell], int, float]:
 
 
 def joined(paths: Sequence[Path]) -> tuple[list[Cell], int, float]:
-    """The cells of runs with ``--share`` that ran at the same time."""
+    """The cells of all runs with ``--share``."""
     runs = [load(path) for path in paths]
     if len({trials for _, trials, _ in runs}) > 1:
         raise ValueError("these runs have different numbers of trials")
-    return [c for cells, _, _ in runs for c in cells], runs[0][1], max(run[2] for run in runs)
+    return [c for cells, _, _ in runs for c in cells], runs[0][1], sum(run[2] for run in runs)
 
 
 if __name__ == "__main__":

@@ -93,14 +93,16 @@ def quantile(values: Array, q: float) -> float:
 
 
 def excess(x: Array, y: Array) -> float:
-    """By how much the distance of two medians exceeds three standard errors, by ranks."""
-    halves = []
-    for side in (x, y):
-        reach = 1.5 / math.sqrt(side.size)
-        ends = quantile(side, max(0.0, 0.5 - reach)), quantile(side, min(1.0, 0.5 + reach))
-        halves.append((ends[1] - ends[0]) / 2)
+    """By how much the distance of two medians exceeds three standard errors, by ranks.
+
+    The standard errors are those towards each other.
+    """
     apart = quantile(x, 0.5) - quantile(y, 0.5)
-    return math.copysign(max(0.0, abs(apart) - math.hypot(*halves)), apart)
+    upper, lower = (x, y) if apart > 0.0 else (y, x)
+    low = quantile(upper, max(0.0, 0.5 - 1.5 / math.sqrt(upper.size)))
+    high = quantile(lower, min(1.0, 0.5 + 1.5 / math.sqrt(lower.size)))
+    reach = math.hypot(quantile(upper, 0.5) - low, high - quantile(lower, 0.5))
+    return math.copysign(max(0.0, abs(apart) - reach), apart)
 
 
 def two_sample(

@@ -19,7 +19,7 @@ from dkmd.binned.summary import Summary, bin_atoms
 from dkmd.inference.pair import Allowance
 from dkmd.inference.pooled_shape import Shape, shape_of
 from dkmd.inference.sides import (
-    ROUGHEST,
+    ROUGH,
     Form,
     Side,
     atom_means,
@@ -190,7 +190,7 @@ def _best_multiple(x: Side, y: Side, shape: Shape, unit: Form) -> float:
         # widths grow, and cells with them
         pooled = coarsened(pooled, max(FINEST_CELL * shape.spread, width / CELLS_PER_WIDTH))
         form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-        near = center_of(nothing, pooled, 0.0, near, form, ROUGHEST)
+        near = center_of(nothing, pooled, 0.0, near, form, ROUGH)
         worth[i] = _worth(pooled, shape, near, form, imbalance)
     best = worth.max()
     if not best > 0.0:

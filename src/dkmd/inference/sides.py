@@ -245,7 +245,7 @@ def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float
     return float(center_of(x, y, delta, near, Form.of(witness), ACCURATE))
 
 
-ACCURATE, ROUGH, ROUGHEST = 1e-7, 1e-5, 1e-3
+ACCURATE, ROUGH = 1e-7, 1e-5
 """Newton's method stops at steps this short, in lengths. The error is about the step squared."""
 
 
