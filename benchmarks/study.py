@@ -337,16 +337,20 @@ def stability(rng: np.random.Generator, name: str, n: int, m: int, _: float, tri
 
 
 def monotone(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """p(x + δ) for growing δ: by what factor p rises again, once below 0.05 and above 1e-4."""
+    """p(x + δ) for growing δ: by what factor p rises again, once below 0.05 and above 1e-4.
+
+    In every second data set x moves down instead.
+    """
     family = FAMILIES[name]
     steps = np.linspace(0.0, 6.0, 121)
     factors = []
-    for _trial in range(trials):
+    for trial in range(trials):
         x, y = family.draw(rng, (n,)), family.draw(rng, (m,))
         unit = 1.4826 * float(np.median(np.abs(y - np.median(y))))
+        unit *= (-1.0) ** trial
         numbers = compare_rows(x + unit * steps[:, None], np.broadcast_to(y, (steps.size, m)))
         p = numbers.pvalues(n, m, "two-sided")
-        below = np.flatnonzero((p < 0.05) & (numbers.statistic > 0.0))
+        below = np.flatnonzero((p < 0.05) & (unit * numbers.statistic > 0.0))
         if below.size:
             log_p = np.log(p[below[0] :])
             rise = log_p - np.minimum.accumulate(log_p)

@@ -95,14 +95,17 @@ def quantile(values: Array, q: float) -> float:
 def excess(x: Array, y: Array) -> float:
     """By how much the distance of two medians exceeds three standard errors, by ranks.
 
-    The standard errors are those towards each other.
+    The standard errors are those towards each other, or half of the range of both if that is less.
     """
     apart = quantile(x, 0.5) - quantile(y, 0.5)
     upper, lower = (x, y) if apart > 0.0 else (y, x)
-    low = quantile(upper, max(0.0, 0.5 - 1.5 / math.sqrt(upper.size)))
-    high = quantile(lower, min(1.0, 0.5 + 1.5 / math.sqrt(lower.size)))
-    reach = math.hypot(quantile(upper, 0.5) - low, high - quantile(lower, 0.5))
-    return math.copysign(max(0.0, abs(apart) - reach), apart)
+    reaches = []
+    for side, sign in ((upper, -1.0), (lower, 1.0)):
+        step = 1.5 / math.sqrt(side.size)
+        low, high = quantile(side, max(0.0, 0.5 - step)), quantile(side, min(1.0, 0.5 + step))
+        facing = (high if sign > 0.0 else low) - quantile(side, 0.5)
+        reaches.append(min(sign * facing, 0.5 * (high - low)))
+    return math.copysign(max(0.0, abs(apart) - math.hypot(*reaches)), apart)
 
 
 def two_sample(

@@ -228,7 +228,8 @@ def test_x_lies_above_y_by_chance_as_far_as_its_median_may_be_lower_and_that_of_
     y[:50] = 50.0 - 5.0 * np.arange(50.0, 0.0, -1.0)  # the lower half has steps of 5
     above, below = small_sides(x, y, False).shape.allowance
     assert above == pytest.approx(math.hypot(15.0, 15.0), abs=2.0)
-    assert below == pytest.approx(math.hypot(30.0, 75.0), abs=6.0)
+    # the longer way of each counts as half of both: 15 and 30 of x, 75 and 15 of y
+    assert below == pytest.approx(math.hypot(22.5, 45.0), abs=6.0)
     mirrored = small_sides(-x, -y, False).shape.allowance
     assert mirrored == pytest.approx((below, above), rel=1e-12)
 
@@ -239,7 +240,7 @@ def test_sums_of_bins_are_corrected_for_their_width() -> None:
     values = np.array([-1.2, 0.4, 0.9, 2.6])[:, None] + 0.13 * rng.uniform(-1.0, 1.0, (4, 500))
     bins = Side(values.mean(axis=1), values.var(axis=1), np.full(4, 500.0), 0.0, 0.0, 2000.0)
     every = Side(values.ravel(), np.zeros(2000), np.ones(2000), 0.0, 0.0, 2000.0)
-    shape = Shape(0.3, 1.1, 0.4, 0.0, 0.0, math.inf, 0.0)
+    shape = Shape(0.3, 1.1, 0.4, 0.0, 0.0, (math.inf, math.inf), 0.0)
     form = Form.of(Witness(1.3, 1.3))
     exact, found, plain = (
         _weighed_sums(side._replace(offset=side.offset - 0.25), shape, 0.2, form)

@@ -173,7 +173,7 @@ def _median(values: Array) -> float:
     upper = _partition(ordered, half)
     if ordered.size % 2:
         return upper
-    return 0.5 * ordered[:half].max() + 0.5 * upper
+    return float(0.5 * ordered[:half].max() + 0.5 * upper)
 
 
 @compiled

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -159,7 +159,7 @@ class Pair:
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
         units = clusters.units
         # Numba takes plain tuples in a third of the time that it needs for named ones
-        shared = tuple(self.x), tuple(self.y), (*form[:3], tuple(form.jet))
+        shared: Any = (tuple(self.x), tuple(self.y), (*form[:3], tuple(form.jet)))
         others = center, (self.separation, self.allowance), clusters.numbers()
 
         def test(delta: float, near: float) -> Studentized:

@@ -126,14 +126,17 @@ def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
 
 @compiled
 def _median_reach(atoms: Atoms, passed: Array) -> tuple[float, float]:
-    """Three standard errors of the median, down and up: the values within three of its rank."""
+    """Three standard errors of the median, down and up: the values within three of its rank.
+
+    The longer of the two counts as half of both.
+    """
     reach = 0.5 * MEDIAN_REACH / math.sqrt(passed[-1])
     low, high = (
         _quantile(atoms, passed, max(0.0, 0.5 - reach)),
         _quantile(atoms, passed, min(1.0, 0.5 + reach)),
     )
-    median = _quantile(atoms, passed, 0.5)
-    return median - low, high - median
+    median, half = _quantile(atoms, passed, 0.5), 0.5 * (high - low)
+    return min(median - low, half), min(high - median, half)
 
 
 @compiled
