@@ -159,7 +159,7 @@ class Pair:
         clusters = self.clusters or Clusters.none(self.x.size, self.y.size)
         units = clusters.units
         # Numba takes plain tuples in a third of the time that it needs for named ones
-        shared: Any = (tuple(self.x), tuple(self.y), (*form[:3], tuple(form.jet)))
+        shared: tuple[Any, Any, Any] = (tuple(self.x), tuple(self.y), (*form[:3], tuple(form.jet)))
         others = center, (self.separation, self.allowance), clusters.numbers()
 
         def test(delta: float, near: float) -> Studentized:
