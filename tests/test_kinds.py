@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -364,6 +365,64 @@ def test_where_the_kind_changes_everything_that_was_found_stays_found() -> None:
         assert answer.kind == ("mostly one value" if zeros >= 200 else "amount")
         assert {"share", "rest", "shift"} <= set(answer.changed)
         assert answer.verdict == "higher"
+
+
+def _with_zeros(zeros: int, amounts: Array) -> Array:
+    return np.concatenate([np.zeros(zeros), amounts[zeros:]])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_single_zeros_at_half_change_what_is_said_first_and_not_what_is_found(seed: int) -> None:
+    """49, 50 and 51 zeros of 100. A p-value near alpha may cross it, so these are left out."""
+    rng = np.random.default_rng(100 + seed)
+    old, new = rng.gamma(4.0, 10.0, 100), 1.5 * rng.gamma(4.0, 10.0, 100)
+    answers = [compare(_with_zeros(k, old), _with_zeros(k, new)) for k in (48, 49, 50, 51, 52)]
+    assert [each.kind for each in answers] == ["amount"] * 2 + ["mostly one value"] * 3
+    rest = [each.tests["rest"] for each in answers]
+    assert all(max(a, b) < 6.0 * min(a, b) for a, b in itertools.pairwise(rest))
+    if max(rest) < 0.05 or min(rest) >= 0.05:
+        clear = max(rest) < 0.05
+        assert all(("rest" in each.changed) == clear for each in answers)
+        assert all(("the values other than 0 are higher" in each.headline().lower()) == clear
+                   for each in answers)  # fmt: skip
+
+
+def test_a_part_is_said_before_a_centre_that_is_not_clear() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        old, new = rng.gamma(4.0, 10.0, 100), 1.5 * rng.gamma(4.0, 10.0, 100)
+        answer = compare(_with_zeros(49, old), _with_zeros(49, new))
+        if answer.verdict == "inconclusive" and "rest" in answer.changed:
+            break
+    assert answer.headline().startswith("value: the values other than 0 are higher: centre ")
+    assert ". The centre of all values did not clearly move (INCONCLUSIVE): +" in answer.headline()
+    assert answer.headline().count("other than 0 are higher") == 1
+
+
+def test_failing_on_a_shift_fails_on_a_part(tmp_path: Path) -> None:
+    rng = np.random.default_rng(21)
+    old, new = rng.gamma(4.0, 10.0, 400), rng.gamma(4.0, 10.0, 400)
+    sides = _with_zeros(160, old), _with_zeros(160, 1.25 * new)
+    for name, values in zip("ab", sides, strict=True):
+        pd.DataFrame({"v": values}).to_csv(tmp_path / f"{name}.csv", index=False)
+    answer = drift(*(pd.DataFrame({"v": values}) for values in sides))["v"]
+    assert "shift" not in answer.changed
+    assert "rest" in answer.changed
+    files = [str(tmp_path / f"{name}.csv") for name in "ab"]
+    here("drift", *files, "--fail-on", "shift", code=1)
+    here("drift", *files, "--fail-on", "shift", "--margin", "2sd", code=0)
+
+
+def test_a_few_values_other_than_zero_are_compared() -> None:
+    """Four against forty: with fewer than two on a side only the share is compared."""
+    rng = np.random.default_rng(22)
+    old, few = _zeros(100, rng.gamma(9.0, 5.0, 40)), rng.gamma(9.0, 25.0, 4)
+    assert compare(old, _zeros(10, few)).changed[:1] == ["rest"]
+    for k in (2, 3):
+        part = compare(old, _zeros(10, few[:k]), kind="zeros").finding("rest")
+        assert part is not None
+        assert part.pvalue > compare(old, _zeros(10, few)).tests["rest"]
+    assert compare(old, _zeros(10, few[:1]), kind="zeros").finding("rest") is None
 
 
 def test_a_kind_can_be_chosen() -> None:

@@ -32,10 +32,10 @@ from dkmd.inference.proportions import Counts, share_interval, share_tails
 from dkmd.inference.result import DkmdResult
 from dkmd.inference.two_sample import run
 
-FEWEST_OF_REST = 5
+FEWEST_OF_REST = 2
 """With fewer other values on a side, only their share is tested."""
 
-ENOUGH_OF_REST = 9
+ENOUGH_OF_REST = 4
 """From so many other values on each side on, their test counts fully."""
 
 VARIED = 0.1
