@@ -18,6 +18,7 @@ from shell import run
 from dkmd import Comparison, Summary, compare, dkmd_2samp, drift
 from dkmd.answers.gate import gate, load_runs
 from dkmd.binned.grid import Grid
+from dkmd.sources.engines import backends
 from dkmd.sources.files import table as files_module
 
 
@@ -189,6 +190,56 @@ def test_a_held_side_pairs_with_a_streamed_one(
     found, expected = compare(*paths, **HOW), compare(OLD, twice, **HOW)
     assert found.shift == pytest.approx(expected.shift, abs=2e-8)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_columns_of_a_paired_drift_share_queries(
+    together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six queries a table: bins, weighted bins, sums of ψ; the latter two of logarithms; means."""
+    columns = ["latency", "half", "tenth", "rare"]
+    frames = [
+        f.assign(
+            half=f.latency / 2,
+            tenth=f.latency / 10 + f.index % 3,
+            rare=f.latency.where(f.index % 9 > 0),
+        )
+        for f in (OLD, NEW)
+    ]
+    homes = [ibis.duckdb.connect()] * 2 if together else [ibis.duckdb.connect() for _ in range(2)]
+    tables = [
+        home.create_table(name, pa.Table.from_pandas(frame))
+        for home, name, frame in zip(homes, ("old", "new"), frames, strict=True)
+    ]
+    queries: list[Any] = []
+    run = backends.IbisEngine.run
+
+    def counted(engine: Any, expression: Any) -> Any:
+        queries.append(expression)
+        return run(engine, expression)
+
+    monkeypatch.setattr(backends.IbisEngine, "run", counted)
+    found = drift(tables[0], tables[1], columns=columns, pair_by="host")
+    assert len(queries) <= (12 if together else 14)  # apart, each side also needs all labels
+    assert found["rare"].reference.nan > 0
+    for name in ("half", "rare"):
+        alone = compare(*tables, column=name, pair_by="host")
+        assert found[name].shift == pytest.approx(alone.shift, rel=1e-9)
+        assert found[name].pvalue == pytest.approx(alone.pvalue, rel=1e-6)
+        assert found[name].pairing is not None
+
+
+def test_a_column_that_cannot_be_paired_does_not_stop_the_others() -> None:
+    home = ibis.duckdb.connect()
+    other = NEW.assign(gone=np.where(NEW.host == NEW.host[0], 1.5, np.nan), half=NEW.latency / 2)
+    sides = OLD.assign(gone=OLD.latency, half=OLD.latency / 2), other
+    tables = [
+        home.create_table(name, pa.Table.from_pandas(frame))
+        for name, frame in zip(("old", "new"), sides, strict=True)
+    ]
+    found = drift(tables[0], tables[1], columns=["latency", "gone", "half"], pair_by="host")
+    assert set(found) == {"latency", "half"}
+    assert "only one unit is in both samples" in found.skipped["gone"]
 
 
 def test_an_engine_without_shared_units_says_so() -> None:

@@ -6,7 +6,7 @@ A column that cannot be compared is skipped with a reason. The other columns are
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,8 +26,9 @@ from dkmd.answers.options import Advance, CompareOptions
 from dkmd.answers.together import answer_of
 from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
 from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
+from dkmd.inference.unit_streams import Announced
 from dkmd.sources.beside import COVARIATE, Columns, attach
-from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn, labelled_column
+from dkmd.sources.column_data import Batch, ColumnData, HeldColumn, LabelledColumn, labelled_column
 from dkmd.sources.grouped_levels import NOT_HELD, NOT_PAIRED, can_be_grouped, with_groups
 from dkmd.sources.kinds import (
     COMPARED,
@@ -47,7 +48,7 @@ from dkmd.sources.loading import (
     labelled_levels,
 )
 from dkmd.sources.matrices import Matrix
-from dkmd.sources.pairs import plan_together
+from dkmd.sources.pairs import plan_together, unit_batches
 from dkmd.sources.table import Table
 
 KEPT = 16_000_000
@@ -225,6 +226,10 @@ class _Pairs:
         pairs = zip(counts, (tables.before, tables.after), strict=True)
         return "" if all(can_be_grouped(*pair) for pair in pairs) else NOT_HELD
 
+    def batches(self) -> list[Batch]:
+        """The questions about units that columns share."""
+        return unit_batches(*self._read) if self._tables.paired else []
+
     def __getitem__(self, name: str) -> NumberPair | LevelPair:
         if name in self._broken:
             raise self._broken[name]
@@ -256,12 +261,16 @@ def compare_columns(
     compared = [name for name in wanted if name not in skipped]
     found: dict[str, ColumnAnswer] = {}
     pairs = _Pairs(tables, compared, kinds or {})
+
+    def compare_one(name: str) -> ColumnAnswer:
+        return compare_pair(pairs[name], replace(options, kind=(kinds or {}).get(name)))
+
+    known = _asked_together(compare_one, compared, pairs.batches())
     for done, name in enumerate(compared):
         if advance is not None:
             advance(name, done, len(compared))
         try:
-            asked = replace(options, kind=(kinds or {}).get(name))
-            answer = compare_pair(pairs[name], asked)
+            answer = known[name] if name in known else compare_one(name)
         except NanError:
             raise
         except ColumnError as error:
@@ -287,6 +296,36 @@ def compare_columns(
         raise _nothing_compared(skipped, empty)
     together = _together(tables, found, options) if as_one else None
     return Drift(found, skipped, options.alpha, together)
+
+
+def _asked_together(
+    compare: Callable[[str], ColumnAnswer], columns: Sequence[str], batches: Sequence[Batch]
+) -> dict[str, ColumnAnswer]:
+    """The answers about columns whose units share queries.
+
+    Every round tries all columns until each needs something that is not known yet. Then one query
+    asks for all of that. A column with an error is left to the caller.
+    """
+    found: dict[str, ColumnAnswer] = {}
+    left = list(columns) if batches else []
+    for batch in batches:
+        batch.announcing = True
+    try:
+        while left:
+            waiting = []
+            for name in left:
+                try:
+                    found[name] = compare(name)
+                except Announced:
+                    waiting.append(name)
+                except (DkmdError, ValueError):  # raised again when the column is compared
+                    continue
+            asked = [batch.ask_noted() for batch in batches]
+            left = waiting if any(asked) else []
+    finally:
+        for batch in batches:
+            batch.announcing = False
+    return found
 
 
 MOST_TOGETHER = 20_000_000

@@ -7,8 +7,10 @@ with the number of values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,6 +29,23 @@ from dkmd.inference.unit_design import UnitRows
 from dkmd.inference.unit_labels import numbered
 from dkmd.inference.units import KindsOfUnits, Units, fitted_bins, require_known, tested_units
 from dkmd.statistic.witness import Witness
+
+
+class Announced(Exception):  # noqa: N818
+    """A question of a stream that will be asked together with others; ask again then."""
+
+
+Answer = TypeVar("Answer")
+
+
+def asked_both(x: Callable[[], Answer], y: Callable[[], Answer]) -> tuple[Answer, Answer]:
+    """The answers of x and y. If that of x is announced only, y is announced too."""
+    try:
+        of_x = x()
+    except Announced:
+        y()
+        raise
+    return of_x, y()
 
 
 class LabelledRows(NamedTuple):
@@ -61,7 +80,9 @@ class UnitStreams(NamedTuple):
 
     def at(self, witness: Witness) -> tuple[Labels, UnitRows, UnitRows]:
         """The labels of all units, and their sums on both sides."""
-        of_x, of_y = (side.sums(witness, self.logs) for side in (self.x, self.y))
+        of_x, of_y = asked_both(
+            partial(self.x.sums, witness, self.logs), partial(self.y.sums, witness, self.logs)
+        )
         known = numbered(of_x.labels, of_y.labels)
         size, (x, y) = int(known.labels.size), known.common()
         return known.labels, of_x.rows.at(x, size), of_y.rows.at(y, size)
@@ -99,8 +120,10 @@ def compare_unit_streams(x: Summary, y: Summary, streams: UnitStreams, options: 
 
 def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBins]:
     """The bins of both sides with the weights of ``value_weights``."""
-    x = streams.x.bins(grid, streams.y, streams.logs)
-    y = streams.y.bins(grid, streams.x, streams.logs)
+    x, y = asked_both(
+        partial(streams.x.bins, grid, streams.y, streams.logs),
+        partial(streams.y.bins, grid, streams.x, streams.logs),
+    )
     shared = round(x.weight)
     if shared < 2:
         known = numbered(streams.x.labels(), streams.y.labels())

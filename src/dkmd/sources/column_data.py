@@ -56,6 +56,16 @@ class WeightedStream(Protocol):
         """The sums on a grid, of the values or of their logarithms."""
 
 
+class Batch(Protocol):
+    """Questions of several columns that are asked together."""
+
+    announcing: bool
+    """Whether questions are only noted, which stops their column (``Announced``)."""
+
+    def ask_noted(self) -> bool:
+        """Ask all that was noted; whether there was anything."""
+
+
 class SharedPass(Protocol):
     """A pass over the data that several columns share."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dkmd.inference.label_codes import hashed
 from dkmd.inference.pooled_shape import median_and_spread
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.sources.column_data import (
+    Batch,
     ColumnData,
     HeldColumn,
     SharedPass,
@@ -183,6 +185,23 @@ def _grouped(side: ColumnData, logs: bool) -> Grouped | None:
     values = np.log(side.values[present]) if logs else side.values[present]
     codes = hashed(side.groups[present]).codes
     return lambda witness: GroupSums.of_values(witness(values) / witness.length, codes)
+
+
+@runtime_checkable
+class _HasUnits(Protocol):
+    """A pass whose columns share questions about their units."""
+
+    units: Batch
+
+
+def unit_batches(*sides: Mapping[str, ColumnData]) -> list[Batch]:
+    """The questions about units that columns of an engine share; none for other data."""
+    found: dict[int, Batch] = {}
+    for side in sides:
+        for data in () if isinstance(side, OneByOne) else side.values():
+            if isinstance(data, StreamedColumn) and isinstance(data.scan, _HasUnits):
+                found[id(data.scan.units)] = data.scan.units
+    return list(found.values())
 
 
 def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, ColumnData]) -> None:

@@ -39,6 +39,7 @@ from dkmd.sources.engines.column_types import level_literal
 from dkmd.sources.engines.fetched import Columns, by_sample, or_infinite
 from dkmd.sources.engines.group_sums import group_moments, group_sums
 from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
+from dkmd.sources.engines.unit_batches import UnitBatch
 from dkmd.sources.engines.unit_queries import EngineUnits
 from dkmd.statistic.witness import Witness
 
@@ -102,6 +103,8 @@ class Scan:
         self._lowests: dict[str, float] = {}
         self._by_group: dict[tuple[str, Witness, bool], GroupSums] = {}
         self._absent = absent
+        self.units = UnitBatch(engine)
+        """The questions about units of all samples."""
 
     def samples(self) -> dict[str, ColumnData]:
         """Each sample as column data; nothing is summed up yet."""
@@ -130,7 +133,7 @@ class Scan:
         table, names = self._tables[self._home[name]]
         text = next(text for text, each in names.items() if each == name)
         rows = table.filter(table[SAMPLE] == level_literal(table[SAMPLE].type(), text))
-        return EngineUnits(self._engine, rows, groups)
+        return EngineUnits(self.units, self._engine, rows, groups)
 
     def plan(self, grids: Mapping[str, Grid]) -> None:
         """Announce the grids of all samples, so that they share queries."""

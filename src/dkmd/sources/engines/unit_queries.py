@@ -1,6 +1,7 @@
 """Units on both sides that an engine holds: sums per unit, and bins with the weights of units.
 
-Two queries serve a side: the bins, and one row per unit with the sums of ψ.
+Two queries serve a side: the bins, and one row per unit with the sums of ψ. Columns that are
+compared together share these queries (``unit_batches``).
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.weighted import BinSums
 from dkmd.inference.label_codes import Labels
 from dkmd.inference.unit_design import UnitRows
-from dkmd.inference.unit_streams import LabelledRows, UnitStream
+from dkmd.inference.unit_streams import LabelledRows, UnitStream, asked_both
 from dkmd.sources.engines.aggregate import (
+    BELOW,
+    BIN,
     GROUP,
+    ROWS,
+    SAMPLE,
     VALUE,
     WEIGHT,
     Coordinates,
@@ -28,6 +33,8 @@ from dkmd.sources.engines.backends import Engine, IbisEngine
 from dkmd.sources.engines.fetched import doubles, is_null
 from dkmd.sources.engines.group_sums import with_psi
 from dkmd.sources.engines.summaries import bin_sums_of
+from dkmd.sources.engines.unit_batches import Question, UnitBatch
+from dkmd.sources.unit_sides import MovedUnits
 from dkmd.statistic.witness import Witness
 
 MOST_NAMED = 100_000
@@ -39,6 +46,8 @@ class EngineUnits:
 
     Parameters
     ----------
+    batch : UnitBatch
+        The questions of all samples that share queries.
     engine : Engine
         Runs the queries.
     table : ibis.Table
@@ -47,7 +56,8 @@ class EngineUnits:
         The name of the column of labels, for errors.
     """
 
-    def __init__(self, engine: Engine, table: Any, column: str) -> None:
+    def __init__(self, batch: UnitBatch, engine: Engine, table: Any, column: str) -> None:
+        self._batch = batch
         self._engine = engine
         self._table = table
         self._column = column
@@ -61,33 +71,51 @@ class EngineUnits:
     def labels(self) -> Labels:
         """The label of every unit that has a value."""
         if self._labels is None:
-            found = self._engine.run(self.rows.select(GROUP).distinct())
-            self._labels = self._present(found[GROUP])
+
+            def ask(key: Any) -> Any:
+                return self.rows.select(GROUP).distinct().mutate(**{SAMPLE: key})
+
+            question = Question((self, "labels"), "labels", ask, {GROUP: np.empty(0)})
+            self._labels = self._present(self._batch.answer(question)[GROUP])
         return self._labels
 
     def sums(self, witness: Witness, logs: bool) -> LabelledRows:
         """The sums of every unit at a witness: one row per unit."""
-        rows = with_psi(logarithms(self.rows) if logs else self.rows, witness)
-        found = self._engine.run(
-            rows.group_by(GROUP).aggregate(
+
+        def ask(key: Any) -> Any:
+            rows = with_psi(logarithms(self.rows) if logs else self.rows, witness)
+            found = rows.group_by(GROUP).aggregate(
                 n=rows.count().cast("float64"),
                 mean=rows.psi.mean(),
                 variance=rows.psi.var(how="pop"),
             )
-        )
+            return found.mutate(**{SAMPLE: key})
+
+        nothing = {name: np.empty(0) for name in (GROUP, "n", "mean", "variance")}
+        found = self._batch.answer(Question((self, witness, logs), "sums", ask, nothing))
         n, mean, variance = (doubles(found[name]) for name in ("n", "mean", "variance"))
         sums = UnitRows(n, n * mean, n * (variance + mean * mean))
         return LabelledRows(self._present(found[GROUP]), sums)
 
     def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
         """The sums per bin of units that the other side has too, by one query."""
-        rows = self._shared(beside)
-        rows = logarithms(rows) if logs else rows
-        counts = rows.group_by(GROUP).aggregate(of_unit=rows.count())
-        weighed = rows.inner_join(counts, GROUP)
-        weighed = weighed.mutate(**{WEIGHT: 1.0 / weighed.of_unit.cast("float64")})
-        query = per_bin(weighed, Coordinates.of(grid), self._engine.dialect)
-        return bin_sums_of(self._engine.run(query), grid)
+        other = beside.asked if isinstance(beside, MovedUnits) else beside
+        if not self._is_in_reach(other):
+            asked_both(self.labels, other.labels)
+
+        def ask(key: Any) -> Any:
+            rows = self._shared(other)
+            rows = logarithms(rows) if logs else rows
+            counts = rows.group_by(GROUP).aggregate(of_unit=rows.count())
+            weighed = rows.inner_join(counts, GROUP)
+            weight = 1.0 / weighed.of_unit.cast("float64")
+            weighed = weighed.mutate(**{WEIGHT: weight, SAMPLE: key})
+            return per_bin(weighed, Coordinates.of(grid), self._engine.dialect, (SAMPLE,))
+
+        names = (BELOW, BIN, ROWS, "count", "sum", "squares")
+        nothing = {name: np.empty(0) for name in names}
+        question = Question((self, grid, other, logs), "bins", ask, nothing)
+        return bin_sums_of(self._batch.answer(question), grid)
 
     def _shared(self, beside: UnitStream) -> Any:
         """The rows of units that the other side has too."""
@@ -107,8 +135,10 @@ class EngineUnits:
         label = rows[GROUP]
         return rows.filter(label.isin(shared) if len(shared) < len(apart) else label.notin(apart))
 
-    def _is_in_reach(self, other: EngineUnits) -> bool:
+    def _is_in_reach(self, other: UnitStream) -> bool:
         """Whether one query can read both samples."""
+        if not isinstance(other, EngineUnits):
+            return False
         mine, theirs = self._engine, other._engine
         if isinstance(mine, IbisEngine) and isinstance(theirs, IbisEngine):
             return mine.backend is theirs.backend
