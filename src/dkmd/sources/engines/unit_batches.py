@@ -38,6 +38,8 @@ class UnitBatch:
         self._engine = engine
         self._found: dict[Hashable, Columns | EngineError] = {}
         self._noted: dict[Hashable, Question] = {}
+        self._answered: list[Question] = []
+        """Keeps what questions are about, so that keys may have the id of another side."""
         self.announcing = False
 
     def answer(self, question: Question) -> Columns:
@@ -77,6 +79,7 @@ class UnitBatch:
                 self._ask([each])
             return
         for i, each in enumerate(questions):
+            self._answered.append(each)
             found = dict(rows.get(f"q{i}", each.nothing))
             found.pop(SAMPLE, None)
             self._found[each.key] = found

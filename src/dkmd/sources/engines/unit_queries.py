@@ -114,7 +114,7 @@ class EngineUnits:
 
         names = (BELOW, BIN, ROWS, "count", "sum", "squares")
         nothing = {name: np.empty(0) for name in names}
-        question = Question((self, grid, other, logs), "bins", ask, nothing)
+        question = Question((self, grid, id(other), logs), "bins", ask, nothing)
         return bin_sums_of(self._batch.answer(question), grid)
 
     def _shared(self, beside: UnitStream) -> Any:
