@@ -258,26 +258,52 @@ def power(cell: Cell, trials: int, round_: int) -> dict[str, float]:
     return {name: float(v) for name, v in zip(TESTS, shares, strict=True)}
 
 
-def embeddings(trials: int) -> Iterator[dict[str, Any]]:
-    """Digits of scikit-learn (8 × 8 pixels): equal and other mixtures of digits."""
+def digits() -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Digits of scikit-learn as 64 pixels, and which of them are fours."""
     from sklearn.datasets import load_digits
 
-    digits = load_digits()
-    pixels, labels = digits.data.astype(np.float64), digits.target
-    for share in (0.0, 0.1, 0.2, 0.3):
-        rng = np.random.default_rng(int(100 * share))
-        found = []
-        for _ in range(trials):
-            order = rng.permutation(len(pixels))
-            x, y = pixels[order[:200]].copy(), pixels[order[200:400]]
-            fours = pixels[order[400:]][labels[order[400:]] == 4]
-            x[: int(200 * share)] = fours[rng.integers(0, len(fours), int(200 * share))]
-            found.append([test(x, y, rng) for test in (ours, mmd, energy)])
-        powers = np.mean(np.array(found) <= ALPHA, axis=0)
-        yield {
-            "share": share, "trials": trials,
-            **dict(zip(("dkmd", "MMD", "energy"), map(float, powers), strict=True)),
-        }  # fmt: skip
+    found = load_digits()
+    return found.data.astype(np.float64), found.target == 4
+
+
+def paragraphs() -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Paragraphs of Python's own help: TF-IDF and SVD to 50 columns; which are on strings."""
+    from pydoc_data.topics import topics
+
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    topic_of: dict[str, str] = {}
+    for topic, text in topics.items():
+        for paragraph in (" ".join(part.split()) for part in text.split("\n\n")):
+            if len(paragraph) >= 60:
+                topic_of.setdefault(paragraph, topic)
+    weights = TfidfVectorizer(sublinear_tf=True, min_df=3).fit_transform(topic_of)
+    vectors = TruncatedSVD(50, random_state=0).fit_transform(weights)
+    return vectors, np.array([topic == "string-methods" for topic in topic_of.values()])
+
+
+REAL = {"digits, more fours": digits, "paragraphs, more on strings": paragraphs}
+
+
+def embeddings(trials: int) -> Iterator[dict[str, Any]]:
+    """Real vectors: equal mixtures, and mixtures with more of one kind."""
+    for name, make in REAL.items():
+        vectors, special = make()
+        for share in (0.0, 0.1, 0.2, 0.3):
+            rng = np.random.default_rng(int(100 * share))
+            found = []
+            for _ in range(trials):
+                order = rng.permutation(len(vectors))
+                x, y = vectors[order[:200]].copy(), vectors[order[200:400]]
+                others = vectors[order[400:]][special[order[400:]]]
+                x[: int(200 * share)] = others[rng.integers(0, len(others), int(200 * share))]
+                found.append([test(x, y, rng) for test in (ours, mmd, energy)])
+            powers = np.mean(np.array(found) <= ALPHA, axis=0)
+            yield {
+                "data": name, "share": share, "trials": trials,
+                **dict(zip(("dkmd", "MMD", "energy"), map(float, powers), strict=True)),
+            }  # fmt: skip
 
 
 def study(part: str, trials: int, out: Path) -> None:
@@ -286,8 +312,9 @@ def study(part: str, trials: int, out: Path) -> None:
     done = _lines(path)
     if part == "embeddings":
         if not done:
-            for line in embeddings(max(20, trials // 10)):
+            for line in embeddings(max(20, trials // 5)):
                 _append(path, line)
+                print(line, flush=True)
         return
     cells = {"size": size_cells, "spread": spread_cells, "power": power_cells}[part]
     known = {(*line["cell"], line["round"]) for line in done}
@@ -402,10 +429,10 @@ def table(part: str, out: Path) -> str:
         head, rows = ["what", "measured"], [[k, f"{v:,.3g}"] for k, v in last.items()]
         return _markdown(head, rows)
     if part == "embeddings":
-        head = ["fours added", "trials", "dkmd", "MMD", "energy"]
+        head = ["data", "replaced", "trials", "dkmd", "MMD", "energy"]
         rows = [
-            [f"{100 * line['share']:.0f}%", str(line["trials"]),
-             *(_percent(line[name]) for name in head[2:])] for line in lines
+            [line["data"], f"{100 * line['share']:.0f}%", str(line["trials"]),
+             *(_percent(line[name]) for name in head[3:])] for line in lines
         ]  # fmt: skip
     else:
         lines = merged(lines)
