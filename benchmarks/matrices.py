@@ -34,7 +34,7 @@ Draw = Callable[[np.random.Generator, int, int], Array]
 
 ALPHA = 0.05
 RESAMPLES = 199
-ROUNDS = 4
+ROUNDS = 8
 
 LARGE_CELLS = {100: (70_000, 0.25), 1000: (250_000, 0.2)}
 """Cells with at most so many columns: those with more values than the first number get this share
@@ -306,8 +306,8 @@ def embeddings(trials: int) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def study(part: str, trials: int, out: Path) -> None:
-    """Run the rounds of the cells of a part that are not in its file yet."""
+def study(part: str, trials: int, out: Path, seconds: float) -> None:
+    """Run the rounds of the cells of a part that are not in its file yet, for some CPU time."""
     path = out / f"{part}.jsonl"
     done = _lines(path)
     if part == "embeddings":
@@ -317,11 +317,13 @@ def study(part: str, trials: int, out: Path) -> None:
                 print(line, flush=True)
         return
     cells = {"size": size_cells, "spread": spread_cells, "power": power_cells}[part]
-    known = {(*line["cell"], line["round"]) for line in done}
     for round_ in range(ROUNDS):
         for cell in cells():
-            if (*cell, round_) in known:
+            # read again each time: several processes may share the work
+            if (*cell, round_) in {(*line["cell"], line["round"]) for line in _lines(path)}:
                 continue
+            if time.process_time() > seconds:
+                return
             start, count = time.process_time(), max(10, int(trials * _share(cell)) // ROUNDS)
             if part == "power":
                 found = power(cell, count, round_)
@@ -329,8 +331,8 @@ def study(part: str, trials: int, out: Path) -> None:
                 draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
                 found = size(cell, draws, count, round_)
             _append(path, {"cell": list(cell), "round": round_, "trials": count, **found})
-            seconds = time.process_time() - start
-            print(part, round_, *cell, count, found, f"{seconds:.0f} s", flush=True)
+            taken = time.process_time() - start
+            print(part, round_, *cell, count, found, f"{taken:.0f} s", flush=True)
 
 
 def _share(cell: Cell) -> float:
@@ -469,6 +471,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--out", type=Path, default=Path("build/matrices"))
+    parser.add_argument("--seconds", type=float, default=math.inf, help="CPU time to stop after")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--speed", action="store_true")
     asked = parser.parse_args()
@@ -484,7 +487,7 @@ def main() -> None:
         slow = found["dkmd_multivariate, seconds"] > limit
         raise SystemExit(int(slow or found["memory beyond the input, MiB"] > 200.0))
     for part in asked.part or PARTS:
-        study(part, asked.trials, asked.out)
+        study(part, asked.trials, asked.out, asked.seconds)
 
 
 if __name__ == "__main__":
