@@ -306,6 +306,9 @@ def embeddings(trials: int) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
+CELLS = {"size": size_cells, "spread": spread_cells, "power": power_cells}
+
+
 def study(part: str, trials: int, out: Path, seconds: float) -> None:
     """Run the rounds of the cells of a part that are not in its file yet, for some CPU time."""
     path = out / f"{part}.jsonl"
@@ -316,9 +319,8 @@ def study(part: str, trials: int, out: Path, seconds: float) -> None:
                 _append(path, line)
                 print(line, flush=True)
         return
-    cells = {"size": size_cells, "spread": spread_cells, "power": power_cells}[part]
     for round_ in range(ROUNDS):
-        for cell in cells():
+        for cell in CELLS[part]():
             # read again each time: several processes may share the work
             if (*cell, round_) in {(*line["cell"], line["round"]) for line in _lines(path)}:
                 continue
@@ -342,10 +344,11 @@ def _share(cell: Cell) -> float:
     return wide * (share if (cell.n + cell.m) * cell.columns > limit else 1.0)
 
 
-def merged(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merged(part: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line per cell, in the order of the cells: all of its rounds together."""
     cells: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for line in lines:
+    order = list(CELLS[part]())
+    for line in sorted(lines, key=lambda line: order.index(Cell(*line["cell"]))):
         weight = line["trials"]
         sums = {k: weight * v for k, v in line.items() if k not in ("cell", "round", "trials")}
         before = cells.setdefault(tuple(line["cell"]), dict.fromkeys(("trials", *sums), 0))
@@ -428,7 +431,10 @@ def table(part: str, out: Path) -> str:
         return "not run"
     if part == "speed":
         last = lines[-1]
-        head, rows = ["what", "measured"], [[k, f"{v:,.3g}"] for k, v in last.items()]
+        head, rows = (
+            ["what", "measured"],
+            [[k, f"{v:,}" if isinstance(v, int) else f"{v:.3g}"] for k, v in last.items()],
+        )
         return _markdown(head, rows)
     if part == "embeddings":
         head = ["data", "replaced", "trials", "dkmd", "MMD", "energy"]
@@ -437,14 +443,24 @@ def table(part: str, out: Path) -> str:
              *(_percent(line[name]) for name in head[3:])] for line in lines
         ]  # fmt: skip
     else:
-        lines = merged(lines)
+        lines = merged(part, lines)
         names = [name for name in lines[0] if name not in ("cell", "trials")]
         head = ["data", "columns", "rows", "trials", *names]
         rows = [
             [line["cell"][0], str(line["cell"][1]), f"{line['cell'][2]}:{line['cell'][3]}",
-             str(line["trials"]), *(_percent(line[name]) for name in names)] for line in lines
+             str(line["trials"]), _with_error(line[names[0]], line["trials"]),
+             *(_percent(line[name]) for name in names[1:])] for line in lines
         ]  # fmt: skip
+        if part == "power":
+            head.append("behind the best")
+            for row, line in zip(rows, lines, strict=True):
+                row.append(_percent(np.nanmax([line[name] for name in names]) - line["dkmd"]))
     return _markdown(head, rows)
+
+
+def _with_error(share: float, trials: int) -> str:
+    """A share in percent, and its Monte Carlo standard error."""
+    return f"{_percent(share)} ± {100.0 * math.sqrt(share * (1.0 - share) / trials):.1f}"
 
 
 def _markdown(head: list[str], rows: list[list[str]]) -> str:
