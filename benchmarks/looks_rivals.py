@@ -91,7 +91,7 @@ RIVALS = (
         lambda option: _river().KSWIN(alpha=option, seed=1),
         0.005,
         (0.005, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6),
-        25,
+        50,
     ),
 )
 
