@@ -177,6 +177,18 @@ def test_memory_files_and_levels_give_the_same_answer(tmp_path: Path) -> None:
     assert (ratio.counted, ratio.reference, ratio.current) == ("groups", 12, 12)
 
 
+def test_no_level_is_clear_unless_the_column_changed() -> None:
+    hosts = np.repeat([f"h{i}" for i in range(16)], 30)
+    rng = np.random.default_rng(10)
+    names = rng.choice(list("abcdefghijkl"), hosts.size).astype(object)
+    names[hosts == "h3"] = "rare"  # one host has a level of its own
+    frame = pd.DataFrame({"c": names, "host": hosts})
+    sides = frame[: 8 * 30], frame[8 * 30 :]
+    answer: Any = compare(*sides, column="c", groups="host")
+    assert answer.pvalue >= 0.05
+    assert not any(level.is_clear for level in answer.levels)
+
+
 def test_engines_say_that_rows_must_be_in_memory() -> None:
     tables = [duckdb.connect().from_df(frame) for frame in (OLD, NEW)]
     assert drift(tables[0], tables[1], groups="host").skipped["country"] == f"it {NOT_HELD}"

@@ -138,9 +138,13 @@ def _tested_by_groups(
     if not rest:
         x, y = x[:, :-1], y[:, :-1]
     names = [*levels, OTHER] if rest else levels
-    changes = compare_grouped_shares(names, x, y, confidence)
+    changes, pvalue = compare_grouped_shares(names, x, y, confidence), grouped_category_pvalue(x, y)
+    if not pvalue < 1.0 - confidence:  # few groups tell little about a rare level alone
+        changes = [
+            each._replace(low=min(each.low, 0.0), high=max(each.high, 0.0)) for each in changes
+        ]
     other = changes.pop() if rest else None
-    return _ordered(changes), other, grouped_category_pvalue(x, y)
+    return _ordered(changes), other, pvalue
 
 
 def _ordered(changes: list[LevelChange]) -> tuple[LevelChange, ...]:

@@ -159,26 +159,39 @@ def compare_grouped_shares(
     n, m = (float(counts.sum()) for counts in sides)
     totals = [counts.sum(axis=0).astype(np.int64).tolist() for counts in sides]
     each = 1.0 - (1.0 - confidence_level) / max(1, len(levels))
+    typical = _typical_effect(of_x, of_y, (n, m))
     changes = []
     for i, level in enumerate(levels):
         counts = Counts(totals[0][i], int(n), totals[1][i], int(m))
         variances = float(of_x.variances[i]), float(of_y.variances[i])
-        worth = _worth(counts, variances, satterthwaite(*variances, of_x.df, of_y.df), each)
+        df = satterthwaite(*variances, of_x.df, of_y.df)
+        effect = max(1.0, typical, _design_effect(counts, variances))
+        worth = _few(df, each) / effect
         a, b = worth * counts.yes_x, worth * counts.yes_y
         ends = score_interval((a, worth * n, b, worth * m), each)
         changes.append(LevelChange(level, counts, *ends))
     return changes
 
 
-def _worth(
-    counts: Counts, variances: tuple[float, float], df: float, confidence_level: float
-) -> float:
-    """How many independent rows a row is worth: less with few groups and with a design effect."""
+def _design_effect(counts: Counts, variances: tuple[float, float]) -> float:
+    """The variance of a difference of shares over that of independent rows; 0 if it is unknown."""
     a, n, b, m = counts
     share = (a + b) / (n + m)
     independent = share * (1.0 - share) * (1.0 / n + 1.0 / m)
-    if not independent > 0.0 or math.isnan(df):
-        return 1.0
+    return sum(variances) / independent if independent > 0.0 else 0.0
+
+
+def _typical_effect(x: GroupedShares, y: GroupedShares, sizes: tuple[float, float]) -> float:
+    """The design effect of all levels together: that of a rare level alone is hardly known."""
+    n, m = sizes
+    shares = (n * x.shares + m * y.shares) / (n + m)
+    kept = shares > 0.0
+    variances = ((x.variances + y.variances)[kept] / shares[kept]).sum()
+    independent = (1.0 - shares[kept]).sum() * (1.0 / n + 1.0 / m)
+    return float(variances / independent) if independent > 0.0 else 0.0
+
+
+def _few(df: float, confidence_level: float) -> float:
+    """How much less a row is worth because few groups tell how much groups differ."""
     tail = 0.5 + 0.5 * confidence_level
-    few = (critical(tail, math.inf) / critical(tail, df)) ** 2
-    return few / max(1.0, sum(variances) / independent)
+    return 1.0 if math.isnan(df) else (critical(tail, math.inf) / critical(tail, df)) ** 2
