@@ -4,8 +4,8 @@
 Rows of one group share its own shares of the levels (a Dirichlet law with a correlation within
 groups), and both sides come from one law. The first table is about the p-value of a column of
 categories, the second about the share of missing values. Beside dkmd stand the tests that do not
-know the groups: Pearson's X² and Boschloo's test. The exit code is 1 if a false-alarm rate of dkmd is above 6.5%
-by more than three standard errors.
+know the groups: Pearson's X² and Boschloo's test. The exit code is 1 if a false-alarm rate of dkmd
+is above 6.5% by more than three standard errors.
 """
 
 from __future__ import annotations
