@@ -95,7 +95,7 @@ TESTS = {
     "answers/comparison/one": "headlines margins compare",
     "answers/comparison/several": "headlines compare",
     "answers/comparison/words": "headlines margins compare",
-    "answers/gate/load": "gate_rows gate_tables gate",
+    "answers/gate/load": "gate_rows gate_tables gate_cli gate",
     "answers/gate/load_tables": "gate_rows gate_tables gate_cli",
     "answers/gate/question": "gate_rows gate_verdicts gate",
     "answers/gate/runs": "gate_rows history gate_guide",

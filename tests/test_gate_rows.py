@@ -275,7 +275,9 @@ def test_a_benchmark_that_fails_when_it_is_new_is_judged_once() -> None:
     assert found.outcome == "inconclusive"
 
 
-@pytest.mark.parametrize(("alpha", "fits"), [(0.499, True), (0.5, False), (0.0, False)])
+@pytest.mark.parametrize(
+    ("alpha", "fits"), [(0.499, True), (0.5, False), (0.7, False), (0.0, False)]
+)
 def test_alpha_is_above_0_and_below_a_half(alpha: float, fits: bool) -> None:
     times = _bench(a=_times(1, 1.0))
     if fits:
@@ -367,6 +369,7 @@ def test_a_closing_line_says_what_failed_and_what_is_open() -> None:
     assert line == (
         "✗ FAILED  1 of 3 worse by more than 2%, 1 missing, 1 inconclusive: w   geometric mean 0%"
     )
+    assert _gate(*rows, missing=("gone",)).closing_line() == line.replace(": w", "")
     still_open = _gate(*rows[1:]).closing_line(names=True)
     assert still_open == (
         "? INCONCLUSIVE  1 of 2 may be worse by more than 2%: u   geometric mean 0%"
@@ -463,6 +466,12 @@ def test_names_that_the_notes_have_are_not_listed_again(count: int, folded: bool
     assert "<details>" not in failing
 
 
+def test_names_and_verdicts_are_on_the_left_and_numbers_on_the_right() -> None:
+    lines = _gate(_row("a", "worse", 0.1)).markdown().splitlines()
+    at = lines.index("| benchmark | reference | current | change | interval | verdict |")
+    assert lines[at + 1] == "|---|---:|---:|---:|---:|---|"
+
+
 def test_a_comment_that_is_full_lists_fewer_rows() -> None:
     rows = [_row(f"{'n' * 70}{i}", "same", 0.0) for i in range(2000)]
     text = _gate(*rows).markdown()
@@ -544,6 +553,22 @@ def test_a_history_of_fewer_than_ten_runs_is_rough(size: int, rough: bool) -> No
         f"changes from run to run are in the intervals, from a history of {size} runs: typically "
     )
     assert found.history == size
+
+
+def test_the_usual_change_between_runs_has_two_digits() -> None:
+    sides = [_bench(**{f"b{i}": _times(s + i, 1.0) for i in range(4)}) for s in (1, 50)]
+    found = gate(*sides, history=_history(12, sd=0.0234))
+    usual = 100.0 * float(np.median([row.between for row in found.rows]))
+    assert found.about_runs.endswith(f": typically {usual:.2g}%")
+    assert 1.0 < usual < 5.0
+
+
+def test_a_history_says_nothing_about_values_without_logarithms() -> None:
+    """With one run per side, nothing is known about how runs of such a benchmark differ."""
+    sides = [_bench(b0=[0.0, *_times(s, 1.0, 12)]) for s in (1, 50)]
+    alone, known = (gate(*sides, margin="0.5s", history=past) for past in ((), _history(12)))
+    assert known.rows == alone.rows
+    assert known.run_notes[-1].startswith("b0: ")
 
 
 def test_one_run_in_a_history_says_nothing() -> None:
@@ -649,6 +674,18 @@ def test_levels_are_benchmarks_in_their_order_with_their_processes(tmp_path: Pat
         load_benchmarks(
             _table(tmp_path / "b.parquet", size=[1, 2], ms=[1.0, 2.0], process=[1, 2]), by="size"
         )
+
+
+def test_a_file_that_is_neither_says_why_it_is_no_benchmark_file(tmp_path: Path) -> None:
+    cut, other = tmp_path / "a.json", tmp_path / "b.json"
+    cut.write_text("{")
+    other.write_text("null")
+    with pytest.raises(
+        BenchmarkFileError, match=r"a\.json: line 1 is not valid JSON; was it cut off"
+    ):
+        load_benchmarks(str(cut))
+    with pytest.raises(ValueError, match=r"b\.json: it holds the single value null"):
+        load_benchmarks(str(other))
 
 
 def test_a_table_without_numbers_says_what_its_columns_hold(tmp_path: Path) -> None:

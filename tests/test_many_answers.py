@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dkmd import compare, drift
-from dkmd.answers.comparison import Comparison, Comparisons
+from dkmd.answers.comparison import CategoryComparison, Comparison, Comparisons
 from dkmd.answers.many_levels import compare_bins, level_like
 from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, NanError, TooLittleError
@@ -212,6 +212,17 @@ def test_categories_are_compared_at_levels_too() -> None:
     every = compare(table, column="t", by="v", reference="b")
     assert isinstance(every, Comparisons)
     assert set(every) == {"a", "c", "d", "e"}
+
+
+def test_numbers_at_levels_may_be_taken_as_categories() -> None:
+    table = _long().assign(code=[i % 3 for i in range(127)])
+    for current in ("a", None):
+        found = compare(
+            table, column="code", by="v", reference="b", current=current, kind="category"
+        )
+        one = found["a"] if isinstance(found, Comparisons) else found
+        assert isinstance(one, CategoryComparison)
+    assert compare(table, column="ms", by="v", reference="b", current="a").kind == "amount"
 
 
 def test_columns_at_levels_are_one_family() -> None:

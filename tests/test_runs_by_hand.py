@@ -400,6 +400,16 @@ def test_values_are_drawn_in_by_their_own_scale() -> None:
         assert blocks._drawn_in(np.array([constant, 0.0, -constant])).size == 0
 
 
+def test_a_smooth_wave_has_neighbours_that_are_alike() -> None:
+    """Its steps are far smaller than its scale, up and down."""
+    wave = np.sin(np.linspace(0.0, 9.0, 120))
+    found = blocks.blocks_of(wave)
+    assert found is not None
+    assert np.unique(found).size == 4
+    assert blocks.blocks_of(np.linspace(0.0, 9.0, 120)) is None
+    assert blocks.blocks_of(-np.linspace(0.0, 9.0, 120)) is None
+
+
 def test_groups_are_neighbours_by_their_means() -> None:
     """Twelve values of each of 24 processes; the means go up and down together."""
     rng = np.random.default_rng(34)
