@@ -16,10 +16,12 @@ from scipy import special, stats
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.inference.adjusted import Cross, Model, adjusted_at
-from dkmd.inference.covariates import WIDTH, Known, Named
+from dkmd.inference.adjusted import adjusted_at
+from dkmd.inference.covariates import Known, Named
+from dkmd.inference.cross import Cross, Model
 from dkmd.inference.designs import Given, Labels, compare_designed
 from dkmd.inference.direct import atoms_of, origin_of, side_of
+from dkmd.inference.frame import REACH
 from dkmd.inference.options import check_options
 from dkmd.inference.pair import influence_weights
 from dkmd.inference.pooled_shape import Shape, shape_of
@@ -137,6 +139,40 @@ def pairs(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
     return Trial(sides[0], sides[1], Given(Known((Named("c", *known),))), labels, True)
 
 
+def paired_strata(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
+    """n units on both sides; the stratum of each measurement explains part of it."""
+    trial = pairs(rng, family, n, m)
+    assert trial.given.known is not None
+    (covariate,) = trial.given.known.covariates
+    edges = np.quantile(np.concatenate([covariate.x, covariate.y]), [0.2, 0.5, 0.8])
+    levels = Named("s", *(np.searchsorted(edges, side) for side in (covariate.x, covariate.y)))
+    return trial._replace(given=Given(Known((), (levels,))))
+
+
+def one_known(
+    change: Family | None = None,
+    spread: float = 1.0,
+    slopes: tuple[float, float] = (RHO, RHO),
+) -> Draw:
+    """One covariate, changed; the spread of y; and how strongly x and y depend on it."""
+
+    def draw(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
+        before = rng.normal(size=n + m)
+        slope = np.repeat(slopes, [n, m])
+        score = slope * before + np.sqrt(1.0 - slope**2) * rng.normal(size=n + m)
+        score[n:] *= spread
+        known = family(before) if change is None else change(before)
+        values = family(score)
+        return Trial(values[:n], values[n:], Given(Known((Named("c", known[:n], known[n:]),))))
+
+    return draw
+
+
+def few_groups(rng: np.random.Generator, family: Family, n: int, m: int) -> Trial:
+    """n and m values in groups of five with a covariate of the group."""
+    return grouped(weighted=False, known=True)(rng, family, n // 5, m // 5)
+
+
 @compiled
 def _adjusted_trials(
     xs: Array, ys: Array, known: Array, numeric: int, unit: Form, out: Array
@@ -159,7 +195,7 @@ def _adjusted_trials(
         if not width > 0.0:
             continue
         form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-        g = _bounded_columns(known[trial], numeric, unit)
+        g = _bounded_columns(known[trial], numeric)
         cross = (
             _cross(sides[0], values[:n] - origin, g[:n]),
             _cross(sides[1], values[n:] - origin, g[n:]),
@@ -208,7 +244,7 @@ def _psi(away: float, form: Form) -> float:
 
 
 @compiled
-def _bounded_columns(known: Array, numeric: int, unit: Form) -> Array:
+def _bounded_columns(known: Array, numeric: int) -> Array:
     """The columns g of one trial."""
     g = known.copy()
     for j in range(numeric):
@@ -216,11 +252,10 @@ def _bounded_columns(known: Array, numeric: int, unit: Form) -> Array:
         there = np.sort(column[~np.isnan(column)])
         origin = origin_of(there, there)
         shape = Shape(*shape_of(atoms_of(there, origin), atoms_of(there[:0], origin), 0.0, True))
-        width = WIDTH * shape.spread
-        form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
         for i in range(column.size):
-            away = column[i] - origin - shape.median
-            g[i, j] = 0.0 if math.isnan(away) else _psi(away, form)
+            t = (column[i] - origin - shape.median) / (REACH * shape.spread)
+            t = min(max(t, -1.0), 1.0)
+            g[i, j] = 0.0 if math.isnan(column[i]) else t * (1.5 - 0.5 * t * t)
     return g
 
 
@@ -329,7 +364,39 @@ DESIGNS: dict[str, Draw] = {
     "groups of 5, 1 covariate": grouped(weighted=False, known=True),
     "groups of 5, weights": grouped(weighted=True, known=False),
     "pairs, 1 covariate": pairs,
+    "pairs, strata": paired_strata,
 }
+
+
+def _mostly_zero(z: Array) -> Array:
+    return np.where(z > 1.645, np.exp(z), 0.0)
+
+
+def _yes_no(z: Array) -> Array:
+    return (z > 0.5).astype(np.float64)
+
+
+def _cauchy(z: Array) -> Array:
+    return np.asarray(np.tan(np.pi * (special.ndtr(z) - 0.5)))
+
+
+BOTH = ("normal", "exponential")
+
+SCEPTIC: tuple[tuple[str, Draw, int, int, tuple[str, ...]], ...] = (
+    ("covariate with 95% zeros", one_known(_mostly_zero), 30, 30, BOTH),
+    ("covariate with 95% zeros", one_known(_mostly_zero), 10, 100, BOTH),
+    ("Cauchy covariate", one_known(_cauchy), 30, 30, BOTH),
+    ("covariate of 0 and 1", one_known(_yes_no), 30, 30, BOTH),
+    ("covariate of 0 and 1", one_known(_yes_no), 10, 100, BOTH),
+    ("1 covariate", one_known(), 5, 500, BOTH),
+    ("1 covariate, spreads 1:5", one_known(spread=5.0), 20, 60, BOTH[:1]),
+    ("1 covariate, spreads 1:5", one_known(spread=5.0), 60, 20, BOTH[:1]),
+    ("slopes 0.8 and 0", one_known(slopes=(0.8, 0.0)), 30, 30, BOTH),
+    ("slopes 0.8 and −0.8", one_known(slopes=(0.8, -0.8)), 30, 30, BOTH),
+    ("slopes 0.8 and −0.8", one_known(slopes=(0.8, -0.8)), 20, 60, BOTH),
+    ("8 and 8 groups of 5, 1 covariate", few_groups, 40, 40, BOTH),
+)
+"""Tries to break the size: names, designs, sizes of both sides, and families without a shift."""
 
 
 def rejected(pvalues: Array, level: float) -> float:
@@ -367,6 +434,20 @@ def size_table(trials: int, designs: list[str]) -> None:
                     f"{100 * rejected(found, 0.05):.1f} ({100 * rejected(found, 0.01):.1f})"
                 )
             print(f"| {name} | {n}:{m} | {' | '.join(cells)} |", flush=True)
+
+
+def sceptic_table(trials: int) -> None:
+    """Rejections at 5% (and 1%) where a sceptic would look."""
+    print("| try | sizes | normal | exponential |")
+    print("|---|---|---|---|")
+    for name, draw, n, m, families in SCEPTIC:
+        cells = ["", ""]
+        for at, family in enumerate(families):
+            rng = np.random.default_rng([n, m, 3])
+            found = [draw(rng, FAMILIES[family], n, m).pvalue() for _ in range(trials)]
+            shares = (100 * rejected(np.array(found), level) for level in (0.05, 0.01))
+            cells[at] = "{:.1f} ({:.1f})".format(*shares)
+        print(f"| {name} | {n}:{m} | {' | '.join(cells)} |", flush=True)
 
 
 def cuped(x: Array, y: Array, before: tuple[Array, Array]) -> float:
@@ -411,9 +492,13 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--designs", nargs="*", default=[*BATCHES, *DESIGNS])
     parser.add_argument("--no-power", action="store_true")
+    parser.add_argument("--sceptic", action="store_true")
     asked = parser.parse_args()
     print(f"{asked.trials:,} trials per cell; the standard error of 5% is "
           f"{100 * np.sqrt(0.05 * 0.95 / asked.trials):.2f} points\n")  # fmt: skip
+    if asked.sceptic:
+        sceptic_table(asked.trials)
+        return
     size_table(asked.trials, asked.designs)
     if not asked.no_power:
         print()

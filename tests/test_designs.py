@@ -20,7 +20,7 @@ from shell import here
 from dkmd import Grid, Summary, Witness, compare, dkmd_2samp, drift, plan, verdict
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.covariates import WIDTH
+from dkmd.inference.frame import REACH
 from dkmd.inference.result import DkmdResult
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes
@@ -47,10 +47,10 @@ def adjusted(x: Array, y: Array, **how: Any) -> DkmdResult:
 def bounded(*sides: Array) -> tuple[Array, ...]:
     """g of a covariate, written out."""
     pooled = np.concatenate(sides)
-    median = np.median(pooled)
-    width = WIDTH * 1.4826 * np.median(np.abs(pooled - median))
-    psi = Witness(width, width, center=float(median))
-    return tuple(psi(side) / psi.length for side in sides)
+    median = np.nanmedian(pooled)
+    reach = REACH * 1.4826 * np.nanmedian(np.abs(pooled - median))
+    cut = [np.clip((side - median) / reach, -1.0, 1.0) for side in sides]
+    return tuple(np.nan_to_num(1.5 * t - 0.5 * t**3) for t in cut)
 
 
 Columns = tuple[Array, Array]
@@ -194,13 +194,9 @@ def test_a_covariate_twice_is_a_covariate_once() -> None:
 def test_missing_covariates_are_a_stratum_and_drop_no_rows() -> None:
     cx, cy = CX.copy(), CY.copy()
     cx[:9], cy[:4] = math.nan, math.nan
-    there = np.concatenate([cx, cy])
-    median = np.nanmedian(there)
-    width = WIDTH * 1.4826 * np.nanmedian(np.abs(there - median))
-    psi = Witness(width, width, center=float(median))
     g = [
-        np.column_stack([np.where(np.isnan(c), 0.0, psi(c) / psi.length), np.isnan(c)])
-        for c in (cx, cy)
+        np.column_stack([one, np.isnan(c)])
+        for one, c in zip(bounded(cx, cy), (cx, cy), strict=True)
     ]
     result = adjusted(X, Y, scale=1.3, covariate=(cx, cy))
     agree(result, X, Y, (g[0], g[1]))

@@ -88,7 +88,7 @@ def _any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> 
         return _ROWS - 1
     if u <= -_LARGEST:
         return 0
-    return int(_row_in(_cell_of(u), u, first_row, upper_edge))
+    return int(row_in(cell_of(u), u, first_row, upper_edge))
 
 
 @compiled
@@ -141,6 +141,11 @@ def _add(values: Array, grid: Grid, table: Table, special: Array) -> None:
             done += rest.size
 
 
+def is_regular(value: float, grid: Grid) -> bool:
+    """Whether a value has a regular bin: not NaN, not infinite, not far away."""
+    return abs((value - grid.center) * (1.0 / grid.unit)) < _LARGEST
+
+
 @compiled
 def value_range(values: Array) -> tuple[float, float]:
     """The smallest and the largest value: an end is NaN if there is NaN; inf, −inf without values.
@@ -164,14 +169,14 @@ def _of_key(key: np.int64) -> float:
 
 
 @compiled
-def _cell_of(u: float) -> np.uint64:
+def cell_of(u: float) -> np.uint64:
     """The sign, the exponent and 8 bits of u ± 1, for |u| < 2^40."""
     one = np.uint64((np.float64(u).view(np.uint64) & _SIGN) | _ONE).view(np.float64)
     return np.uint64((np.float64(u + one).view(np.uint64) >> _CELL_SHIFT) - _FIRST_CELL)
 
 
 @compiled
-def _row_in(
+def row_in(
     cell: np.uint64, u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array
 ) -> np.uint64:
     """The row of a table for a u and its cell: SIDE + 1 + its bin."""
@@ -232,9 +237,9 @@ def _add_regular(
         block = values[start : start + BLOCK]
         for i in range(block.size):
             units[i] = (block[i] - center) * per_unit
-            cells[i] = _cell_of(units[i])
+            cells[i] = cell_of(units[i])
         for i in range(block.size):
-            rows[i] = _row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
+            rows[i] = row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
         for i in range(block.size):
             u, row = units[i], np.uint64(rows[i])
             at, following = np.uint64(2) * row, np.uint64(2) * row + np.uint64(1)
@@ -336,9 +341,9 @@ def _fill_by_unit(
         block, of = values[start : start + BLOCK], codes[start : start + BLOCK]
         for i in range(block.size):
             units[i] = (block[i] - center) * per_unit
-            cells[i] = _cell_of(units[i])
+            cells[i] = cell_of(units[i])
         for i in range(block.size):
-            rows[i] = _row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
+            rows[i] = row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
         for i in range(block.size):
             u, weight, at = units[i], each[np.uint64(of[i])], np.uint64(rows[i]) * np.uint64(3)
             flat[at] += weight

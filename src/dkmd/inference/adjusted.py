@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, reduce
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled, spread
-from dkmd.binned.filling import ColumnSums, filled_by_columns
-from dkmd.binned.grid import Grid
-from dkmd.inference.covariates import Columns
+from dkmd.base.compiled import compiled
+from dkmd.inference.cross import Cross, Model
 from dkmd.inference.groups import Clusters
 from dkmd.inference.pair import (
+    ATOMS_PER_LENGTH,
     NO_SPREAD,
     Allowance,
     Pair,
@@ -38,111 +36,21 @@ from dkmd.inference.pair import (
     near_slopes,
     satterthwaite,
 )
-from dkmd.inference.sides import ACCURATE, Form, Side, center_of, means_of
+from dkmd.inference.sides import (
+    ACCURATE,
+    Form,
+    Side,
+    center_of,
+    coarsened,
+    means_of,
+    side_sums,
+)
 from dkmd.inference.tails import relabelled_skewness
 from dkmd.statistic.table import jet_at
 from dkmd.statistic.witness import TABLE_UNIT
 
 NOTHING_LEFT = 1e-12
 """Residuals below this share of ψ's sum of squares are rounding errors."""
-
-SAME_COLUMN = 1e-10
-"""Directions of g with less than this share of the largest variance are left out: they repeat."""
-
-
-class Cross(NamedTuple):
-    """Sums of the columns g over the atoms of one side, z the value and μ its atom's mean."""
-
-    sums: Array  # (atoms, columns) Σ g
-    first: Array  # (atoms, columns) Σ (z − μ)·g
-    second: Array  # (atoms, columns) Σ (z − μ)²·g
-    ends: Array  # (2, columns) Σ g of the values at −inf and +inf
-    mean: Array  # (columns,) of g over the side
-    gram: Array  # (columns, columns) Σ (g − ḡ)(g − ḡ)ᵀ
-
-    @classmethod
-    def of_atoms(cls, side: Side, values: Array, weights: Array, columns: Columns) -> Cross:
-        """The sums over single values; ``values`` are offsets like those of the side."""
-        total, gram = _totals(weights, columns)
-        sums, ends = np.zeros((side.offset.size, columns.width)), np.zeros((2, columns.width))
-        finite = np.isfinite(values)
-        place = np.searchsorted(side.offset, values)
-        for at, block in columns.pieces():
-            weighted = weights[at, None] * block
-            inside = finite[at]
-            np.add.at(sums, place[at][inside], weighted[inside])
-            for row, end in enumerate((-math.inf, math.inf)):
-                ends[row] += weighted[values[at] == end].sum(axis=0)
-        nothing = np.zeros_like(sums)
-        return cls(sums, nothing, nothing, ends, *_centred(total, gram, side.size))
-
-    @classmethod
-    def of_bins(
-        cls, side: Side, values: Array, weights: Array, columns: Columns, grid: Grid
-    ) -> Cross:
-        """The sums over the occupied bins of a grid, which are the atoms of the side."""
-        count = columns.width
-        pieces = list(columns.bounds())
-
-        def filled(at: slice) -> ColumnSums:
-            return filled_by_columns(values[at], weights[at], columns.rows(at.start, at.stop), grid)
-
-        parts = spread(filled, pieces, values.size)
-        table, ends, gram = reduce(ColumnSums.add, parts)
-        gram = gram + np.tril(gram, -1).T
-        total = table[:, 0, :count].sum(axis=0) + ends[:, :count].sum(axis=0)
-        rows = table[table[:, 0, count] > 0.0, :, :count]
-        sums, away = rows[:, 0], rows[:, 1] * grid.unit  # Σ g and Σ (z − centre)·g
-        mean = side.offset[:, None]
-        first = away - mean * sums
-        second = rows[:, 2] * grid.squared_unit() - 2.0 * mean * away + mean * mean * sums
-        sums, first, second = (np.ascontiguousarray(part) for part in (sums, first, second))
-        at_ends = ends[:, :count].copy()
-        return cls(sums, first, second, at_ends, *_centred(total, gram, side.size))
-
-
-def _totals(weights: Array, columns: Columns) -> tuple[Array, Array]:
-    """Σ w·g and Σ w·ggᵀ."""
-    total, gram = np.zeros(columns.width), np.zeros((columns.width, columns.width))
-    for at, block in columns.pieces():
-        weighted = weights[at, None] * block
-        total += weighted.sum(axis=0)
-        gram += block.T @ weighted
-    return total, gram
-
-
-def _centred(total: Array, gram: Array, size: float) -> tuple[Array, Array]:
-    mean = total / size
-    return mean, gram - size * np.outer(mean, mean)
-
-
-class Model(NamedTuple):
-    """What the regression on g knows at every shift."""
-
-    within: Array  # the inverse of the Gram matrices within the sides, summed
-    pooled: Array  # the inverse of the Gram matrix of both sides as one sample
-    apart: Array  # ḡx − ḡy
-    rank: float  # degrees of freedom that θ costs
-    theta: Array  # (columns,) if it is fixed, as for units on both sides; else empty
-
-    @classmethod
-    def of(cls, x: Cross, y: Cross, sizes: tuple[float, float]) -> Model:
-        """The model of two sides, with θ solved anew at every shift."""
-        n, m = sizes
-        apart = x.mean - y.mean
-        within, rank = _inverse(x.gram + y.gram)
-        pooled, _ = _inverse(x.gram + y.gram + n * m / (n + m) * np.outer(apart, apart))
-        return cls(within, pooled, apart, float(rank), np.empty(0))
-
-
-def _inverse(gram: Array) -> tuple[Array, int]:
-    """The inverse of a Gram matrix without its empty directions, and its rank."""
-    size = np.sqrt(np.diag(gram))
-    size = np.where(size > 0.0, size, 1.0)
-    values, vectors = np.linalg.eigh(gram / np.outer(size, size))
-    kept = values > SAME_COLUMN * max(1.0, float(values.max(initial=0.0)))
-    vectors = vectors[:, kept] / size[:, None]
-    return np.ascontiguousarray((vectors / values[kept]) @ vectors.T), int(kept.sum())
 
 
 @dataclass(frozen=True)
@@ -154,8 +62,14 @@ class AdjustedPair(Pair):
 
     @cached_property
     def coarse(self) -> Pair:
-        """The same pair: sums of g belong to its atoms."""
-        return self
+        """The same pair with only as many bins as this ψ needs, and the sums of g over them."""
+        assert self.cross is not None
+        if math.isinf(self.witness.bound):
+            return self
+        width = self.witness.length / ATOMS_PER_LENGTH
+        x, y = (coarsened(side, width) for side in (self.x, self.y))
+        cross = self.cross[0].coarsened(self.x, width), self.cross[1].coarsened(self.y, width)
+        return replace(self, x=x, y=y, cross=cross)
 
     def tester(self) -> Callable[[float, float], Studentized]:
         """The adjusted test as a function of the shift and a guess of the centre."""
@@ -181,17 +95,26 @@ class AdjustedPair(Pair):
         return test
 
     def theta(self, center: float) -> Array:
-        """θ at a centre, ψ in lengths; for a bounded ψ."""
+        """θ at a centre, ψ in lengths."""
         assert self.cross is not None
         assert self.model is not None
-        form, products = Form.of(self.witness), np.zeros(self.model.apart.size)
+        products = np.zeros(self.model.apart.size)
         for side, cross, weight in zip(
             (self.x, self.y), self.cross, self.weights(center), strict=True
         ):
-            mean = means_of(side, center, form)[0]
-            found = _products(side, cross, center, form)
-            products += weight * (found - side.size * mean * cross.mean)
+            products += weight * self._around(side, cross, center)
         return np.asarray(self.model.within @ products)
+
+    def _around(self, side: Side, cross: Cross, center: float) -> Array:
+        """Σ (ψ − ψ̄)·g over a side, ψ in lengths."""
+        if math.isinf(self.witness.bound):
+            sums = side_sums(side, self.witness, center)
+            products = (side.offset - center) @ cross.sums + cross.first.sum(axis=0)
+            found = sums.slope * products - side.size * sums.mean * cross.mean
+            return np.asarray(found / self.witness.length)
+        form = Form.of(self.witness)
+        mean = means_of(side, center, form)[0]
+        return np.asarray(_products(side, cross, center, form) - side.size * mean * cross.mean)
 
     def _linear_adjusted(
         self,
@@ -205,17 +128,13 @@ class AdjustedPair(Pair):
         center = self.witness.center - self.origin
         of_x, of_y = self.sums(center, delta)
         n, m = self.x.size, self.y.size
-        parts = []
-        for side, cross, away, sums in (
-            (self.x, self.cross[0], center + delta, of_x),
-            (self.y, self.cross[1], center, of_y),
-        ):
-            products = (side.offset - away) @ cross.sums + cross.first.sum(axis=0)
-            parts.append(sums.slope * products - side.size * sums.mean * cross.mean)
-        moments = (of_x.mean, of_x.variance * (n - 1.0)), (of_y.mean, of_y.variance * (m - 1.0))
-        found = assembled(
-            (n, m), moments, (parts[0], parts[1]), (1.0, 1.0), self.cross, self.model, clusters, 0.0
+        length = self.witness.length
+        parts = (
+            length * self._around(self.x, self.cross[0], center + delta),
+            length * self._around(self.y, self.cross[1], center),
         )
+        moments = (of_x.mean, of_x.variance * (n - 1.0)), (of_y.mean, of_y.variance * (m - 1.0))
+        found = assembled((n, m), moments, parts, (1.0, 1.0), self.cross, self.model, clusters, 0.0)
         statistic, error, df, _, _ = found
         return Studentized(statistic, error, df, center, units=units)
 

@@ -5,18 +5,20 @@ The raw test comes first. Its ψ, width and centre serve the adjusted test too.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnError
-from dkmd.inference.adjusted import AdjustedPair, Cross, Model
+from dkmd.inference.adjusted import AdjustedPair
+from dkmd.inference.adjusting import MANY, Explained, Powers, adjust, notes_on, skewness_of
 from dkmd.inference.categories import category_pvalue
-from dkmd.inference.covariates import Columns, Index, Known, Prepared, prepare
+from dkmd.inference.covariates import Known
+from dkmd.inference.cross import Cross, Model
+from dkmd.inference.crossed_test import compare_crossed
 from dkmd.inference.groups import (
     Clusters,
     Effect,
@@ -25,11 +27,10 @@ from dkmd.inference.groups import (
     checked_labels,
     group_codes,
 )
-from dkmd.inference.intervals import balanced_shift
+from dkmd.inference.known_columns import Index, Prepared, prepare
 from dkmd.inference.one_test import (
     compare_grouped,
     compare_sides,
-    compare_summaries,
     compare_values,
     grid_for,
     is_small,
@@ -39,9 +40,7 @@ from dkmd.inference.one_test import (
 from dkmd.inference.options import Options, check_options
 from dkmd.inference.pair import Pair
 from dkmd.inference.paired_design import PairedUnits
-from dkmd.inference.result import Adjustment, ExactOutcome, NoOutcome, Outcome
-from dkmd.inference.sample_ratio import UNLIKELY
-from dkmd.inference.tails import relabelled_skewness
+from dkmd.inference.result import ExactOutcome, NoOutcome, Outcome
 from dkmd.inference.units import compare_units
 from dkmd.inference.weighted_sides import Weighted, weighted_sides
 from dkmd.inference.weights import Weights, are_alike, scaled
@@ -90,12 +89,19 @@ def compare_designed(
 ) -> Outcome:
     """The test of two one-dimensional samples with weights, covariates or strata."""
     _require_known(options, given)
+    plain = groups is None and given.weights is None and options.weigh is None
+    if plain and given.known is not None and not is_small(x.size, y.size):
+        return _compare_large(x, y, options, given)
     missing = [np.isnan(side) for side in (x, y)]
     if stopped_by_nan(int(sum(gone.sum() for gone in missing)), options):
         return NoOutcome(options.alternative)
     rows = ~missing[0], ~missing[1]
-    if given.weights is not None:
-        rows = rows[0] & (given.weights.x > 0.0), rows[1] & (given.weights.y > 0.0)
+    weighed = _weighed(x, y, given)
+    known = None
+    if given.known is not None:  # rows without an outcome say where the covariate lies, too
+        known = prepare(given.known.kept(weighed), x[weighed[0]], y[weighed[1]]).looked_at()
+        known = known.kept([r[w] for r, w in zip(rows, weighed, strict=True)])
+    rows = rows[0] & weighed[0], rows[1] & weighed[1]
     if groups is None and options.weigh is not None:
         if x.size != y.size:
             raise ValueError(f"pairs need samples of one size, got {x.size} and {y.size}")
@@ -114,7 +120,17 @@ def compare_designed(
     values = one, two
     if min(side.size for side in values) < 2:
         return too_small(options)
-    return _compared(values, labels, options, given.kept(rows))
+    return _compared(values, labels, options, given.kept(rows), known)
+
+
+def _weighed(x: npt.NDArray[Any], y: npt.NDArray[Any], given: Given) -> tuple[Mask, Mask]:
+    """The rows that have a weight."""
+    if given.weights is None:
+        return np.ones(x.size, dtype=bool), np.ones(y.size, dtype=bool)
+    return given.weights.x > 0.0, given.weights.y > 0.0
+
+
+Mask = npt.NDArray[np.bool_]
 
 
 def _require_known(options: Options, given: Given) -> None:
@@ -131,23 +147,73 @@ def _require_known(options: Options, given: Given) -> None:
 Values = tuple[Array, Array]
 
 
-def _compared(values: Values, labels: Labels | None, options: Options, given: Given) -> Outcome:
+def _compared(
+    values: Values, labels: Labels | None, options: Options, given: Given, known: Prepared | None
+) -> Outcome:
     """The raw test, and the adjusted one if there are covariates."""
     design = _Design.of(values, labels, options, given.weights)
-    prepared = None
-    if given.known is not None:
-        prepared = prepare(given.known.kept(design.rows), design.x.values, design.y.values)
     outcome = design.raw(values, labels, options)
     if not isinstance(outcome, ExactOutcome):
         return outcome
     outcome = replace(outcome, effective=design.effective)
-    if prepared is None or given.known is None:
+    if known is None:
         return outcome
-    found = _adjusted(outcome, design, prepared, given.known.names)
+    prepared = known.kept(design.rows)
+    found = adjust(
+        outcome, _cross(outcome, design, prepared), prepared.frame, partial(_left, design, prepared)
+    )
     if options.weigh is None and given.checked:  # units on both sides balance themselves
         notes = _unbalanced(given, prepared, labels)
         found = replace(found, notes=(*found.notes, *notes))
     return found
+
+
+def _left(
+    design: _Design, prepared: Prepared, pair: AdjustedPair, explained: Explained
+) -> tuple[Clusters, Model | None]:
+    """The variance of what is left of ψ, by groups, units or weights; θ by units."""
+    witness = replace(pair.witness, center=pair.origin + explained.center)
+    e_x, e_y = (
+        w * np.asarray(witness(side.values)) / witness.length
+        for w, side in zip(explained.weights, (design.x, design.y), strict=True)
+    )
+    columns = prepared.x.columns, prepared.y.columns
+    theta, model = explained.theta, None
+    if design.paired is not None:
+        theta = design.paired.theta(e_x, e_y, columns)
+        assert pair.model is not None
+        model = pair.model._replace(theta=theta)
+    left = e_x - columns[0].explained(theta), e_y - columns[1].explained(theta)
+    return design.clusters(*left), model
+
+
+def _compare_large(
+    x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options, given: Given
+) -> Outcome:
+    """Many values that are independent and count the same: one pass for all sums."""
+    assert given.known is not None
+    prepared = prepare(given.known, x, y)
+    grid = grid_for(x, y, options.witness)
+    one, two = prepared.x.crossed(x, grid), prepared.y.crossed(y, grid)
+    frame = prepared.frame.with_missing(one.missing + two.missing, x.size + y.size)
+    if frame != prepared.frame:
+        prepared = prepared.on(frame)
+        one, two = prepared.x.crossed(x, grid), prepared.y.crossed(y, grid)
+    if stopped_by_nan(one.summary.nan + two.summary.nan, options):
+        return NoOutcome(options.alternative)
+
+    def left(pair: AdjustedPair, explained: Explained) -> tuple[Clusters, None]:
+        powers = []
+        witness = replace(pair.witness, center=pair.origin + explained.center)
+        for side, known, weight in zip((x, y), prepared[1:], explained.weights, strict=True):
+            there = ~np.isnan(side)
+            e = weight * np.asarray(witness(side[there])) / witness.length
+            powers.append(Powers.of(e - known.kept(there).columns.explained(explained.theta)))
+        none = Clusters.none(pair.x.size, pair.y.size)
+        return none._replace(skewness=skewness_of(powers[0], powers[1])), None
+
+    few = x.size + y.size <= MANY
+    return compare_crossed(one, two, frame, options, left if few else None, given.checked)
 
 
 class _Design(NamedTuple):
@@ -187,9 +253,9 @@ class _Design(NamedTuple):
         return cls(x, y, every, codes, None, sizes)
 
     @property
-    def alone(self) -> bool:
-        """Whether all values are independent and count the same."""
-        return self.codes is None and self.paired is None and self.effective is None
+    def equal(self) -> bool:
+        """Whether all values count the same."""
+        return self.paired is None and self.effective is None
 
     def raw(self, values: Values, labels: Labels | None, options: Options) -> Outcome:
         """The test without an adjustment."""
@@ -213,7 +279,9 @@ class _Design(NamedTuple):
             return self.paired.clusters(e_x, e_y)
         n, m = float(self.x.weights.sum()), float(self.y.weights.sum())
         if self.codes is None and self.effective is None:
-            return Clusters.none(n, m)._replace(skewness=_skewness((e_x, e_y), n, m))
+            return Clusters.none(n, m)._replace(
+                skewness=skewness_of(Powers.of(e_x), Powers.of(e_y))
+            )
         sums = [
             _group_sums(side, e, None if self.codes is None else self.codes[i])
             for i, (side, e) in enumerate(((self.x, e_x), (self.y, e_y)))
@@ -237,146 +305,41 @@ def _unbalanced(given: Given, prepared: Prepared, labels: Labels | None) -> list
     assert known is not None
     pvalues: dict[str, float] = {}
     alone = labels is None and given.weights is None
-    for each, binned in zip(known.covariates, prepared.summaries, strict=True):
-        if not alone:
-            rest = Given(None, given.weights)
-            found = compare_designed(each.x, each.y, labels, BALANCE, rest)
-        elif binned is None:
+    for each in known.covariates:
+        if alone:
             found = compare_values(each.x, each.y, BALANCE)
         else:
-            found = compare_summaries(*binned, BALANCE)
+            rest = Given(None, given.weights)
+            found = compare_designed(each.x, each.y, labels, BALANCE, rest)
         pvalues[each.name] = found.pvalue
-    if alone:
-        for i, each in enumerate(known.strata):
-            size = prepared.x.levels[i] + 1
-            counts = [
-                np.bincount(side.codes[i], minlength=size) for side in (prepared.x, prepared.y)
-            ]
-            pvalues[each.name] = category_pvalue(counts[0], counts[1])
-    return [
-        f"{name} differs between the sides (p = {p:.1g}), which chance hardly explains: check that "
-        "units joined the sides by chance and that it was measured before"
-        for name, p in pvalues.items()
-        if p * len(pvalues) < UNLIKELY
-    ]
+    for i, factor in enumerate(prepared.frame.factors if alone else ()):
+        counts = [
+            np.bincount(side.codes[i], minlength=factor.columns + 1)
+            for side in (prepared.x, prepared.y)
+        ]
+        pvalues[factor.name] = category_pvalue(counts[0], counts[1])
+    return notes_on(pvalues)
 
 
 BALANCE = check_options(None, None, "exact", "two-sided", None, "omit")
 """How covariates of both sides are compared."""
 
 
-def _adjusted(
-    raw: ExactOutcome, design: _Design, prepared: Prepared, names: tuple[str, ...]
-) -> ExactOutcome:
-    """The same comparison with its test adjusted for the columns."""
-    notes = (*raw.notes, *prepared.notes)
-    if not prepared.x.width or not math.isfinite(raw.test.center):
-        return replace(raw, notes=notes)
-    pair, columns = raw.pair, (prepared.x, prepared.y)
-    cross = _cross(raw, design, columns)
-    model = Model.of(*cross, (pair.x.size, pair.y.size))
-    if not model.rank:
-        return replace(raw, notes=notes)
-    found = AdjustedPair(
-        pair.x, pair.y, pair.witness, pair.origin, pair.fixed, None, pair.separation,
-        pair.allowance, cross, model,
-    )  # fmt: skip
-    if design.alone and design.x.values.size + design.y.values.size > MANY:
-        clusters = Clusters.none(pair.x.size, pair.y.size)
-        return _outcome(raw, replace(found, clusters=clusters), names, notes)
-    weights = pair.weights(raw.test.center)
-    e_x, e_y = (
-        w * np.asarray(raw.witness(side.values)) / raw.witness.length
-        for w, side in zip(weights, (design.x, design.y), strict=True)
-    )
-    if design.paired is not None:
-        model = model._replace(theta=design.paired.theta(e_x, e_y, columns))
-        theta = model.theta
-    elif math.isinf(pair.witness.bound):
-        theta = _theta(model, design, (e_x, e_y), columns)
-    else:
-        theta = found.theta(raw.test.center)
-    clusters = design.clusters(e_x - columns[0].explained(theta), e_y - columns[1].explained(theta))
-    return _outcome(raw, replace(found, clusters=clusters, model=model), names, notes)
-
-
-MANY = 200_000
-"""With more values, the skewness under relabelling is that of ψ, not of what is left of ψ."""
-
-
-def _outcome(
-    raw: ExactOutcome, pair: AdjustedPair, names: tuple[str, ...], notes: tuple[str, ...]
-) -> ExactOutcome:
-    """The outcome of the adjusted test."""
-    assert pair.model is not None
-    assert pair.clusters is not None
-    rank = pair.model.rank
-    _require_room(rank, pair.clusters, pair.x.size, pair.y.size)
-    test = pair.test(near=raw.test.center)
-    gained = (raw.standard_error / test.standard_error) ** 2 if test.standard_error else math.inf
-    return replace(
-        raw,
-        pair=pair,
-        test=test,
-        pvalue=test.pvalue(raw.alternative),
-        shift=balanced_shift(pair, raw.shift),
-        notes=notes,
-        adjustment=Adjustment(names, int(rank), gained, raw),
-    )
-
-
-def _cross(
-    raw: ExactOutcome, design: _Design, columns: tuple[Columns, Columns]
-) -> tuple[Cross, Cross]:
+def _cross(raw: ExactOutcome, design: _Design, prepared: Prepared) -> tuple[Cross, Cross]:
     """The sums of g over the atoms of both sides."""
     pair, (x, y) = raw.pair, (design.x, design.y)
-    sides = (pair.x, x, columns[0]), (pair.y, y, columns[1])
+    sides = (pair.x, x, prepared.x), (pair.y, y, prepared.y)
     if not pair.fixed and is_small(x.values.size, y.values.size):
         one, two = (
-            Cross.of_atoms(side, of.values - pair.origin, of.weights, g) for side, of, g in sides
+            Cross.of_atoms(side, of.values - pair.origin, of.weights, known.columns)
+            for side, of, known in sides
         )
         return one, two
     grid = grid_for(x.values, y.values, pair.witness if pair.fixed else None)
-    one, two = (Cross.of_bins(side, of.values, of.weights, g, grid) for side, of, g in sides)
+    if design.equal:
+        one, two = (Cross.of_crossed(s, known.crossed(of.values, grid)) for s, of, known in sides)
+        return one, two
+    one, two = (
+        Cross.of_bins(side, of.values, of.weights, known.columns, grid) for side, of, known in sides
+    )
     return one, two
-
-
-def _theta(
-    model: Model, design: _Design, e: tuple[Array, Array], columns: tuple[Columns, Columns]
-) -> Array:
-    """θ at the centre: least squares of e on g within the sides."""
-    products = np.zeros(model.apart.size)
-    for side, of_side, g in zip((design.x, design.y), e, columns, strict=True):
-        mean = float(side.weights @ of_side) / float(side.weights.sum())
-        around = side.weights * (of_side - mean)
-        for at, block in g.pieces():
-            products += around[at] @ block
-    return np.asarray(model.within @ products)
-
-
-def _skewness(left: Values, n: float, m: float) -> float:
-    """The skewness of D under relabelling of what is left of ψ."""
-    both = np.concatenate(left)
-    around = both - both.mean()
-    second = float(around @ around) / both.size
-    if not second > 1e-28:
-        return 0.0
-    third = float(around @ (around * around)) / both.size
-    return float(relabelled_skewness(third / second**1.5, n, m))
-
-
-MOST_SPENT = 0.75
-"""The adjustment may cost at most this share of the degrees of freedom of a side."""
-
-
-def _require_room(rank: float, clusters: Clusters, n: float, m: float) -> None:
-    """Reject more columns than the values, groups or units of a side can bear."""
-    lost = rank / (n + m)
-    spent = max(lost * n / clusters.df_x, lost * m / clusters.df_y)
-    if not math.isnan(clusters.df):
-        spent = rank / clusters.df
-    if not spent <= MOST_SPENT:
-        raise ColumnError(
-            f"the covariates and strata are {rank:.0f} columns, too many for so few values or "
-            "units: give fewer of them"
-        )

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.inference.covariates import Columns, Index
 from dkmd.inference.groups import Clusters, SampleGroups
+from dkmd.inference.known_columns import Columns, Index
 from dkmd.inference.unit_design import Design, UnitSums, counted
 from dkmd.inference.unit_labels import common_codes
 from dkmd.inference.units import KindsOfUnits, value_weights

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.inference.covariates import check_known, prepare
+from dkmd.inference.covariates import check_known
+from dkmd.inference.known_columns import prepare
 from dkmd.inference.plan_search import Change, Plan
 
 
@@ -16,10 +17,10 @@ def columns_of(covariate: Any, values: Array) -> Array:
     given = np.asarray(covariate)
     known = check_known((given, given[:0]), None, True, (values.size, 0))
     assert known is not None
-    prepared = prepare(known, values, np.empty(0))
-    if not prepared.x.width:
+    prepared = prepare(known, values, np.empty(0)).looked_at()
+    if not prepared.frame.width:
         raise ValueError("the covariate of the pilot has one value only and explains nothing")
-    return prepared.x.rows(0, values.size)
+    return prepared.x.columns.rows(0, values.size)
 
 
 def worth_of(e: Array, columns: Array) -> float:
