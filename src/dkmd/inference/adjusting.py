@@ -19,6 +19,7 @@ from dkmd.binned.crossed import PSI, Crossed
 from dkmd.inference.adjusted import AdjustedPair
 from dkmd.inference.categories import category_pvalue
 from dkmd.inference.cross import Cross, Model
+from dkmd.inference.direct import MOST_VALUES
 from dkmd.inference.frame import Frame
 from dkmd.inference.groups import Clusters
 from dkmd.inference.intervals import balanced_shift
@@ -27,8 +28,9 @@ from dkmd.inference.result import Adjustment, ExactOutcome
 from dkmd.inference.sample_ratio import UNLIKELY
 from dkmd.inference.tails import relabelled_skewness, student_tails
 
-MANY = 200_000
-"""With more values, the skewness under relabelling is that of ψ, not of what is left of ψ."""
+ENOUGH = MOST_VALUES // 2 + 1
+"""With so many values on both sides, the skewness under relabelling is that of ψ, not of what is
+left of ψ. Either is at most 0.03 of that of single values."""
 
 
 class Explained(NamedTuple):
@@ -174,7 +176,7 @@ def _pvalue(sides: tuple[Crossed, Crossed], gone: tuple[float, float], column: i
     if not error > 0.0:
         return 1.0 if means[0] == means[1] else 0.0
     df = satterthwaite(parts[0], parts[1], freedoms[0], freedoms[1])
-    return student_tails((means[0] - means[1]) / error, df).pvalue("two-sided")
+    return float(student_tails((means[0] - means[1]) / error, df).pvalue("two-sided"))
 
 
 def notes_on(pvalues: dict[str, float]) -> list[str]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.inference.adjusted import AdjustedPair
-from dkmd.inference.adjusting import MANY, Explained, Powers, adjust, notes_on, skewness_of
+from dkmd.inference.adjusting import ENOUGH, Explained, Powers, adjust, notes_on, skewness_of
 from dkmd.inference.categories import category_pvalue
 from dkmd.inference.covariates import Known
 from dkmd.inference.cross import Cross, Model
@@ -212,7 +212,7 @@ def _compare_large(
         none = Clusters.none(pair.x.size, pair.y.size)
         return none._replace(skewness=skewness_of(powers[0], powers[1])), None
 
-    few = x.size + y.size <= MANY
+    few = min(one.summary.size, two.summary.size) < ENOUGH
     return compare_crossed(one, two, frame, options, left if few else None, given.checked)
 
 

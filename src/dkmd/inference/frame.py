@@ -66,14 +66,10 @@ class Factor(NamedTuple):
         """How many columns there are."""
         return max(0, len(self.levels) - 1) + (self.others > 0)
 
-    def code(self, level: object) -> int:
-        """The number of a level; a rare level has the last one."""
-        return self.places.get(level, len(self.levels))
-
-    @property
-    def places(self) -> dict[object, int]:
-        """The number of every level that is told apart."""
-        return {level: i for i, level in enumerate(self.levels)}
+    def codes(self, levels: Sequence[object]) -> npt.NDArray[np.int64]:
+        """The numbers of levels; rare levels have the last one."""
+        places = {level: i for i, level in enumerate(self.levels)}
+        return np.array([places.get(level, len(places)) for level in levels], dtype=np.int64)
 
 
 class Frame(NamedTuple):
@@ -85,7 +81,7 @@ class Frame(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all columns, as words show them."""
-        return tuple(each.name for each in (*self.covariates, *self.factors))
+        return (*(c.name for c in self.covariates), *(f.name for f in self.factors))
 
     @property
     def numbers(self) -> list[tuple[int, int]]:
@@ -119,10 +115,10 @@ class Frame(NamedTuple):
             at,
         )
 
-    def with_missing(self, missing: Sequence[float], size: float) -> Frame:
+    def with_missing(self, missing: Array, size: float) -> Frame:
         """The same frame with columns for covariates that turn out to be missing somewhere."""
         covariates = tuple(
-            each._replace(missing=each.missing or 0 < gone < size)
+            each._replace(missing=each.missing or bool(0 < gone < size))
             for each, gone in zip(self.covariates, missing, strict=True)
         )
         return self._replace(covariates=covariates)

@@ -127,7 +127,10 @@ class Prepared(NamedTuple):
 
     def looked_at(self) -> Prepared:
         """The same with columns for covariates that are missing anywhere."""
-        sides = [np.array([np.isnan(c).sum() for c in s.covariates]) for s in (self.x, self.y)]
+        sides = [
+            np.array([np.isnan(c).sum() for c in s.covariates], dtype=np.float64)
+            for s in (self.x, self.y)
+        ]
         return self.on(self.frame.with_missing(sides[0] + sides[1], self.x.size + self.y.size))
 
     def on(self, frame: Frame) -> Prepared:
@@ -187,9 +190,7 @@ def _levels_of(strata: Named) -> tuple[Factor, Index]:
     codes[missing] = names.size
     counts = np.bincount(codes, minlength=names.size + 1)
     factor = fit_factor(strata.name, dict(enumerate(counts.tolist())))
-    place = np.full(counts.size, len(factor.levels))
-    place[list(map(int, factor.levels))] = np.arange(len(factor.levels))  # type: ignore[call-overload]
-    return factor, place[codes]
+    return factor, factor.codes(range(counts.size))[codes]
 
 
 def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
