@@ -552,8 +552,9 @@ def test_bad_columns_are_named(how: dict[str, Any], message: str) -> None:
 
 def test_rows_that_are_not_in_memory_are_refused_in_words() -> None:
     rows = duckdb.connect().sql("SELECT range::DOUBLE AS revenue, -range AS before FROM range(50)")
+    arrays = np.arange(50.0)[::-1], np.arange(50.0)[::-1]
     with pytest.raises(ColumnError, match=r"need the rows of .* in memory"):
-        compare(rows, rows, column="revenue", covariate="before", randomized=True)
+        compare(rows, rows, column="revenue", covariate=arrays, randomized=True)
 
 
 def test_the_page_shows_the_adjusted_shift_beside_the_raw_one(tmp_path: Path) -> None:

@@ -80,7 +80,9 @@ def kind_of_column(
         kind = stored
     # the parts of repeated measurements would have to know the groups
     grouped = _is_grouped(outcome)
-    decides = kind == YES_NO and not (grouped and isinstance(samples.x, Summary))
+    adjusted = isinstance(outcome, ExactOutcome) and outcome.adjustment is not None
+    without_means = grouped and isinstance(samples.x, Summary) and not adjusted
+    decides = kind == YES_NO and not without_means
     return Kinded(kind, samples, decides or (kind == MOSTLY_ONE and not grouped))
 
 

@@ -27,8 +27,15 @@ from dkmd.answers.together import answer_of
 from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
 from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
 from dkmd.inference.unit_streams import Announced
-from dkmd.sources.beside import COVARIATE, Columns, attach
-from dkmd.sources.column_data import Batch, ColumnData, HeldColumn, LabelledColumn, labelled_column
+from dkmd.sources.beside import COVARIATE, Columns, attach, crossing_of
+from dkmd.sources.column_data import (
+    Batch,
+    ColumnData,
+    HeldColumn,
+    LabelledColumn,
+    StreamedColumn,
+    labelled_column,
+)
 from dkmd.sources.grouped_levels import NOT_HELD, NOT_PAIRED, can_be_grouped, with_groups
 from dkmd.sources.kinds import (
     COMPARED,
@@ -49,7 +56,7 @@ from dkmd.sources.loading import (
 )
 from dkmd.sources.matrices import Matrix
 from dkmd.sources.pairs import plan_together, unit_batches
-from dkmd.sources.table import Table
+from dkmd.sources.table import OneByOne, Table
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""
@@ -144,16 +151,34 @@ class TwoTables:
         self, columns: Sequence[str]
     ) -> tuple[Mapping[str, ColumnData], Mapping[str, ColumnData]]:
         """Some columns of both tables. Engines learn about all of them before the first is read."""
-        old, new = (t.read_columns(columns, self.groups) for t in (self.before, self.after))
+        old, new = (self._read(table, columns) for table in (self.before, self.after))
         plan_together(old, new)
         return old, new
+
+    def _read(self, table: Table, columns: Sequence[str]) -> Mapping[str, ColumnData]:
+        """Some columns of one table. Those that stay where they are share their covariates."""
+        read = table.read_columns(columns, self.groups)
+        if self.beside is None or isinstance(read, OneByOne):
+            return read
+        streamed = {
+            name: data
+            for name, data in read.items()
+            if isinstance(data, StreamedColumn) and data.scan is not None
+        }
+        found = crossing_of(table, [*streamed], self.beside, self.groups) if streamed else None
+        if found is None:
+            return read
+        known = {name: replace(data, known=found.stream(name)) for name, data in streamed.items()}
+        return {name: known.get(name, data) for name, data in read.items()}
 
     def pair(
         self, name: str, old: ColumnData, new: ColumnData
     ) -> tuple[LabelledColumn, LabelledColumn]:
         """The two samples of a column, with their names and units."""
-        old = attach(old, self.beside, self.before.name, self.before, column=name)
-        new = attach(new, self.beside, self.after.name, self.after, column=name)
+        old = attach(
+            old, self.beside, self.before.name, self.before, column=name, groups=self.groups
+        )
+        new = attach(new, self.beside, self.after.name, self.after, column=name, groups=self.groups)
         return labelled(
             _sample(self.before, name, old, self.kinds[name]),
             _sample(self.after, name, new, self.later[name]),

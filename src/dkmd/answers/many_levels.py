@@ -140,7 +140,7 @@ def _numbers_at(
 
     def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, name, (by, level))
-        data = attach(read[level], asked.beside, table.name, table, (by, level), name)
+        data = attach(read[level], asked.beside, table.name, table, (by, level), name, asked.groups)
         return LabelledColumn(data, name, level, unit, kind, missing_at)
 
     first = sample(levels[0])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
 from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
+from dkmd.answers.crossed_column import compared_by_sums
 from dkmd.answers.extremes import extreme_values
 from dkmd.answers.facts import facts_of, notes_of
 from dkmd.answers.findings import (
@@ -65,8 +66,14 @@ from dkmd.inference.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.shapes import crossing
 from dkmd.sources.beside import summed_weights, weights_of_pair
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
+from dkmd.sources.cross_sides import crossings
 from dkmd.sources.kinds import DATE, DURATION, NUMBER
-from dkmd.sources.pairs import groups_of_pair, on_one_offset, summaries_of_pair, units_of_pair
+from dkmd.sources.pairs import (
+    groups_of_pair,
+    on_one_offset,
+    summaries_of_pair,
+    units_of_pair,
+)
 from dkmd.statistic.witness import Witness
 
 
@@ -283,12 +290,19 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
         beside = reference.beside, current.beside
         result = compared(reference.values, current.values, options, groups, beside)
         return _Tested(result, (None, None))
+
+    def check(before: Summary, after: Summary) -> None:
+        if options.nan_policy == "raise":
+            for side, summary in ((of_reference, before), (of_current, after)):
+                _require_no_nan(side, summary.nan, summary.size + summary.nan)
+
+    streams = crossings(reference, current)
+    if streams is not None:
+        return _Tested(*compared_by_sums(reference, current, streams, options, check))
     reference, current = summed_weights(reference), summed_weights(current)
     weights = weights_of_pair(reference, current)
     before, after = summaries_of_pair(reference, current)
-    if options.nan_policy == "raise":
-        for side, summary in ((of_reference, before), (of_current, after)):
-            _require_no_nan(side, summary.nan, summary.size + summary.nan)
+    check(before, after)
 
     def tested(old: Summary, new: Summary, options: Options, logs: bool) -> DkmdResult:
         if options.weigh is not None:

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy.typing as npt
 
 from dkmd.binned.summary import Summary
+from dkmd.inference.cross_streams import CrossStream, Streams
 from dkmd.inference.designs import Asked
 from dkmd.inference.groups import SampleGroups
 from dkmd.inference.options import Options
@@ -20,6 +21,7 @@ from dkmd.inference.two_sample import run
 from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams
 from dkmd.inference.weighted_streams import WeightedSide, compare_weighted
 from dkmd.sources.column_data import Beside
+from dkmd.sources.pairs import OnOneGrid
 
 Side = TypeVar("Side")
 
@@ -86,6 +88,19 @@ def compared_weighted(
 ) -> DkmdResult:
     """The test of current against reference with weights that are summed up."""
     outcome = compare_weighted(*turned((reference, current)), options)
+    return DkmdResult(Rows.of([outcome]).shaped(()))
+
+
+def compared_crossed(
+    sides: OnOneGrid,
+    options: Options,
+    streams: tuple[CrossStream, CrossStream],
+    has_groups: bool,
+    logs: bool = False,
+) -> DkmdResult:
+    """The test of current against reference, adjusted by sums of covariates and strata."""
+    x, y = turned((sides.before, sides.after))
+    outcome = Streams(*turned(streams), sides.frame, has_groups, logs).compare(x, y, options)
     return DkmdResult(Rows.of([outcome]).shaped(()))
 
 

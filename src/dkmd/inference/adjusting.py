@@ -85,10 +85,22 @@ def _outcome(
         pair=pair,
         test=test,
         pvalue=test.pvalue(raw.alternative),
-        shift=balanced_shift(pair.coarse, raw.shift),
+        shift=_shift(pair, raw.shift),
         notes=notes,
         adjustment=Adjustment(names, int(rank), gained, raw),
     )
+
+
+def _shift(pair: AdjustedPair, near: float) -> float:
+    """The shift at which D_adj is 0: found on merged bins, then one step on all of them."""
+    coarse = pair.coarse
+    found = balanced_shift(coarse, near)
+    if coarse is pair or not math.isfinite(found):
+        return found
+    step = 1e-3 * pair.witness.length
+    rise = coarse.test(found + step).statistic - coarse.test(found).statistic
+    off = pair.test(found).statistic
+    return found - off * step / rise if rise < 0.0 else found
 
 
 MOST_SPENT = 0.75

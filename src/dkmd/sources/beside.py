@@ -6,7 +6,7 @@ for n rows becomes n rows, so everything after is exactly as if the rows had bee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
+from dkmd.inference.known_columns import OUTCOME
 from dkmd.inference.weights import MOST_ROWS
 from dkmd.sources.column_data import (
     LARGE,
@@ -34,7 +35,15 @@ from dkmd.sources.measured import (
     refuse_weights,
 )
 from dkmd.sources.memory.columns import as_marks, as_numbers
-from dkmd.sources.table import Aligned, AtLevel, Measurable, Table
+from dkmd.sources.table import (
+    Aligned,
+    AtLevel,
+    Crossing,
+    CrossNames,
+    CrossPass,
+    Measurable,
+    Table,
+)
 
 Column = TypeVar("Column", bound=npt.NDArray[Any])
 
@@ -94,10 +103,18 @@ def attach(
     table: Table | None = None,
     where: AtLevel = None,
     column: str | None = None,
+    groups: str | None = None,
 ) -> ColumnData:
     """A side with the columns beside its values. ``column`` is the name of the values."""
     if columns is None:
         return data
+    if isinstance(data, StreamedColumn) and (columns.covariates or columns.strata):
+        if data.known is not None:
+            return data
+        found = crossing_of(table, [] if column is None else [column], columns, groups, where)
+        if found is None or column is None:
+            raise ColumnError(NOT_HELD.format(label=label))
+        return replace(data, known=found.stream(column))
     if not isinstance(data, HeldColumn) or not (table is None or isinstance(table, Aligned)):
         return _summed_up(data, columns, label, table, where, column)
     reader = _Reader(label, table, where, data.values.size)
@@ -152,6 +169,33 @@ def _require_few(counts: Array, label: str) -> None:
             f"{label}: the counts stand for {counts.sum():,.0f} rows, and with groups, covariates "
             f"or strata at most {MOST_ROWS:,} are repeated in memory"
         )
+
+
+def crossing_of(
+    table: Table | None,
+    names: Sequence[str],
+    columns: Columns,
+    groups: str | None,
+    where: AtLevel = None,
+) -> CrossPass | None:
+    """Columns of a table with covariates and strata, summed up where they are; None if it cannot.
+
+    Weights and counts do not go with covariates there.
+    """
+    given = (*columns.covariates.values(), *columns.strata.values())
+    if columns.weights is not None or columns.counts is not None:
+        return None
+    if not isinstance(table, Crossing) or not all(isinstance(name, str) for name in given):
+        return None
+    kinds = table.kinds()
+    for name in given:
+        if name not in kinds:
+            raise no_such_column(table.name, name, kinds)
+    for name in names:
+        if name in columns.covariates.values():
+            raise ColumnError(OUTCOME.format(name=repr(name)))
+    beside = CrossNames(tuple(columns.covariates), tuple(columns.strata), groups)
+    return table.crossing(names, beside, where)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.logarithms import logs_below
 from dkmd.binned.summary import Summary
 from dkmd.binned.weighted_sums import Totals
+from dkmd.inference.cross_streams import CrossStream
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.inference.weighted_streams import WeightedSide
@@ -133,6 +134,8 @@ class StreamedColumn:
     """The groups as units that the other side may have too; None without groups."""
     weighted: WeightedStream | None = field(default=None, repr=False)
     """The weights of the values; None without weights."""
+    known: CrossStream | None = field(default=None, repr=False)
+    """Covariates and strata beside the values; None without them."""
 
     @property
     def summed(self) -> bool:

@@ -100,7 +100,7 @@ def load_pair(
                 levels = [_with_groups(each, side, names) for each, side, names in pairs]
             return labelled_levels(levels[0], levels[1])
     before, after = (
-        _with_beside(_loaded(side, name, groups, columns), columns, side)
+        _with_beside(_loaded(side, name, groups, columns), columns, side, groups)
         for side, name, groups, columns in zip(sides, names, labels, beside, strict=True)
     )
     return labelled(before, after)
@@ -115,10 +115,15 @@ def _with_groups(levels: LabelledLevels, side: Opened, groups: Any) -> LabelledL
     return of_values(levels, side.source, groups)
 
 
-def _with_beside(loaded: LabelledColumn, columns: Columns | None, side: Opened) -> LabelledColumn:
+def _with_beside(
+    loaded: LabelledColumn, columns: Columns | None, side: Opened, groups: Any
+) -> LabelledColumn:
     """A side with the columns beside its values."""
     return replace(
-        loaded, data=attach(loaded.data, columns, side.label, side.table, column=loaded.name)
+        loaded,
+        data=attach(
+            loaded.data, columns, side.label, side.table, column=loaded.name, groups=groups
+        ),
     )
 
 
@@ -217,7 +222,7 @@ def load(
 ) -> LabelledColumn:
     """One side, from any source."""
     side = Opened(source, label, where)
-    return _with_beside(_loaded(side, column, groups, beside), beside, side)
+    return _with_beside(_loaded(side, column, groups, beside), beside, side, groups)
 
 
 def _loaded(

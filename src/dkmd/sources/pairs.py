@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
+from dkmd.inference.cross_streams import CrossStream, frame_of
+from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.label_codes import hashed
 from dkmd.inference.pooled_shape import median_and_spread
@@ -29,6 +32,7 @@ from dkmd.sources.column_data import (
     StoredColumn,
     StreamedColumn,
 )
+from dkmd.sources.cross_sides import MovedCross
 from dkmd.sources.table import OneByOne
 from dkmd.sources.unit_sides import MovedUnits, units_of
 from dkmd.statistic.witness import Witness
@@ -69,9 +73,11 @@ def _minus(side: ColumnData, offset: int) -> ColumnData:
         return sums(replace(witness, center=witness.center - more), logs)
 
     units = None if side.units is None else MovedUnits(side.units, more)
+    known = None if side.known is None else MovedCross(side.known, more)
     return StreamedColumn(
-        side.preview + more, summarize, None, None if sums is None else grouped, None, offset, units
-    )
+        side.preview + more, summarize, None, None if sums is None else grouped, None, offset,
+        units, known=known,
+    )  # fmt: skip
 
 
 def common_grid(reference: ColumnData, current: ColumnData) -> Grid:
@@ -99,6 +105,36 @@ def summaries_of_pair(reference: ColumnData, current: ColumnData) -> tuple[Summa
             break
         before, after = reference.summary(better), current.summary(better)
     return before, after
+
+
+class OnOneGrid(NamedTuple):
+    """Both sides, and the frame of their columns."""
+
+    before: Crossed
+    after: Crossed
+    frame: Frame
+
+
+def crossed_of_pair(
+    reference: ColumnData, current: ColumnData, streams: tuple[CrossStream, CrossStream]
+) -> OnOneGrid:
+    """Both sides on one grid, as ``summaries_of_pair``, with one frame for both."""
+    grid = common_grid(reference, current)
+    frame = frame_of(*streams)
+
+    def at(grid: Grid, frame: Frame) -> OnOneGrid:
+        before, after = (side.crossed(grid, frame, False) for side in streams)
+        rows = before.summary.size + after.summary.size
+        full = frame.with_missing(before.missing + after.missing, rows)
+        return OnOneGrid(before, after, frame) if full == frame else at(grid, full)
+
+    found = at(grid, frame)
+    for _ in range(3):
+        better = better_grid(found.before.summary + found.after.summary)
+        if better is None:
+            break
+        found = at(better, found.frame)
+    return found
 
 
 def _beside_stored(
@@ -219,5 +255,7 @@ def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, Col
         for data in read.values():
             if isinstance(data, StreamedColumn) and data.scan is not None:
                 scans[id(data.scan)] = data.scan
+            if isinstance(data, StreamedColumn) and data.known is not None:
+                data.known.plan(grids)
     for scan in scans.values():
         scan.plan(grids)

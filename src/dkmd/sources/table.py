@@ -6,8 +6,9 @@ Files, data frames, dask collections and tables of an engine all implement it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from dkmd.inference.cross_streams import CrossStream
 from dkmd.sources.column_data import ColumnData, HeldColumn, Labels, StreamedColumn
 from dkmd.sources.keys import KeyPart
 from dkmd.sources.level_counts import LevelCounts
@@ -15,6 +16,21 @@ from dkmd.sources.measured import Measures
 
 AtLevel = tuple[str, object] | None
 """The rows to read: those at one level of a column (column, level), or all rows."""
+
+
+class CrossNames(NamedTuple):
+    """The names of covariates, strata and groups beside the values of a column."""
+
+    covariates: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+    groups: str | None = None
+
+
+class CrossPass(Protocol):
+    """Columns with the same covariates and strata, summed up where they are."""
+
+    def stream(self, column: str) -> CrossStream:
+        """One column as a side of a comparison."""
 
 
 class Table(Protocol):
@@ -89,6 +105,16 @@ class Aligned(Table, Protocol):
 
     def marks(self, column: str, where: AtLevel = None) -> Labels:
         """A column as labels, None where a label is missing."""
+
+
+@runtime_checkable
+class Crossing(Table, Protocol):
+    """A table that sums its columns up together with covariates and strata."""
+
+    def crossing(
+        self, columns: Sequence[str], beside: CrossNames, where: AtLevel
+    ) -> CrossPass | None:
+        """Columns with covariates and strata beside them; None if rows have to be held."""
 
 
 Read = TypeVar("Read")

@@ -51,9 +51,13 @@ def group_moments(table: Any, witness: Witness, samples: Sequence[tuple[Any, flo
     group's Σ(ψ − pivot), q its Σ(ψ − pivot)² and n its size; "rest" divides by the square of the
     number of all other values, as the jackknife does.
     """
+    return moments_of_groups(with_psi(table.filter(~is_missing(table[VALUE])), witness), samples)
+
+
+def moments_of_groups(rows: Any, samples: Sequence[tuple[Any, float, float]]) -> Any:
+    """``group_moments`` of a number ``psi`` of every row."""
     import ibis
 
-    rows = with_psi(table.filter(~is_missing(table[VALUE])), witness)
     groups = rows.group_by([SAMPLE, GROUP]).aggregate(
         n=rows.count().cast("float64"), mean=rows.psi.mean(), variance=rows.psi.var(how="pop")
     )

@@ -26,6 +26,7 @@ from dkmd.sources.engines.column_types import (
     may_be_inexact,
     minus_whole,
 )
+from dkmd.sources.engines.cross_queries import CrossScan, columns_beside
 from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
@@ -38,7 +39,7 @@ from dkmd.sources.engines.level_queries import (
     one_below_the_other,
 )
 from dkmd.sources.engines.measured import COUNTS, WEIGHTS, EngineRows
-from dkmd.sources.engines.previews import no_grid, preview_of, unreadable
+from dkmd.sources.engines.previews import no_grid, preview_of, some_of_columns, unreadable
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import (
@@ -54,7 +55,7 @@ from dkmd.sources.kinds import (
 from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.number_words import level_order, no_such_level
-from dkmd.sources.table import AtLevel, OneByOne
+from dkmd.sources.table import AtLevel, CrossNames, OneByOne
 
 FIT_ROWS = 1 << 15
 """Rows of the sample that grids are fitted to."""
@@ -247,10 +248,10 @@ class EngineTable:
 
         If one column cannot be read, the others still are. Its error is raised when it is used.
         """
-        found = self._some_of_columns(columns)
+        found = some_of_columns(columns, partial(self._number, self._table), self._sampled)
         far = [name for name, some in found.items() if self._subtracts(name, [some])]
         if far:
-            found |= self._some_of_columns(far)
+            found |= some_of_columns(far, partial(self._number, self._table), self._sampled)
         previews = {name: some for name, some in found.items() if not isinstance(some, Exception)}
         source = self._of(*columns, groups)
         tables = [
@@ -266,6 +267,22 @@ class EngineTable:
         }
         every = {name: read[name] if name in read else broken[name] for name in columns}
         return {name: with_offset(each, self._offsets.get(name, 0)) for name, each in every.items()}
+
+    def crossing(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> CrossScan:
+        """Columns with covariates and strata beside them, which the engine sums up."""
+        source = self._at(where, *columns, *beside.covariates, *beside.strata, beside.groups)
+        number, text = partial(self._number, source), partial(self._as_text, source)
+        chosen = columns_beside(columns, beside, number, text, source)
+        return CrossScan(self._engine, source.select(**chosen), columns, beside)
+
+    def _at(self, where: AtLevel, *columns: str | None) -> Any:
+        """Columns of the rows at a level."""
+        source = self._of(*columns, None if where is None else where[0])
+        if where is None:
+            return source
+        (text,) = self._level_texts(source, where[0], [str(where[1])]).values()
+        level = self._level(source, where[0])
+        return source.filter(level == level_literal(level.type(), text))
 
     def _subtracts(self, column: str, previews: Sequence[Array | Exception]) -> bool:
         """Whether a column is read minus a number from now on, because doubles cannot hold it."""
@@ -342,29 +359,6 @@ class EngineTable:
         """A column as text, NULL where it is missing."""
         return as_text(self._column(table, name))
 
-    def _some_of_columns(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
-        """Some values of each column, or the error of a column that cannot be read."""
-        found: dict[str, Array | Exception] = {}
-        for name in columns:
-            try:
-                self._number(self._table, name)
-            except ColumnTypeError as error:
-                found[name] = error
-        readable = [name for name in columns if name not in found]
-        try:
-            found |= self._sampled(readable)
-        except EngineError as error:
-            if len(readable) == 1:
-                raise
-            for name in readable:
-                try:
-                    found |= self._sampled([name])
-                except EngineError as of_one:
-                    found[name] = of_one
-            if all(isinstance(found[name], Exception) for name in readable):
-                raise error  # the fault is not in one column
-        return found
-
     def _sampled(self, columns: Sequence[str]) -> dict[str, Array | Exception]:
         """One random sample of several columns; an error for a column that no grid fits."""
         if not columns:
@@ -388,11 +382,7 @@ class EngineTable:
         """A column whose rows have weights or counts."""
         beside = {WEIGHTS: names.weights, COUNTS: names.counts}
         known = {key: name for key, name in beside.items() if name is not None}
-        source = self._of(column, None if where is None else where[0], *known.values())
-        if where is not None:
-            (text,) = self._level_texts(source, where[0], [str(where[1])]).values()
-            level = self._level(source, where[0])
-            source = source.filter(level == level_literal(level.type(), text))
+        source = self._at(where, column, *known.values())
         long = self._long(source, column, None, "", known)
         rows = EngineRows(self._engine, long, names, self.name)
         found = MeasuredColumn(rows, names.weights is not None, self.name)

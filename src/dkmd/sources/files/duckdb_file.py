@@ -47,7 +47,7 @@ from dkmd.sources.kinds import (
 from dkmd.sources.measured import Measures
 from dkmd.sources.number_words import not_a_number
 from dkmd.sources.sql_text import quoted_name, text_literal
-from dkmd.sources.table import AtLevel
+from dkmd.sources.table import AtLevel, CrossNames
 
 READ_AHEAD = 4_000_000
 """Values that are read at once when many columns of a file will be needed: 32 MB."""
@@ -223,6 +223,16 @@ class DuckFile:
         return (
             f"SELECT {self._number(column)} AS x{extra} FROM {self._source.sql}{self._where(where)}"
         )
+
+    def crossed(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> str:
+        """SQL of columns as v0 …, covariates as k0 …, strata as text l0 …, and the groups."""
+        self._settle_encoding()
+        chosen = [f"{self._number(name)} AS v{i}" for i, name in enumerate(columns)]
+        chosen += [f"{self._number(name)} AS k{i}" for i, name in enumerate(beside.covariates)]
+        chosen += [f"{self._level(name)} AS l{i}" for i, name in enumerate(beside.strata)]
+        if beside.groups is not None:
+            chosen.append(f"CAST({self._quoted(beside.groups)} AS VARCHAR) AS measured_on")
+        return f"SELECT {', '.join(chosen)} FROM {self._source.sql}{self._where(where)}"
 
     def cells(self, columns: Sequence[str], by: str | None) -> str:
         """SQL of columns as levels l0, l1 and so on, NULL if missing, with the levels of ``by``."""

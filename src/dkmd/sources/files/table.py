@@ -26,6 +26,7 @@ from dkmd.sources.column_data import (
 from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import STDIN
+from dkmd.sources.files.crossed_files import FilesCross
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
@@ -39,7 +40,7 @@ from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.memory.frames import FrameTable
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import AtLevel, OneByOne, Table
+from dkmd.sources.table import AtLevel, CrossNames, OneByOne, Table
 
 
 class FileTable:
@@ -171,6 +172,13 @@ class FileTable:
         rows = measured_files(self.files, column, names, where, self.name)
         weighted = MeasuredColumn(rows, names.weights is not None, self.name)
         return weighted.column(self.files[0].offset(column))
+
+    def crossing(
+        self, columns: Sequence[str], beside: CrossNames, where: AtLevel
+    ) -> FilesCross | None:
+        """Columns with covariates and strata beside them; None if DuckDB cannot read them."""
+        duck, rest = self._by_reader
+        return None if rest else FilesCross(duck, columns, beside, where, self.name)
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories; DuckDB counts some of them in one pass."""

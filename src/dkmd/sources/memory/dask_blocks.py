@@ -32,6 +32,7 @@ from dkmd.sources.kinds import no_such_column
 from dkmd.sources.level_counts import LevelCounts
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.memory.columns import kind_of
+from dkmd.sources.memory.dask_cross import DaskCrossing
 from dkmd.sources.memory.dask_exact import read_exactly
 from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
 from dkmd.sources.memory.dask_measured import DaskRows, read_block
@@ -58,7 +59,7 @@ from dkmd.sources.memory.dask_tasks import (
 from dkmd.sources.memory.frames import Frame
 from dkmd.sources.memory.labelled_sums import LabelledSums
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import AtLevel
+from dkmd.sources.table import AtLevel, CrossNames
 from dkmd.sources.unit_sides import shared_labels
 from dkmd.statistic.witness import Witness
 
@@ -138,6 +139,8 @@ class DaskTable:
     def __init__(self, frame: Any, name: str) -> None:
         self._frame = frame
         self.name = name
+        self._offsets: dict[str, int] = {}
+        """Whole numbers that were subtracted from columns."""
 
     def kinds(self) -> dict[str, str]:
         """What each column holds, by its type; by its first rows where the type is object."""
@@ -184,6 +187,7 @@ class DaskTable:
         self._require(column, by)
         found = read_exactly(scanned, dict.fromkeys(levels, self._frame._meta[column]))
         near = max((each.offset for each in found.values()), default=0)
+        self._offsets[column] = near
         return {level: with_offset(each, near) for level, each in found.items()}
 
     def read_columns(
@@ -196,7 +200,19 @@ class DaskTable:
             return self._scan(list(columns), partial(read, offsets=offsets), columns, groups)
 
         self._require(*columns)
-        return read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
+        found = read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
+        self._offsets.update({name: each.offset for name, each in found.items()})
+        return found
+
+    def crossing(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> DaskCrossing:
+        """Columns with covariates and strata beside them, which the workers sum up."""
+        by = None if where is None else where[0]
+        needed = (*columns, *beside.covariates, *beside.strata, beside.groups, by)
+        names = list(dict.fromkeys(name for name in needed if name is not None))
+        self._require(*names)
+        offsets = {name: self._offsets.get(name, 0) for name in columns}
+        frame = self._frame[names]
+        return DaskCrossing(_blocks(frame), _places(frame), self.name, beside, where, offsets)
 
     def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
         """A column whose rows have weights or counts."""

@@ -36,7 +36,12 @@ class LabelledSums:
         known = ~np.isnan(part.values)
         values = part.values[known]
         psi = witness(np.log(values) if logs else values) / witness.length
-        labels, cell = np.unique(part.groups[known].astype(str), return_inverse=True)
+        return cls.of_numbers(psi, part.groups[known])
+
+    @classmethod
+    def of_numbers(cls, psi: Array, groups: Labels) -> LabelledSums:
+        """The sums of one number per value."""
+        labels, cell = np.unique(groups.astype(str), return_inverse=True)
         sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
         return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
 

@@ -1,0 +1,158 @@
+"""Covariates and strata beside values that are not in memory: long files, dask, engines.
+
+Each side sums its values up where they are: per bin with the columns g beside them, and what is
+left of ψ where few values or groups need it. Both sides and all their parts share one ``Frame``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError
+from dkmd.binned.crossed import PSI, Crossed
+from dkmd.binned.grid import Grid
+from dkmd.inference.adjusted import AdjustedPair
+from dkmd.inference.adjusting import ENOUGH, Effect, Explained, Powers, notes_on, skewness_of
+from dkmd.inference.cross import Model
+from dkmd.inference.crossed_test import compare_crossed
+from dkmd.inference.frame import Frame, fit_covariate, fit_factor
+from dkmd.inference.groups import Clusters, GroupSums
+from dkmd.inference.known_columns import OUTCOME
+from dkmd.inference.one_test import clustering_of, stopped_by_nan
+from dkmd.inference.options import Options
+from dkmd.inference.pair import satterthwaite
+from dkmd.inference.result import ExactOutcome, NoOutcome, Outcome
+from dkmd.inference.tails import student_tails
+from dkmd.statistic.witness import Witness
+
+Level = str | None
+"""A level of strata as text; None where it is missing."""
+
+
+class Left(NamedTuple):
+    """What is left of a value: weight·ψ/length − g·θ, of the value or of its logarithm."""
+
+    witness: Witness
+    weight: float
+    theta: Array
+    logs: bool
+
+
+class CrossStream(Protocol):
+    """One side whose values are summed up where they are, with covariates and strata."""
+
+    @property
+    def covariates(self) -> Sequence[str]:
+        """The names of the covariates."""
+
+    @property
+    def strata(self) -> Sequence[str]:
+        """The names of the columns of strata."""
+
+    def plan(self, grids: Mapping[str, Grid]) -> None:
+        """Announce the grids of all columns, so that one pass can serve several of them."""
+
+    def some(self) -> tuple[Array, Sequence[Array]]:
+        """Some values, or all of few, and their covariates; rows belong together."""
+
+    def levels(self) -> Sequence[Mapping[Level, int]]:
+        """How often each level of every column of strata occurs."""
+
+    def crossed(self, grid: Grid, frame: Frame, logs: bool) -> Crossed:
+        """The sums per bin with those of the columns of a frame."""
+
+    def powers(self, left: Left, frame: Frame) -> Powers:
+        """The sums of what is left of every value."""
+
+    def grouped(self, left: Left, frame: Frame) -> GroupSums:
+        """The sums over groups of what is left."""
+
+
+def frame_of(x: CrossStream, y: CrossStream) -> Frame:
+    """The frame of both sides together."""
+    covariates, strata = x.covariates, x.strata
+    fitted = []
+    if covariates:
+        some = x.some(), y.some()
+        for i, name in enumerate(covariates):
+            sides = [known[i] for _, known in some]
+            if all(
+                values.size > 0 and np.array_equal(known, values, equal_nan=True)
+                for (values, _), known in zip(some, sides, strict=True)
+            ):
+                raise ColumnError(OUTCOME.format(name=repr(name)))
+            fitted.append(fit_covariate(name, sides))
+    factors = []
+    if strata:
+        for name, one, two in zip(strata, x.levels(), y.levels(), strict=True):
+            counts = Counter(one)
+            counts.update(two)
+            # equal counts keep the order of the texts; missing labels come last
+            order = sorted(counts, key=lambda level: (level is None, level or ""))
+            factors.append(fit_factor(name, {level: counts[level] for level in order}))
+    return Frame(tuple(fitted), tuple(factors))
+
+
+class Streams(NamedTuple):
+    """Both sides, the frame that they share, and whether values belong to groups."""
+
+    x: CrossStream
+    y: CrossStream
+    frame: Frame
+    has_groups: bool
+    logs: bool = False
+
+    def compare(self, x: Crossed, y: Crossed, options: Options) -> Outcome:
+        """The test of both sides, of which x and y are the sums."""
+        if stopped_by_nan(x.summary.nan + y.summary.nan, options):
+            return NoOutcome(options.alternative)
+        grouped = clustering_of(self._groups) if self.has_groups else None
+        few = min(x.summary.size, y.summary.size) < ENOUGH
+        effect: Effect | None = self._left if self.has_groups or few else None
+        found = compare_crossed(x, y, self.frame, options, effect, not self.has_groups, grouped)
+        if not (self.has_groups and isinstance(found, ExactOutcome)):
+            return found
+        notes = notes_on(self._imbalance(found.witness))
+        return replace(found, notes=(*found.notes, *notes))
+
+    def _groups(self, witness: Witness) -> tuple[GroupSums, GroupSums]:
+        """The sums over groups of ψ itself."""
+        left = Left(witness, 1.0, np.zeros(self.frame.width), self.logs)
+        return self.x.grouped(left, self.frame), self.y.grouped(left, self.frame)
+
+    def _left(self, pair: AdjustedPair, explained: Explained) -> tuple[Clusters, Model | None]:
+        """The effect of groups on what is left of ψ, or its skewness."""
+        witness = replace(pair.witness, center=pair.origin + explained.center)
+        asked = [
+            (side, Left(witness, weight, explained.theta, self.logs))
+            for side, weight in zip((self.x, self.y), explained.weights, strict=True)
+        ]
+        if self.has_groups:
+            of_x, of_y = (side.grouped(left, self.frame) for side, left in asked)
+            return Clusters.of(of_x, of_y), None
+        one, two = (side.powers(left, self.frame) for side, left in asked)
+        none = Clusters.none(pair.x.size, pair.y.size)
+        return none._replace(skewness=skewness_of(one, two)), None
+
+    def _imbalance(self, witness: Witness) -> dict[str, float]:
+        """How likely chance explains the difference of each covariate, by groups."""
+        found = {}
+        for j, (i, kind) in enumerate(self.frame.numbers):
+            if kind != PSI:
+                continue
+            only = -np.eye(self.frame.width)[j]
+            left = Left(witness, 0.0, only, self.logs)
+            x, y = (side.grouped(left, self.frame) for side in (self.x, self.y))
+            parts = x.variance(), y.variance()
+            error = sum(parts) ** 0.5
+            if error > 0.0:
+                df = satterthwaite(parts[0], parts[1], x.df, y.df)
+                tails = student_tails((x.mean - y.mean) / error, df)
+                found[self.frame.covariates[i].name] = float(tails.pvalue("two-sided"))
+        return found

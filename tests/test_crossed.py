@@ -1,0 +1,252 @@
+"""Sums of covariates and strata: from arrays, long files, dask and engines, and added up."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from keepers import CSV, KEEPERS
+
+from dkmd import compare, drift
+from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError, ColumnTypeError
+from dkmd.binned import crossed as sums_of
+from dkmd.binned.crossed import Crossed, crossed
+from dkmd.binned.grid import Grid
+from dkmd.binned.summary import Summary
+from dkmd.inference.frame import AT_ENDS, Covariate, Factor, Frame, fit_factor
+from dkmd.sources.engines.backends import IbisEngine
+
+pytestmark = pytest.mark.slow  # plain Python would need minutes
+
+FRAME = Frame(
+    (Covariate("a", 0.2, 0.4, missing=True), Covariate("b", 0.0, AT_ENDS)),
+    (Factor("s", ("x", "y", None)), Factor("t", ("u", "v"), others=2)),
+)
+GRID = Grid(0.1, 0.125)
+
+
+def rows(size: int, seed: int = 1) -> tuple[Array, list[Array], list[Any]]:
+    """Values with NaN, infinite and far ones, two covariates and the codes of two factors."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=size)
+    values[:7] = [math.nan, math.inf, -math.inf, math.inf, 1e30, -1e30, 5e12]
+    first = np.where(rng.random(size) < 0.1, math.nan, rng.standard_cauchy(size))
+    second = rng.choice([-math.inf, 3.0, math.inf], size)
+    return values, [first, second], [rng.integers(0, 3, size), rng.integers(0, 3, size)]
+
+
+def written_out(covariates: list[Array], codes: list[Any]) -> Array:
+    """The columns g of every row, by their definition."""
+    first, second = covariates
+    t = np.clip((first - 0.2) * 0.4, -1.0, 1.0)
+    columns = [np.where(np.isnan(first), 0.0, 1.5 * t - 0.5 * t**3), np.isnan(first)]
+    columns += [np.where(np.isinf(second), np.sign(second), 0.0)]
+    columns += [codes[0] == 1, codes[0] == 2, codes[1] == 1, codes[1] == 2]
+    return np.column_stack(columns).astype(float)
+
+
+@pytest.mark.parametrize("many", [0, 1 << 16])
+def test_sums_agree_with_their_definition(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums_of, "MANY", many)
+    values, covariates, codes = rows(3_000)
+    found = crossed(values, covariates, codes, FRAME.plan(), GRID)
+    plain = Summary.of(values, GRID)
+    assert found.summary.bins.tolist() == plain.bins.tolist()
+    assert found.summary.counts.tolist() == plain.counts.tolist()
+    assert found.summary.squares == pytest.approx(plain.squares, rel=1e-12)
+    for name in ("nan", "minus_inf", "plus_inf", "minimum", "maximum"):
+        assert getattr(found.summary, name) == getattr(plain, name), name
+    there = ~np.isnan(values)
+    g = written_out(covariates, codes)
+    assert found.gram == pytest.approx(g[there].T @ g[there], abs=1e-9)
+    assert found.totals == pytest.approx(g[there].sum(axis=0), abs=1e-9)
+    assert found.missing.tolist() == [np.isnan(covariates[0][there]).sum(), 0.0]
+    for end, sums in zip((-math.inf, math.inf), found.ends, strict=True):
+        assert sums == pytest.approx(g[values == end].sum(axis=0), abs=1e-12)
+    near = there & (np.abs(values) < 1e9)
+    u = (values - GRID.center) / GRID.unit
+    bins = GRID.bin_of(np.where(near, values, 0.0))
+    for k in np.unique(bins[near])[::50]:
+        inside = near & (bins == k)
+        powers = u[inside] ** np.arange(3)[:, None]
+        ours = found.sums[np.searchsorted(found.summary.bins, k)]
+        assert ours[:2] == pytest.approx(powers[:2] @ g[inside], abs=1e-9)
+        width = (1.0 + abs(u[inside]).max()) / 128.0
+        assert ours[2] == pytest.approx(powers[2] @ g[inside], abs=inside.sum() * width**2 + 1e-9)
+
+
+def test_sums_of_parts_add_up_to_those_of_the_whole() -> None:
+    values, covariates, codes = rows(5_000)
+    plan = FRAME.plan()
+
+    def part(at: slice) -> Crossed:
+        return crossed(values[at], [c[at] for c in covariates], [c[at] for c in codes], plan, GRID)
+
+    whole = part(slice(None))
+    both = part(slice(0, 1_234)) + part(slice(1_234, None))
+    assert both.summary.counts.tolist() == whole.summary.counts.tolist()
+    for name in ("sums", "ends", "gram", "missing"):
+        assert getattr(both, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-9)
+
+
+def test_the_most_frequent_levels_have_columns() -> None:
+    counts: dict[object, int] = {f"l{i:03}": 1_000 - i for i in range(200)}
+    factor = fit_factor("s", {**counts, None: 5_000, "rare": 4})
+    assert factor.levels[:3] == (None, "l000", "l001")
+    assert len(factor.levels) == 101
+    assert (factor.columns, factor.others) == (101, 101)
+    assert factor.codes(["l000", "rare", None, "unseen"]).tolist() == [1, 101, 0, 101]
+
+
+def experiment(size: int = 3_000) -> pd.DataFrame:
+    """An experiment in which nothing differs."""
+    rng = np.random.default_rng(4)
+    before = rng.lognormal(size=size)
+    revenue = before**0.8 * rng.lognormal(0.5, 0.5, size)
+    return pd.DataFrame(
+        {
+            "arm": rng.permutation(np.repeat(["A", "B"], size // 2)),
+            "revenue": revenue,
+            "clicks": rng.poisson(3.0 + before),
+            "before": np.where(rng.random(size) < 0.1, math.nan, before),
+            "age": rng.integers(18, 80, size),
+            "country": rng.choice(
+                np.array(["DE", "FR", "US", None], dtype=object), size, p=[0.4, 0.3, 0.2, 0.1]
+            ),
+            "week": rng.choice(["1", "2"], size),
+            "user": rng.integers(0, 300, size),
+        }
+    )
+
+
+EXPERIMENT = experiment()
+EXPERIMENT["user"] = [
+    f"{arm}{user}" for arm, user in zip(EXPERIMENT.arm, EXPERIMENT.user, strict=True)
+]
+ARMS: dict[str, Any] = {"by": "arm", "reference": "A", "current": "B"}
+HOW: dict[str, dict[str, Any]] = {
+    "covariate": {"covariate": "before"},
+    "strata": {"strata": "country"},
+    "both": {"covariate": ["before", "age"], "strata": ["country", "week"]},
+    "groups": {"covariate": "before", "strata": "country", "groups": "user"},
+}
+ELSEWHERE = ("dask", "large parquet", "large csv", "engine", "relation")
+
+
+@pytest.mark.parametrize("design", HOW)
+@pytest.mark.parametrize("place", ELSEWHERE)
+def test_everywhere_the_numbers_are_those_of_arrays(
+    place: str, design: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if place in ("dask", "relation", "large csv") and design in ("covariate", "strata"):
+        return  # the other designs cover them there
+    asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True, **ARMS}
+    expected = compare(EXPERIMENT, **asked, **HOW[design])
+    source = {**KEEPERS, **CSV}[place](pa.Table.from_pandas(EXPERIMENT), tmp_path, monkeypatch)
+    found = compare(source, **asked, **HOW[design])
+    assert found.shift == pytest.approx(expected.shift, abs=1e-9)
+    assert found.statistic == pytest.approx(expected.statistic, abs=1e-9)
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-7)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-4)
+    assert found.relative_shift == pytest.approx(expected.relative_shift, abs=1e-5)
+    assert found.warnings == expected.warnings
+    assert found.adjustment is not None
+    assert expected.adjustment is not None
+    assert found.adjustment.names == expected.adjustment.names
+    assert found.adjustment.worth == pytest.approx(expected.adjustment.worth, rel=1e-5)
+    assert found.mean is not None or design == "groups"
+
+
+def test_few_rows_of_an_engine_have_the_skewness_of_what_is_left() -> None:
+    few = EXPERIMENT[:80]
+    asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True, **ARMS}
+    for design in (HOW["covariate"], HOW["both"]):
+        expected = compare(few, **asked, **design)
+        rows = duckdb.connect().from_df(few)
+        assert compare(rows, **asked, **design).pvalue == pytest.approx(expected.pvalue, rel=1e-6)
+
+
+def test_a_side_in_memory_goes_with_a_side_that_is_not() -> None:
+    old, new = (EXPERIMENT[EXPERIMENT.arm == arm] for arm in "AB")
+    asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True}
+    rows = duckdb.connect().from_df(new)
+    for design in (HOW["both"], HOW["groups"]):
+        expected = compare(old, new, **asked, **design)
+        found = compare(old, rows, **asked, **design)
+        assert found.shift == pytest.approx(expected.shift, abs=1e-9)
+        assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-4)
+
+
+def test_shares_in_an_engine_are_adjusted() -> None:
+    yes = EXPERIMENT.assign(bought=(EXPERIMENT.revenue > 3.0).astype(int))
+    asked: dict[str, Any] = {"column": "bought", "randomized": True, "covariate": "before", **ARMS}
+    found, expected = compare(duckdb.connect().from_df(yes), **asked), compare(yes, **asked)
+    assert found.kind == expected.kind
+    assert found.headline() == expected.headline()
+
+
+def test_a_drift_in_an_engine_asks_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = (EXPERIMENT[EXPERIMENT.arm == arm].drop(columns="arm") for arm in "AB")
+    more = {f"c{i}": EXPERIMENT.revenue * (1.0 + i) - 5.0 for i in range(12)}  # no logarithms
+    old, new = (side.assign(**{n: c[side.index] for n, c in more.items()}) for side in (old, new))
+    import ibis
+
+    engine = ibis.duckdb.connect()
+    tables = tuple(
+        engine.create_table(name, pa.Table.from_pandas(side, preserve_index=False))
+        for name, side in (("old", old), ("new", new))
+    )
+    asked: list[Any] = []
+    run = IbisEngine.run
+
+    def counted(engine: IbisEngine, query: Any) -> Any:
+        asked.append(query)
+        return run(engine, query)
+
+    monkeypatch.setattr(IbisEngine, "run", counted)
+    design: dict[str, Any] = {"covariate": "before", "strata": "country", "randomized": True}
+    found = drift(tables[0], tables[1], columns=list(more), **design)
+    expected = drift(old, new, columns=list(more), **design)
+    assert len(asked) <= 8  # levels of strata, sums and minima of each table
+    for name in more:
+        assert found[name].pvalue == pytest.approx(expected[name].pvalue, rel=1e-3)
+
+
+def test_covariates_that_do_not_fit_are_told_in_engines_and_long_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = duckdb.connect().from_df(EXPERIMENT.assign(one=1.0, copy=EXPERIMENT.revenue))
+    asked: dict[str, Any] = {"column": "revenue", "randomized": True, **ARMS}
+    with pytest.raises(ColumnError, match="is the outcome itself"):
+        compare(rows, **asked, covariate="copy")
+    with pytest.raises(ColumnError, match="is the outcome itself"):
+        compare(rows, **asked, covariate="revenue")
+    assert any(
+        "has one value only" in note for note in compare(rows, **asked, covariate="one").warnings
+    )
+    with pytest.raises(ColumnTypeError, match="'country' holds text"):
+        compare(rows, **asked, covariate="country")
+    with pytest.raises(ValueError, match="no column 'nothing'"):
+        compare(rows, **asked, strata="nothing")
+    with pytest.raises(ColumnError, match="go with pair_by only if all rows are in memory"):
+        compare(rows, **asked, covariate="before", pair_by="user")
+    tilted = EXPERIMENT.assign(before=EXPERIMENT.before + (EXPERIMENT.arm == "B"))
+    for table in (tilted, duckdb.connect().from_df(tilted)):
+        for groups in (None, "user"):
+            notes = compare(table, **asked, covariate="before", groups=groups).warnings
+            assert any("before differs between the sides" in note for note in notes)
+    path = CSV["large csv"](pa.Table.from_pandas(EXPERIMENT), tmp_path, monkeypatch)
+    words = path.read_text().splitlines()
+    cells = words[400].split(",")
+    cells[words[0].split(",").index("before")] = "much"
+    words[400] = ",".join(cells)
+    path.write_text("\n".join(words))
+    with pytest.raises(ValueError, match=r"column 'before', row 400.*much"):
+        compare(path, **asked, covariate="before")
