@@ -104,7 +104,7 @@ def excess(x: Array, y: Array) -> float:
         step = 1.5 / math.sqrt(side.size)
         low, high = quantile(side, max(0.0, 0.5 - step)), quantile(side, min(1.0, 0.5 + step))
         facing = (high if sign > 0.0 else low) - quantile(side, 0.5)
-        reaches.append(min(sign * facing, 0.5 * (high - low)))
+        reaches.append(min(sign * facing if side.size >= 9 else math.inf, 0.5 * (high - low)))
     return math.copysign(max(0.0, abs(apart) - math.hypot(*reaches)), apart)
 
 

@@ -128,7 +128,8 @@ def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
 def _median_reach(atoms: Atoms, passed: Array) -> tuple[float, float]:
     """Three standard errors of the median, down and up: the values within three of its rank.
 
-    The longer of the two counts as half of both.
+    The longer of the two counts as half of both. So do both if fewer than 9 values do not reach as
+    far as three standard errors: one side of so few says too little.
     """
     reach = 0.5 * MEDIAN_REACH / math.sqrt(passed[-1])
     low, high = (
@@ -136,6 +137,8 @@ def _median_reach(atoms: Atoms, passed: Array) -> tuple[float, float]:
         _quantile(atoms, passed, min(1.0, 0.5 + reach)),
     )
     median, half = _quantile(atoms, passed, 0.5), 0.5 * (high - low)
+    if reach > 0.5:
+        return half, half
     return min(median - low, half), min(high - median, half)
 
 
