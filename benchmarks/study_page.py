@@ -120,7 +120,7 @@ figure is above 1.3.
 
 {_folded("Dropping one value", _plain_table(_of(cells, "stability")))}
 
-As x moves up, p should fall. Once below 0.05 it may rise again a little, because ψ is chosen anew for every δ. The table counts the data
+As x moves up (or down, in every second data set), p should fall. Once below 0.05 it may rise again a little, because ψ is chosen anew for every δ. The table counts the data
 sets in which p rises by more than 5% while above 1e-4.
 
 {_folded("p(x + δ) for growing δ", _plain_table(_of(cells, "monotone")))}
@@ -141,7 +141,7 @@ def _verdict(cells: Cells) -> str:
         return f"None of the {len(first)} cells was outside its limits."
     still = [c for c in cells if c.again and c.outside]
     return (
-        f"{len(outside)} of {len(first)} cells were outside their limits. Each ran again with a new seed "
+        f"Cells outside their limits: {len(outside)} of {len(first)}. Each ran again with a new seed "
         f"and four times the trials; {len(still) or 'none'} stayed outside{_listed(still)}."
     )
 
