@@ -12,6 +12,7 @@ import pytest
 from dkmd import compare, drift
 
 SCALE = 1.0
+COUNTRIES = np.array(["DE", "it's", "US", None], dtype=object)
 
 
 def experiment(size: int = 4_000) -> pd.DataFrame:
@@ -28,9 +29,7 @@ def experiment(size: int = 4_000) -> pd.DataFrame:
             "spent": spent,
             "visits": rng.normal(size=size) - 3.0,
             "before": np.where(rng.random(size) < 0.1, math.nan, before),
-            "country": rng.choice(
-                np.array(["DE", "it's", "US", None], dtype=object), size, p=[0.4, 0.3, 0.2, 0.1]
-            ),
+            "country": pd.Series(rng.choice(COUNTRIES, size, p=[0.4, 0.3, 0.2, 0.1]), dtype=object),
             "person": [f"{a}{i}" for a, i in zip(arm, rng.integers(0, 200, size), strict=True)],
         }
     )
@@ -74,6 +73,7 @@ def test_a_drift_is_adjusted(engine: Any) -> None:
     sides = [TABLE[TABLE.arm == arm][["spent", "visits", "before", "country"]] for arm in "ab"]
     tables = [engine.load(side, f"drift_{arm}") for side, arm in zip(sides, "ab", strict=True)]
     how: dict[str, Any] = {"covariate": "before", "strata": "country", "randomized": True}
+    how["scale"] = SCALE
     found, expected = drift(*tables, **how), drift(*sides, **how)
     for name in ("spent", "visits"):
         assert found[name].shift == pytest.approx(expected[name].shift, abs=1e-6)
