@@ -27,7 +27,7 @@ from dkmd.inference.proportions import Counts, share_tails
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
 ALPHA, SEED = 0.05, 2027
-FACTOR, BEHIND = 1.5, 0.08
+FACTOR, BEHIND = 1.5, 0.05
 """The factor of most lines, and how far dkmd may be behind the best test that keeps its size."""
 
 

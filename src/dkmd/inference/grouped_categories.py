@@ -6,8 +6,9 @@ Scott), and is at least what independent rows would make of it. The weights are 
 for levels that the smaller side can hardly have. The p-value comes from relabellings of whole
 groups. They are exact if the groups of both sides are alike, and right in large samples if one side
 has larger groups. With many groups, or for a p-value below what relabellings can show, the law is F
-with Satterthwaite's degrees of freedom. Intervals count the rows as fewer ones, by the design
-effect of a level.
+with Satterthwaite's degrees of freedom. For two levels F is accurate with few groups too, and the
+larger of the two p-values counts. For many levels F is far too cautious. Intervals count the rows
+as fewer ones, by the design effect of a level.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from dkmd.inference.tails import critical
 
 MANY_GROUPS = 400
 """From so many groups of both sides on, the F law replaces relabellings."""
+
+TWO_LEVELS = 1.5
+"""Shares vary in fewer directions than this: the F law counts beside relabellings."""
 
 RARE = 2.0
 """Weights fall for levels of which the smaller side expects fewer rows than this."""
@@ -89,9 +93,9 @@ def grouped_category_pvalue(
     of_x, of_y = (
         GroupedShares.of(scaled[part], sizes[part]) for part in (slice(n), slice(n, None))
     )
-    by_law = _f_tail(of_x, of_y, alone * (1.0 / of_side[0] + 1.0 / of_side[1]))
+    by_law = _f_law(of_x, of_y, alone * (1.0 / of_side[0] + 1.0 / of_side[1]))
     if n + m >= MANY_GROUPS:
-        return by_law
+        return by_law.pvalue
     rng, every = np.random.default_rng(seed), n + m
 
     def statistics(size: int) -> Array:
@@ -102,8 +106,9 @@ def grouped_category_pvalue(
     batch = max(1, CELLS // every)
     as_extreme, drawn = relabelled(statistics, observed * (1.0 - 1e-9), relabellings, batch)
     pvalue = (as_extreme + 1.0) / (drawn + 1.0)
-    # no relabelling was as extreme, so the law, which is cautious, can only make it smaller
-    return pvalue if as_extreme else min(pvalue, by_law)
+    if not as_extreme:  # the law, which is cautious, can only make it smaller
+        return min(pvalue, by_law.pvalue)
+    return max(pvalue, by_law.pvalue) if by_law.directions < TWO_LEVELS else pvalue
 
 
 def _with_rows(counts: npt.ArrayLike) -> Array:
@@ -112,7 +117,14 @@ def _with_rows(counts: npt.ArrayLike) -> Array:
     return np.asarray(given[given.sum(axis=1) > 0.0])
 
 
-def _f_tail(x: GroupedShares, y: GroupedShares, least: float) -> float:
+class FLaw(NamedTuple):
+    """What an F law says of the statistic."""
+
+    pvalue: float
+    directions: float  # in how many directions the shares vary: 1 for two levels
+
+
+def _f_law(x: GroupedShares, y: GroupedShares, least: float) -> FLaw:
     """The p-value by an F law. Its degrees of freedom follow from the variances of the shares."""
     from scipy.special import fdtrc
 
@@ -120,12 +132,12 @@ def _f_tail(x: GroupedShares, y: GroupedShares, least: float) -> float:
     of_x, of_y = (float(side.variances.sum()) for side in (x, y))
     total = of_x + of_y
     if not total > 0.0:  # no group differs from its side: relabellings decide
-        return 1.0
+        return FLaw(1.0, math.inf)
     parts = np.concatenate([x.left_out, y.left_out])
     together = float(((parts.T @ parts) ** 2).sum())
     upper = min(total * total / together, x.shares.size - 1.0)
     lower = satterthwaite(of_x, of_y, x.df, y.df)
-    return float(fdtrc(upper, lower, squared / max(total, least)))
+    return FLaw(float(fdtrc(upper, lower, squared / max(total, least))), upper)
 
 
 def _statistics(in_x: npt.NDArray[np.bool_], scaled: Array, sizes: Array, alone: float) -> Array:
