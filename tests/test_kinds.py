@@ -16,7 +16,7 @@ from scipy import stats
 from shell import here
 from statsmodels.stats.proportion import proportions_ztest
 
-from dkmd import Grid, Summary, compare, drift
+from dkmd import Comparison, Grid, Summary, Witness, compare, dkmd_2samp, drift
 from dkmd.answers.many_columns import UNTESTED
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.base.arrays import Array
@@ -270,15 +270,16 @@ def test_two_parts_agree_in_memory_bins_and_files(tmp_path: Path) -> None:
     for side, name in ((old, "a"), (new, "b")):
         pd.DataFrame({"v": side}).to_parquet(tmp_path / f"{name}.parquet")
     files = compare(tmp_path / "a.parquet", tmp_path / "b.parquet")
-    # a file of few values gives the values; bins give the chosen scale to a few thousandths
+    # a file of few values gives the values; bins give the chosen scale, and how far the medians
+    # may lie apart by chance, to a few thousandths
     for other, error in ((files, 1e-12), (binned, 3e-3)):
         assert (other.kind, other.verdict, other.changed) == (
             exact.kind, exact.verdict, exact.changed,
         )  # fmt: skip
         assert other.pvalue == pytest.approx(exact.pvalue, rel=error)
         for one, two in zip(exact.findings[:2], other.findings[:2], strict=True):
-            assert two.estimate == pytest.approx(one.estimate, rel=0.1 * error)
-            assert two.ratio == pytest.approx(one.ratio, rel=0.1 * error)
+            assert two.estimate == pytest.approx(one.estimate, rel=0.15 * error)
+            assert two.ratio == pytest.approx(one.ratio, rel=0.15 * error)
 
 
 def test_time_outs_beside_equal_values_are_compared_by_their_share(tmp_path: Path) -> None:
@@ -594,3 +595,54 @@ def test_a_factor_on_the_rest_is_found_better_than_by_welch_and_mann_whitney() -
     welch = float((stats.ttest_ind(x, y, axis=1, equal_var=False).pvalue < 0.05).mean())
     ranks = float((stats.mannwhitneyu(x, y, axis=1).pvalue < 0.05).mean())
     assert own > 0.8 > welch > ranks
+
+
+def _rare(design: str) -> Comparison:
+    """0 of 24 against 12 of 240: Fisher's exact test has p = 0.6."""
+    rng = np.random.default_rng(1)
+
+    def side(yes: int, rows: int, first: int) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "bought": (np.arange(rows) % (rows // yes) == 0).astype(int) if yes else 0,
+                "visits": rng.normal(size=rows),
+                "weight": rng.uniform(0.5, 1.5, rows),
+                "user": first + np.arange(rows) // 3,
+            }
+        )
+
+    how: dict[str, dict[str, Any]] = {
+        "covariate": {"covariate": "visits", "randomized": True},
+        "weights": {"weights": "weight"},
+        "groups": {"groups": "user"},
+    }
+    answer = compare(
+        side(12, 240, 0), side(0, 24, 1000), column="bought", margin="6pp", **how[design]
+    )
+    assert isinstance(answer, Comparison)
+    return answer
+
+
+@pytest.mark.parametrize("design", ["covariate", "weights", "groups"])
+def test_few_rows_without_a_yes_prove_nothing_in_any_design(design: str) -> None:
+    """They show no variance, so a test of the means alone says p < 0.001."""
+    answer = _rare(design)
+    assert answer.kind == "yes/no"
+    assert answer.pvalue > 0.1
+    assert answer.shift_interval.low < 0.0 <= answer.shift_interval.high
+    assert answer.verdict == "inconclusive"
+    assert answer.pvalue_beyond > 0.1
+
+
+def test_with_many_of_both_values_groups_decide_by_their_means() -> None:
+    """16% against 10%, each user's rows alike: single rows would be surer than users are."""
+    before = pd.DataFrame({"v": np.repeat(np.arange(400) % 10 == 0, 3).astype(int)})
+    after = pd.DataFrame({"v": np.repeat(np.arange(400) % 6 == 0, 3).astype(int)})
+    before["user"], after["user"] = np.arange(1200) // 3, 1000 + np.arange(1200) // 3
+    grouped = compare(before, after, column="v", groups="user")
+    alone = compare(before, after, column="v")
+    users = dkmd_2samp(
+        after["v"][::3], before["v"][::3], witness=Witness(1.0, 1.0, weight="linear")
+    )
+    assert grouped.pvalue == pytest.approx(float(users.pvalue), rel=0.01)
+    assert grouped.pvalue > 100.0 * alone.pvalue

@@ -37,8 +37,12 @@ def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | N
     share = _share_finding(counts, confidence)
     reading = read_parts(_judged(counts, share, answer, gap))
     if means is not None:
-        share = _by_groups(share, means, (low, gap), confidence)
-        reading = _read_means(answer, counts, means, gap)
+        alone = Told(share, reading)
+        told = Told(
+            _by_groups(share, means, (low, gap), confidence),
+            _read_means(answer, counts, means, gap),
+        )
+        share, reading = _no_surer(told, alone, answer, means, _fewest(counts))
     ends = ConfidenceInterval(*(gap * end for end in share.interval))
     relative, relative_ends = None, None
     if share.ratio is not None and share.ratio_interval is not None:
@@ -84,6 +88,67 @@ def _by_groups(
     low, high = means.shift_interval(confidence)
     interval = ConfidenceInterval(max(-1.0, low / gap), min(1.0, high / gap))
     return replace(share, interval=interval, pvalue=means.pvalue, ratio_interval=None)
+
+
+class Reading(NamedTuple):
+    """The verdict, and the p-value of "beyond the margin"."""
+
+    verdict: str
+    pvalue_beyond: float
+
+
+class Told(NamedTuple):
+    """What a test says about two shares."""
+
+    share: Finding
+    reading: Reading
+
+
+FEW = 10
+"""With fewer of either value on a side, "equivalent" needs the exact test of single rows too."""
+
+
+def _no_surer(told: Told, alone: Told, answer: Comparison, means: DkmdResult, fewest: int) -> Told:
+    """A test of means is fooled by a side without a single yes: it shows no variance.
+
+    ``alone`` is the exact test of single rows. Groups only make an answer less sure, so with groups
+    it must agree. Covariates can make an answer surer, and weights change the shares. There the
+    p-value is at least that of ``answer``: its ψ orders the two values as the mean does, and its
+    tails are guarded. Pairs have bounds of their own.
+    """
+    if means.pairing is not None:
+        return told
+    share, reading = told
+    if means.adjustment is None and means.effective_sizes is None:
+        low, high = zip(share.interval, alone.share.interval, strict=True)
+        ends = ConfidenceInterval(min(low), max(high))
+        pvalue = max(share.pvalue, alone.share.pvalue)
+        return Told(replace(share, pvalue=pvalue, interval=ends), _agreed(reading, alone.reading))
+    if math.isnan(answer.pvalue):
+        return told
+    pvalue = max(share.pvalue, answer.pvalue)
+    share = replace(share, pvalue=pvalue)
+    if pvalue >= answer.alpha:
+        low, high = share.interval
+        share = replace(share, interval=ConfidenceInterval(min(low, 0.0), max(high, 0.0)))
+    word = reading.verdict
+    if word == "equivalent" and fewest < FEW:
+        word = _agreed(reading, alone.reading).verdict
+    elif word != "equivalent" and pvalue >= answer.alpha:
+        word = "inconclusive"
+    return Told(share, Reading(word, max(reading.pvalue_beyond, answer.pvalue)))
+
+
+def _fewest(counts: Counts) -> int:
+    """The number of the rarest value on a side."""
+    no = counts.negated()
+    return min(counts.yes_x, counts.yes_y, no.yes_x, no.yes_y)
+
+
+def _agreed(one: Reading, other: Reading) -> Reading:
+    """What both say."""
+    word = one.verdict if one.verdict == other.verdict else "inconclusive"
+    return Reading(word, max(one.pvalue_beyond, other.pvalue_beyond))
 
 
 def _read_means(answer: Comparison, counts: Counts, means: DkmdResult, gap: float) -> Reading:
@@ -141,13 +206,6 @@ def _judged(counts: Counts, share: Finding, answer: Comparison, gap: float) -> J
 def is_zero(answer: Comparison) -> bool:
     """Whether no margin was given, or a margin of 0."""
     return answer.margin is None or parse_margin(answer.margin)[0] == 0.0
-
-
-class Reading(NamedTuple):
-    """The verdict, and the p-value of "beyond the margin"."""
-
-    verdict: str
-    pvalue_beyond: float
 
 
 def read_parts(*parts: Judged) -> Reading:
