@@ -22,6 +22,7 @@ from dkmd.inference.scale import unit_form
 from dkmd.inference.sides import Form, Side
 from dkmd.sequential.arms import TwoArms, evidence, spot
 from dkmd.sequential.gathering import MOST_WAITING
+from dkmd.sequential.looks import FILES
 from dkmd.sequential.mixture import critical_t, log_evidence, prior_information
 
 
@@ -274,6 +275,26 @@ def test_a_saved_monitor_chooses_its_width_when_the_first_one_does(tmp_path: Pat
         each.update(x[25:99], y[25:99]).update(x[99:], y[99:])
     assert again.witness == monitor.witness
     assert again.witness != Monitor.load(tmp_path / "state").witness
+
+
+def test_a_monitor_saved_before_widths_were_chosen_again_goes_on_with_its_width(
+    tmp_path: Path,
+) -> None:
+    path, (x, y) = tmp_path / "state", _arms(24, 200, 200, 0.5)
+    monitor = Monitor(expected_n=50).update(x[:40], y[:30])
+    before = monitor.result
+    monitor.save(path)
+    document = FILES.read(path)
+    del document["frame"]["chosen_at"]
+    FILES.write(path, document)
+    old = Monitor.load(path)
+    assert old.result == before
+    assert (monitor.until_choice, old.until_choice) == (90, math.inf)
+    for each in (monitor, old):
+        each.update(x[40:], y[30:])
+    assert monitor.witness != old.witness == Monitor.load(path).witness
+    given = Monitor(expected_n=50, witness=old.witness).update(x, y)
+    assert old.result.shift == pytest.approx(given.result.shift, rel=1e-3)
 
 
 def test_shards_that_chose_different_widths_choose_again_together() -> None:
