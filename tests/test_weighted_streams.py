@@ -50,7 +50,8 @@ def assert_same(found: Comparison, expected: Comparison) -> None:
     near = 1e-9 * SCALE
     assert found.statistic == pytest.approx(expected.statistic, abs=near)
     assert found.shift == pytest.approx(expected.shift, abs=near)
-    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=10.0 * near)
+    # where the p-value is flat, an end moves further than the sums do
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=20.0 * near)
     assert found.df == pytest.approx(expected.df, rel=1e-6)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
     sizes = found.effective_sizes, expected.effective_sizes
@@ -171,7 +172,7 @@ def test_what_cannot_be_summed_up_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ColumnError, match="neither with groups nor with pair_by"):
         compare(table, table, column="ms", weights="weight", groups="arm")
     with pytest.raises(ColumnError, match="covariates and strata need the rows"):
-        compare(table, table, column="ms", covariate="weight", randomized=True)
+        compare(table, table, column="ms", covariate="copies", weights="weight", randomized=True)
     array = da.from_array(NEW.ms.to_numpy()[3:])
     with pytest.raises(ColumnError, match="use a dataframe"):
         compare(array, array, weights=(NEW.weight[3:], NEW.weight[3:]))

@@ -22,7 +22,7 @@ from dkmd.answers.findings import (
     quantiles_of,
     welch_change,
 )
-from dkmd.answers.orientation import centers_of, turned
+from dkmd.answers.orientation import centers_of, compared, turned
 from dkmd.base.arrays import Array
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.label_codes import hashed
@@ -33,7 +33,6 @@ from dkmd.inference.percentiles import (
     size_of_groups,
 )
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
-from dkmd.inference.two_sample import run
 from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
 from dkmd.statistic.witness import Witness
 
@@ -129,11 +128,10 @@ def grouped_missing_finding(
     """
     if reference is None or current is None:
         return None
-    x, y = turned((reference, current))
-    if not (x.rows.any() or y.rows.any()):
+    if not (reference.rows.any() or current.rows.any()):
         return None
     how = replace(options, witness=LINEAR, scale=None, method=None, alternative="two-sided")
-    result = run(x.rows, y.rows, how, (x.labels, y.labels))
+    result = compared(reference.rows, current.rows, how, (reference.labels, current.labels))
     if math.isnan(result.pvalue):
         return None
     found = _finding_of(result, confidence)

@@ -245,7 +245,7 @@ def plan(
     >>> pilot = np.random.default_rng(4).normal(100, 10, 100)
     >>> answer = plan(pilot, shift=1.0, ratio=4)
     >>> answer.n, answer.m, answer.range
-    (1015, 4060, (775.0, 1195.0))
+    (1015, 4060, (776.0, 1197.0))
     """
     known = pilot_of(pilot, groups, covariate)
     options = _Options(alpha=alpha, scale=scale, ratio=ratio, groups=groups, covariate=covariate)

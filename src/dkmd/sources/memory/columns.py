@@ -96,6 +96,8 @@ def _plain_labels(values: Any) -> Labels | None:
     """Text and whole numbers as text, each label looked at once; None for all other labels."""
     if isinstance(values, np.ma.MaskedArray):
         return None
+    if isinstance(values, list | tuple) and not {*map(type, values)} <= {str, int}:
+        return None  # an array of them would turn NaN into text
     try:
         found = encoded(values)
         if isinstance(found, np.ndarray) and (found.ndim != 1 or found.dtype.kind not in "iuUO"):
