@@ -254,3 +254,24 @@ def test_the_same_units_are_compared_in_pairs() -> None:
     assert apart is not None
     assert paired.pvalue < apart.pvalue
     assert paired.estimate == pytest.approx(apart.estimate, abs=1e-9)
+
+
+def test_groups_of_two_levels_that_hardly_differ_are_not_surer_than_single_rows() -> None:
+    """36 of 60 against 30 of 60, every group alike: a relabelling of groups alone has 2/924."""
+    assert grouped_category_pvalue([[6, 4]] * 6, [[5, 5]] * 6) > 0.2
+
+
+def test_of_two_levels_the_larger_pvalue_of_relabellings_and_of_the_f_law_counts() -> None:
+    """8 large groups against 40 small ones: relabelling alone rejects about 10% at 5%."""
+    rng = np.random.default_rng(3)
+    rejected, trials = 0, 400
+    for _ in range(trials):
+        share = rng.beta(1.0, 1.0)
+        sides = []
+        for sizes in (1 + rng.lognormal(2.3, 1.0, 8).astype(int), 1 + rng.poisson(2.0, 40)):
+            own = rng.beta(4.0 * share + 1e-6, 4.0 * (1.0 - share) + 1e-6, sizes.size)
+            yes = rng.binomial(sizes, own)
+            sides.append(np.column_stack([yes, sizes - yes]))
+        x, y = sides
+        rejected += grouped_category_pvalue(x, y, relabellings=199) <= 0.05
+    assert rejected <= 35  # 8.8%: 6.5% and 2 standard errors

@@ -29,9 +29,6 @@ from dkmd.inference.tails import critical
 MANY_GROUPS = 400
 """From so many groups of both sides on, the F law replaces relabellings."""
 
-TWO_LEVELS = 1.5
-"""Shares vary in fewer directions than this: the F law counts beside relabellings."""
-
 RARE = 2.0
 """Weights fall for levels of which the smaller side expects fewer rows than this."""
 
@@ -93,9 +90,9 @@ def grouped_category_pvalue(
     of_x, of_y = (
         GroupedShares.of(scaled[part], sizes[part]) for part in (slice(n), slice(n, None))
     )
-    by_law = _f_law(of_x, of_y, alone * (1.0 / of_side[0] + 1.0 / of_side[1]))
-    if n + m >= MANY_GROUPS:
-        return by_law.pvalue
+    by_law = _f_tail(of_x, of_y, alone * (1.0 / of_side[0] + 1.0 / of_side[1]))
+    if n + m >= MANY_GROUPS and not math.isnan(by_law):
+        return by_law
     rng, every = np.random.default_rng(seed), n + m
 
     def statistics(size: int) -> Array:
@@ -107,8 +104,8 @@ def grouped_category_pvalue(
     as_extreme, drawn = relabelled(statistics, observed * (1.0 - 1e-9), relabellings, batch)
     pvalue = (as_extreme + 1.0) / (drawn + 1.0)
     if not as_extreme:  # the law, which is cautious, can only make it smaller
-        return min(pvalue, by_law.pvalue)
-    return max(pvalue, by_law.pvalue) if by_law.directions < TWO_LEVELS else pvalue
+        return float(np.fmin(pvalue, by_law))
+    return float(np.fmax(pvalue, by_law)) if kept.sum() == 2 else pvalue
 
 
 def _with_rows(counts: npt.ArrayLike) -> Array:
@@ -117,27 +114,23 @@ def _with_rows(counts: npt.ArrayLike) -> Array:
     return np.asarray(given[given.sum(axis=1) > 0.0])
 
 
-class FLaw(NamedTuple):
-    """What an F law says of the statistic."""
+def _f_tail(x: GroupedShares, y: GroupedShares, least: float) -> float:
+    """The p-value by an F law. Its degrees of freedom follow from the variances of the shares.
 
-    pvalue: float
-    directions: float  # in how many directions the shares vary: 1 for two levels
-
-
-def _f_law(x: GroupedShares, y: GroupedShares, least: float) -> FLaw:
-    """The p-value by an F law. Its degrees of freedom follow from the variances of the shares."""
+    NaN if no group differs from its side: then relabellings decide.
+    """
     from scipy.special import fdtrc
 
     squared = float(((x.shares - y.shares) ** 2).sum())
     of_x, of_y = (float(side.variances.sum()) for side in (x, y))
     total = of_x + of_y
-    if not total > 0.0:  # no group differs from its side: relabellings decide
-        return FLaw(1.0, math.inf)
+    if not total > 0.0:
+        return math.nan
     parts = np.concatenate([x.left_out, y.left_out])
     together = float(((parts.T @ parts) ** 2).sum())
     upper = min(total * total / together, x.shares.size - 1.0)
     lower = satterthwaite(of_x, of_y, x.df, y.df)
-    return FLaw(float(fdtrc(upper, lower, squared / max(total, least))), upper)
+    return float(fdtrc(upper, lower, squared / max(total, least)))
 
 
 def _statistics(in_x: npt.NDArray[np.bool_], scaled: Array, sizes: Array, alone: float) -> Array:
