@@ -506,6 +506,7 @@ def test_an_infinity_that_all_have_is_compared_without_a_scale() -> None:
     with pytest.warns(RuntimeWarning, match=r"−inf \(100\.0% of x, 100\.0% of y\)"):
         result = dkmd_2samp([-math.inf] * 3, [-math.inf] * 2)
     assert result.statistic == 0.0
+    assert result.shift_interval(0.9) == (-math.inf, math.inf)
     assert math.isnan(result.pvalue)
     assert math.isnan(result.standard_error)
     with pytest.raises(ValueError, match="between 0 and 1"):

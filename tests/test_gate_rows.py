@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from gate_cases import NormalTest
+from gate_cases import bench as _bench
+from gate_cases import made_gate as _gate
+from gate_cases import made_row as _row
+from gate_cases import measurements as _measured
+from gate_cases import times as _times
 from scipy.stats import norm
 
-from dkmd.answers.gate import Gate, GateRow, Rule, gate, judge, listing, load_benchmarks
+from dkmd.answers.gate import GateRow, Rule, gate, judge, listing, load_benchmarks
 from dkmd.answers.gate.judge import BenchmarkPair
 from dkmd.answers.gate.limits import Limits, in_unit
 from dkmd.answers.gate.markdown import LONGEST
@@ -26,19 +32,6 @@ from dkmd.sources.files.history_file import stored_run
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
 INF, NAN = math.inf, math.nan
-
-
-def _measured(values: Any, unit: str = "s", **more: Any) -> Measurements:
-    held = [float(v) for v in values]
-    return Measurements(unit, held, list(range(len(held))), **more)
-
-
-def _bench(unit: str = "s", **samples: Any) -> Benchmarks:
-    return {name: _measured(values, unit) for name, values in samples.items()}
-
-
-def _times(seed: int, center: float, n: int = 30, noise: float = 0.01) -> Any:
-    return center * np.exp(np.random.default_rng(seed).normal(0.0, noise, n))
 
 
 def _one(old: Any, new: Any, **options: Any) -> GateRow:
@@ -197,20 +190,6 @@ def test_one_value_is_enough_only_if_it_is_exact() -> None:
     assert reason.endswith("; fork")
 
 
-class _Normal(NamedTuple):
-    """A test of a shift whose error is 0.01."""
-
-    shift: float
-
-    def pvalue_beyond(self, delta: float, alternative: str) -> float:
-        t = (self.shift - delta) / 0.01
-        return float(norm.sf(t) if alternative == "greater" else norm.cdf(t))
-
-    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
-        reach = 0.01 * float(norm.ppf(0.5 + 0.5 * confidence_level))
-        return self.shift - reach, self.shift + reach
-
-
 @pytest.mark.parametrize(
     ("margin", "worse", "low", "high"),
     [
@@ -226,7 +205,7 @@ def test_values_that_vary_between_runs_alone_are_held_against_both_ends(
     sides = _measured([1.0] * 3, ""), _measured([1.05] * 2, "")
     limit = Limits(margin, worse).of("a", *sides)
     pair = BenchmarkPair("a", *sides, Evidence(*sides), limit)
-    judged = judge._judge_by_runs(pair, _Normal(0.02))  # type: ignore[arg-type]
+    judged = judge._judge_by_runs(pair, NormalTest(0.02, 0.01))  # type: ignore[arg-type]
     tests = judged.tests
     assert tests is not None
     above, below = norm.sf((0.02 - high) / 0.01), norm.cdf((0.02 - low) / 0.01)
@@ -288,16 +267,6 @@ def test_alpha_is_above_0_and_below_a_half(alpha: float, fits: bool) -> None:
 
 
 # lists
-
-
-def _row(name: str, verdict: str, shift: float, **more: Any) -> GateRow:
-    row = GateRow(name, "s", verdict, "", (9, 8), (2.0, 3.0), shift, (shift, shift), True, 0.2)
-    return replace(row, **more)
-
-
-def _gate(*rows: GateRow, **more: Any) -> Gate:
-    given: dict[str, Any] = {"missing": (), "new": (), "margin": "2%", "worse": None} | more
-    return Gate(rows, geometric_mean=1.0, **given)
 
 
 def test_harm_is_relative_to_the_reference_and_counts_in_the_bad_direction() -> None:

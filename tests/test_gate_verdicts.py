@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
+from gate_cases import NormalTest
 from scipy.stats import norm
 
 from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, Gate, GateRow, Rule, decide, gate
@@ -338,21 +339,6 @@ def test_rows_are_sorted_the_worst_first_and_the_best_of_the_better_first() -> N
     assert [row[0] for row in _mixed().table()[1:]] == ["b2", "b1", "noisy", "b4", "b5", "b3"]
 
 
-class _Normal(NamedTuple):
-    """A test of a shift whose error is known."""
-
-    shift: float
-    error: float = 1.0
-
-    def pvalue_beyond(self, delta: float, alternative: str) -> float:
-        t = (self.shift - delta) / self.error
-        return float(norm.sf(t) if alternative == "greater" else norm.cdf(t))
-
-    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
-        reach = self.error * float(norm.ppf(0.5 + 0.5 * confidence_level))
-        return self.shift - reach, self.shift + reach
-
-
 ROW = GateRow("b", "s", "", "", (9, 9), (1.0, 1.0), 0.0, (0.0, 0.0), False, math.nan)
 
 
@@ -367,7 +353,7 @@ def test_each_verdict_rests_on_its_own_tests(higher_is_worse: bool) -> None:
     }  # fmt: skip
     for shift, verdict in alone.items():
         tests = decide.tests_of(
-            _Normal(sign * shift), (-4.0, 4.0), higher_is_worse, False, few=False
+            NormalTest(sign * shift), (-4.0, 4.0), higher_is_worse, False, few=False
         )
         (row,) = decided([ROW], [tests], 0.1)
         assert row.verdict == verdict, shift
@@ -381,7 +367,7 @@ def test_each_verdict_rests_on_its_own_tests(higher_is_worse: bool) -> None:
 def test_many_benchmarks_raise_the_bar_for_worse_and_better_only() -> None:
     """Four benchmarks at alpha 0.1: the first is worse, and the next would be if it were alone."""
     shifts = (8.0, 4.0 + 1.3, -4.0 - 1.3, 0.0)
-    tests = [decide.tests_of(_Normal(s), (-4.0, 4.0), True, False, few=s == 0.0) for s in shifts]
+    tests = [decide.tests_of(NormalTest(s), (-4.0, 4.0), True, False, few=s == 0.0) for s in shifts]
     rows = decided([ROW, replace(ROW, between=0.1), ROW, ROW, ROW], [*tests, None], 0.1)
     assert [row.verdict for row in rows] == ["worse", "inconclusive", "not worse", "same", ""]
     assert [row.cause for row in rows] == ["", "many benchmarks", "many benchmarks", "", ""]
@@ -395,10 +381,10 @@ def test_many_benchmarks_raise_the_bar_for_worse_and_better_only() -> None:
 
 def test_positive_values_cannot_fall_by_all_of_it() -> None:
     """A margin of 100% or more has no lower end: any fall is within it."""
-    tests = decide.tests_of(_Normal(-50.0), (-math.inf, 1.0), True, True, few=True)
+    tests = decide.tests_of(NormalTest(-50.0), (-math.inf, 1.0), True, True, few=True)
     assert (tests.better, tests.not_better) == (1.0, 0.0)
     assert decided([ROW], [tests], 0.05)[0].verdict == "same"
-    lower_is_worse = decide.tests_of(_Normal(-50.0), (-math.inf, 1.0), False, True, few=True)
+    lower_is_worse = decide.tests_of(NormalTest(-50.0), (-math.inf, 1.0), False, True, few=True)
     assert (lower_is_worse.worse, lower_is_worse.not_worse) == (1.0, 0.0)
     relative = tests.interval(0.05, 0.025)
     low, high = -50.0 - norm.ppf(0.95), -50.0 + norm.ppf(0.975)
@@ -407,5 +393,5 @@ def test_positive_values_cannot_fall_by_all_of_it() -> None:
 
 def test_few_values_are_the_cause_only_of_what_is_inconclusive() -> None:
     for few, cause in ((True, "too few values"), (False, "too noisy")):
-        tests = decide.tests_of(_Normal(4.0), (-4.0, 4.0), True, False, few=few)
+        tests = decide.tests_of(NormalTest(4.0), (-4.0, 4.0), True, False, few=few)
         assert decided([ROW], [tests], 0.05)[0].cause == cause

@@ -72,6 +72,13 @@ def test_a_quantile_that_one_side_lacks_is_not_told() -> None:
     assert "quantile" not in answer.headline()
 
 
+@pytest.mark.parametrize("end", [math.inf, -math.inf])
+def test_two_sides_that_are_all_at_infinity_are_alike(end: float) -> None:
+    answer = compare([end] * 3, [end] * 4)
+    assert (answer.verdict, answer.changed) == ("inconclusive", [])
+    assert answer.headline().startswith("value: no clear change (INCONCLUSIVE): 100% of the")
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("missing, left out", math.nan), ("−inf", -math.inf), ("+inf", math.inf)]
 )

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from dkmd import compare, drift
+from dkmd.answers import many_columns
 from dkmd.answers.comparison import CategoryComparison, Comparison, Comparisons
-from dkmd.answers.many_levels import compare_bins, level_like
+from dkmd.answers.many_levels import compare_bins, level_like, listed
 from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, NanError, TooLittleError
 from dkmd.binned.grid import Grid
@@ -133,7 +134,40 @@ def test_text_that_spells_numbers_is_compared_as_numbers() -> None:
     assert found["t"].kind == "category"
 
 
+@pytest.mark.parametrize(("columns", "kept"), [(3, True), (4, False)])
+def test_answers_keep_their_values_up_to_a_number(
+    columns: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """60 and 40 values in each of some columns; 300 may be kept."""
+    monkeypatch.setattr(many_columns, "KEPT", 300)
+    answer = compare(OLD["ms"], NEW["ms"])
+    assert isinstance(answer, Comparison)
+    found = many_columns._without_many_values(answer, columns)
+    assert isinstance(found, Comparison)
+    assert (found.values is not None) == kept
+    assert found.pvalue == answer.pvalue
+    words = compare(OLD["host"], NEW["host"])
+    assert many_columns._without_many_values(words, 10**9) is words
+
+
+@pytest.mark.parametrize(("most", "fits"), [(200, True), (199, False)])
+def test_columns_are_compared_together_up_to_a_number_of_values(
+    most: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two columns of 60 and 40 rows, beside a date, a category and a constant."""
+    monkeypatch.setattr(many_columns, "MOST_TOGETHER", most)
+    old, new = (f.assign(other=f["ms"] ** 2)[["ms", "other", "when", "host"]] for f in (OLD, NEW))
+    assert (drift(old, new).together is not None) == fits
+    assert drift(old[["ms", "host"]], new[["ms", "host"]]).together is None
+
+
 # many levels
+
+
+def test_twenty_levels_are_listed() -> None:
+    levels = [str(i) for i in range(25)]
+    assert listed(levels) == ", ".join(f"'{i}'" for i in range(20))
+    assert listed(levels[:2]) == "'0', '1'"
 
 
 def _long() -> pd.DataFrame:

@@ -14,6 +14,7 @@ from dkmd.statistic.table import (
     DEGREE,
     Jet,
     PolynomialTable,
+    _keep_below,
     constant,
     differentiated,
     evaluate,
@@ -153,3 +154,40 @@ def test_a_derivative_is_that_of_each_polynomial() -> None:
     assert jet_at(-0.7, both)[:2] == pytest.approx(
         (math.tanh(-0.7), 3.0 / math.cosh(0.7) ** 2), rel=1e-11
     )
+
+
+@pytest.mark.parametrize(
+    ("terms", "low", "high"),
+    [
+        ({0: 1.0, 1: 1.0}, 0.0, 1.0),  # the highest at the right end
+        ({0: 1.0, 1: -1.0}, 0.0, 1.0),  # at the left end
+        ({0: 2.0, 2: -4.0}, 0.0, 1.0),  # in the middle
+        ({0: 0.5, 7: 128.0}, -1.0, 1.0),  # by the last power
+        ({0: 1.0}, 1.0, 1.0),  # touches the limit
+    ],
+)
+def test_polynomials_above_the_limit_are_lowered_to_it(
+    terms: dict[int, float], low: float, high: float
+) -> None:
+    """Half an interval is 0.5 here, and the limit is 1. Other polynomials stay as they are."""
+    rows = np.zeros((2, DEGREE + 1))
+    for power, factor in terms.items():
+        rows[0, power] = factor
+    rows[1, 0] = 1.0 - 3e-15
+    _keep_below(1.0, rows, np.array([0.5, 0.25]))
+    values = Polynomial(rows[0])(np.linspace(-0.5, 0.5, 1001))
+    assert values.max() < 1.0
+    assert (values.min(), values.max()) == pytest.approx((low, high), abs=3e-15)
+    assert rows[1, 0] == 1.0 - 3e-15
+    assert rows[0, 1:].tolist() == [terms.get(power, 0.0) for power in range(1, DEGREE + 1)]
+
+
+@pytest.mark.parametrize("degree", range(DEGREE + 1))
+def test_polynomials_of_the_same_degree_are_tabulated_exactly(degree: int) -> None:
+    """Every interval but the last, and r = 0 with and without a constant term."""
+    for shift in (0.0, 1.5):
+        power = Polynomial([shift] + [0.0] * (degree - 1) + [1.0] if degree else [shift + 1.0])
+        table = tabulate(power, 3.0, -1.0, odd=False)
+        r = np.linspace(0.0, 2.999, 301)
+        assert _at(table, r) == pytest.approx(power(r), rel=1e-10, abs=1e-13)
+        assert _at(table, [3.0, 50.0]).tolist() == [-1.0, -1.0]

@@ -143,7 +143,7 @@ class LimitOutcome:
     def shift_interval(self, confidence_level: float) -> tuple[float, float]:
         """The whole line if the shares may be equal, else the infinity that x moved to."""
         tail_share(confidence_level, self.alternative)
-        if self.pvalue >= 1.0 - confidence_level:
+        if not self.pvalue < 1.0 - confidence_level:  # NaN: all values are there
             return -math.inf, math.inf
         end = math.copysign(math.inf, self.statistic)
         return end, end

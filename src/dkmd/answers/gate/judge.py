@@ -196,7 +196,8 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
     judged: Outcome | RunsOutcome = region.result.outcome()
     notes = dict.fromkeys([pair.caution, *result.notes, *region.result.notes])
     told = "; ".join(filter(None, notes))
-    if not isinstance(judged, ExactOutcome | LimitOutcome | RunsOutcome):
+    all_at_one_end = isinstance(judged, LimitOutcome) and math.isnan(judged.pvalue)
+    if all_at_one_end or not isinstance(judged, ExactOutcome | LimitOutcome):
         return pair.undecided(Why(OTHER, told or "nothing varies"))
     relative = region.result is not result
     if pair.runs and isinstance(judged, ExactOutcome):
