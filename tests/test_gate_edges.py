@@ -834,6 +834,9 @@ def test_columns_of_processes_and_levels_are_no_benchmarks(tmp_path: Path) -> No
     assert grouped["ms"].groups == [0, 0, 1, 1, 1, 0]
     levels = load_benchmarks(path, by="size", groups="process")
     assert {name: m.values for name, m in levels.items()} == {"9": [2, 4, 6], "10": [1, 3, 5]}
+    three = _table(tmp_path / "b.csv", v=["c", "a", "b", "a", "c"], ms=[1.0, 2.0, 3.0, 4.0, 5.0])
+    each = {name: m.values for name, m in load_benchmarks(three, by="v").items()}
+    assert each == {"a": [2.0, 4.0], "b": [3.0], "c": [1.0, 5.0]}
     paired = load_benchmarks(path, column="ms", pair_by="process")
     assert paired["ms"].marks == {0: {"process": "7"}, 1: {"process": "8"}}
     assert grouped["ms"].marks == {}

@@ -290,6 +290,9 @@ def test_pasted_bins_are_compared_by_their_samples(tmp_path: Path) -> None:
     every = compare_bins(path, "ms", "a", None, CompareOptions(alpha=0.3))
     assert isinstance(every, Comparisons)
     assert (list(every), every.alpha) == (["b", "c"], 0.3)
+    middle = compare_bins(path, "ms", "b", None, CompareOptions())
+    assert isinstance(middle, Comparisons)
+    assert list(middle) == ["a", "c"]
     for name, column in (("b", None), ("c", "ms")):
         one = compare_bins(path, column, "a", name, CompareOptions())
         assert isinstance(one, Comparison)
