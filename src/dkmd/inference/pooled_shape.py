@@ -120,7 +120,10 @@ def _quantile(atoms: Atoms, passed: Array, q: float) -> float:
     if i >= passed.size:
         return float(atoms.offset[-1])
     if passed[i] <= goal * (1.0 + ROUNDING) and i + 1 < passed.size:
-        return float(0.5 * atoms.offset[i] + 0.5 * atoms.offset[i + 1])
+        low, high = atoms.offset[i], atoms.offset[i + 1]
+        if math.isinf(low) and math.isinf(high):  # half of the values at each infinity
+            return math.nan
+        return float(0.5 * low + 0.5 * high)
     return float(atoms.offset[i])
 
 
