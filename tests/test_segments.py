@@ -546,3 +546,10 @@ def test_q_keeps_its_size(family: str) -> None:
     )
     assert stats.binomtest(int((pvalues < 0.05).sum()), trials, 0.065, "greater").pvalue > 0.001
     assert stats.binomtest(int((pvalues < 0.05).sum()), trials, 0.025, "less").pvalue > 0.001
+
+
+def test_segments_of_which_none_can_be_judged_are_not_counted() -> None:
+    table = pd.DataFrame({"ms": np.arange(24.0), "site": [f"s{i % 8}" for i in range(24)]})
+    answer = compare(table, table, column="ms", segments=["site"])
+    assert "No segment of site is large enough to judge." in answer.headline()
+    assert "0 of 0" not in answer.headline()

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -146,7 +146,7 @@ Stacked = tuple[Array, Index]
 Rows = npt.NDArray[np.uint16]
 
 
-def _stacked(columns: Sequence[npt.NDArray[np.generic]], at: slice, kind: type) -> npt.NDArray:  # type: ignore[type-arg]
+def _stacked(columns: Sequence[npt.NDArray[Any]], at: slice, kind: type) -> npt.NDArray[Any]:
     """Some rows of several columns, (columns, rows); without a copy of a single one."""
     if len(columns) == 1 and columns[0].dtype == kind and columns[0].flags.c_contiguous:
         return columns[0][at][None, :]

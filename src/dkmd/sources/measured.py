@@ -157,7 +157,9 @@ def refuse_weights(weights: Array, name: str, first_row: int = 1) -> None:
 def refuse_counts(counts: Array, name: str, first_row: int = 1) -> None:
     """Raise an error for a count that is not a whole number, 0 or more."""
     bad = ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts < 2.0**53))
-    _refuse(bad, name, "is not a whole number of rows: give other numbers as weights", first_row)
+    _refuse(
+        bad, name, "is not a whole number of rows, 0 or more: give fractions as weights", first_row
+    )
 
 
 FINITE = "weights are finite, and 0 leaves a row out"

@@ -33,6 +33,8 @@ def overall_sentences(answer: Segmented, most: int | None) -> list[str]:
 def about_split(answer: Segmented, split: Split, most: int | None = None) -> list[str]:
     """What the segments of a column say together, in one or two sentences."""
     rows = [s for s in answer.judged if s.columns == split.columns]
+    if not rows:
+        return [f"No segment of {split.name} is large enough to judge."]
     clear = [s for s in rows if s.comparison is not None and s.comparison.is_clear]
     names = named([" × ".join(s.levels) for s in clear], most)
     what = f"{len(clear)} of {count(len(rows))} segments of {split.name} shifted"

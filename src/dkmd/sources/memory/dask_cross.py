@@ -119,7 +119,8 @@ class DaskCross:
             several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
             level = [delayed(merged)(few, add) for few in several]
         (found,) = compute(level[0])
-        return found[0]  # type: ignore[no-any-return]
+        result: T = found[0]
+        return result
 
 
 def _worked(block: Any, place: Place, read: Read, task: Callable[..., T]) -> list[T]:
