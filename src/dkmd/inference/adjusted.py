@@ -96,14 +96,15 @@ class AdjustedPair(Pair):
 
     def theta(self, center: float) -> Array:
         """θ at a centre, ψ in lengths."""
-        assert self.cross is not None
         assert self.model is not None
-        products = np.zeros(self.model.apart.size)
-        for side, cross, weight in zip(
-            (self.x, self.y), self.cross, self.weights(center), strict=True
-        ):
-            products += weight * self._around(side, cross, center)
-        return np.asarray(self.model.within @ products)
+        (of_x, of_y), (weight_x, weight_y) = self.products(center), self.weights(center)
+        return np.asarray(self.model.within @ (weight_x * of_x + weight_y * of_y))
+
+    def products(self, center: float) -> tuple[Array, Array]:
+        """Σ (ψ − ψ̄)·g of x and of y at a centre, ψ in lengths."""
+        assert self.cross is not None
+        one, two = self.cross
+        return self._around(self.x, one, center), self._around(self.y, two, center)
 
     def _around(self, side: Side, cross: Cross, center: float) -> Array:
         """Σ (ψ − ψ̄)·g over a side, ψ in lengths."""

@@ -13,6 +13,7 @@ from dkmd.base.compiled import compiled, spread
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.filling import ColumnSums, filled_by_columns
 from dkmd.binned.grid import Grid
+from dkmd.binned.weighted_crossed import WeightedCrossed
 from dkmd.inference.known_columns import Columns
 from dkmd.inference.sides import Side
 
@@ -51,18 +52,13 @@ class Cross(NamedTuple):
         cls, side: Side, values: Array, weights: Array, columns: Columns, grid: Grid
     ) -> Cross:
         """The sums over weighted values in the bins of a grid, which are the atoms of the side."""
-        count = columns.width
-        pieces = list(columns.bounds())
+        return cls.of_weighted(side, weighted_crossed(values, weights, columns, grid), 1.0, grid)
 
-        def filled(at: slice) -> ColumnSums:
-            return filled_by_columns(values[at], weights[at], columns.rows(at.start, at.stop), grid)
-
-        parts = spread(filled, pieces, values.size)
-        table, ends, gram = reduce(ColumnSums.add, parts)
-        gram = gram + np.tril(gram, -1).T
-        total = table[:, 0, :count].sum(axis=0) + ends[:, :count].sum(axis=0)
-        rows = table[table[:, 0, count] > 0.0, :, :count]
-        return cls._of_rows(side, rows, ends[:, :count].copy(), (total, gram), grid)
+    @classmethod
+    def of_weighted(cls, side: Side, sums: WeightedCrossed, factor: float, grid: Grid) -> Cross:
+        """The sums over bins that are the atoms of the side, ``factor`` times as large."""
+        totals = factor * sums.totals, factor * sums.gram
+        return cls._of_rows(side, factor * sums.sums, factor * sums.ends, totals, grid)
 
     @classmethod
     def of_crossed(cls, side: Side, sums: Crossed) -> Cross:
@@ -88,6 +84,19 @@ class Cross(NamedTuple):
             return self
         merged = _merged(side.offset, side.counts, width, self.sums, self.first, self.second)
         return Cross(*merged, self.ends, self.mean, self.gram)
+
+
+def weighted_crossed(
+    values: Array, weights: Array, columns: Columns, grid: Grid
+) -> WeightedCrossed:
+    """The sums per bin of weighted values without NaN, with those of their columns g."""
+
+    def filled(at: slice) -> ColumnSums:
+        return filled_by_columns(values[at], weights[at], columns.rows(at.start, at.stop), grid)
+
+    pieces = list(columns.bounds()) or [slice(0, 0)]
+    dense = reduce(ColumnSums.add, spread(filled, pieces, values.size))
+    return WeightedCrossed.of(dense, values, grid)
 
 
 @compiled

@@ -17,18 +17,22 @@ from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.binned.crossed import PSI, Crossed
 from dkmd.binned.grid import Grid
+from dkmd.binned.weighted_crossed import WeightedCrossed
 from dkmd.inference.adjusted import AdjustedPair
 from dkmd.inference.adjusting import ENOUGH, Effect, Explained, Powers, notes_on, skewness_of
 from dkmd.inference.cross import Model
 from dkmd.inference.crossed_test import compare_crossed
 from dkmd.inference.frame import Frame, fit_covariate, fit_factor
 from dkmd.inference.groups import Clusters, GroupSums
-from dkmd.inference.known_columns import OUTCOME
+from dkmd.inference.known_columns import OUTCOME, Index
+from dkmd.inference.label_codes import Labels
 from dkmd.inference.one_test import clustering_of, stopped_by_nan
 from dkmd.inference.options import Options
 from dkmd.inference.pair import satterthwaite
 from dkmd.inference.result import ExactOutcome, NoOutcome, Outcome
 from dkmd.inference.tails import student_tails
+from dkmd.inference.unit_design import UnitRows
+from dkmd.inference.unit_streams import UnitStream
 from dkmd.statistic.witness import Witness
 
 Level = str | None
@@ -42,6 +46,20 @@ class Left(NamedTuple):
     weight: float
     theta: Array
     logs: bool
+
+
+class UnitColumns(NamedTuple):
+    """The units of one side: labels, sums of ψ at a witness, and sums of the columns g."""
+
+    labels: Labels
+    rows: UnitRows
+    columns: Array  # (units, columns) Σg
+
+    def at(self, places: Index, labels: Labels, size: int) -> UnitColumns:
+        """The same sums where unit i has the number ``places[i]`` among more units."""
+        columns = np.zeros((size, self.columns.shape[1]))
+        columns[places] = self.columns
+        return UnitColumns(labels, self.rows.at(places, size), columns)
 
 
 class CrossStream(Protocol):
@@ -72,6 +90,14 @@ class CrossStream(Protocol):
 
     def grouped(self, left: Left, frame: Frame) -> GroupSums:
         """The sums over groups of what is left."""
+
+    def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
+        """The sums of every unit at a witness, and those of its columns."""
+
+    def crossed_units(
+        self, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
+    ) -> WeightedCrossed:
+        """``crossed`` of the units that the other side has too, where each unit weighs 1."""
 
 
 def frame_of(x: CrossStream, y: CrossStream) -> Frame:

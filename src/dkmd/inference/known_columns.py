@@ -70,6 +70,19 @@ class Columns(NamedTuple):
         """The columns of some values."""
         return Columns(self.numbers[rows], tuple(c[rows] for c in self.codes), self.levels)
 
+    def by_code(self, codes: Index, size: int) -> Array:
+        """Σg over the values of each code, (codes, columns)."""
+        found, at = np.zeros((size, self.width)), self.numbers.shape[1]
+        for j in range(at):
+            found[:, j] = np.bincount(codes, self.numbers[:, j], size)
+        for of, levels in zip(self.codes, self.levels, strict=True):
+            inside = of > 0
+            cells = codes[inside] * levels + of[inside] - 1
+            counts = np.bincount(cells, minlength=size * levels)
+            found[:, at : at + levels] = counts.reshape(size, levels)
+            at += levels
+        return found
+
     def explained(self, theta: Array) -> Array:
         """g·θ of every value."""
         found = np.empty(self.numbers.shape[0])

@@ -60,25 +60,40 @@ class PairedUnits(NamedTuple):
 
     def clusters(self, e_x: Array, e_y: Array) -> Clusters:
         """The variance of the difference of means of e, as ``Units`` has it for ψ."""
-        of_x, of_y = self.sums(e_x, e_y)
-        design = Design.of(of_x, of_y, 1.0, 1.0)
-        found = Clusters.of(of_x.grouped(), of_y.grouped())
-        guard = math.nan
-        if self.guarded and design.unpaired > 0.0:
-            guard = found.relabelling * design.variance / design.unpaired
-        inflation = design.inflation
-        return found._replace(
-            inflation_x=inflation, inflation_y=inflation, df=design.df, relabelling=guard
-        )
+        return clusters_of(*self.sums(e_x, e_y), self.guarded)
 
     def theta(self, e_x: Array, e_y: Array, columns: tuple[Columns, Columns]) -> Array:
         """θ from the moves of D and of ḡx − ḡy by leaving out one unit at a time."""
+        of_e = self.sums(e_x, e_y)
+        of_g = []
+        for sums, of, codes in zip(of_e, columns, self.codes, strict=True):
+            counts = counted(codes, self.units)
+            each = sums.weight / np.maximum(counts, 1.0)
+            of_g.append(each[:, None] * of.by_code(codes, self.units))
+        return theta_of(of_e, (of_g[0], of_g[1]))
 
-        def moves(one: Array, other: Array) -> Array:
-            of_x, of_y = self.sums(one, other)
-            return np.asarray(of_x.moves() - of_y.moves())
 
-        x, y = columns
-        of_g = [moves(x.explained(one), y.explained(one)) for one in np.eye(x.width)]
-        found = np.linalg.lstsq(np.column_stack(of_g), moves(e_x, e_y), rcond=1e-10)
-        return np.asarray(found[0])
+def clusters_of(x: UnitSums, y: UnitSums, guarded: bool) -> Clusters:
+    """The variance of the difference of means of a number that units sum up."""
+    design = Design.of(x, y, 1.0, 1.0)
+    found = Clusters.of(x.grouped(), y.grouped())
+    guard = math.nan
+    if guarded and design.unpaired > 0.0:
+        guard = found.relabelling * design.variance / design.unpaired
+    inflation = design.inflation
+    return found._replace(
+        inflation_x=inflation, inflation_y=inflation, df=design.df, relabelling=guard
+    )
+
+
+def theta_of(e: tuple[UnitSums, UnitSums], g: tuple[Array, Array]) -> Array:
+    """θ from the moves of D and of ḡx − ḡy; g are the weighted sums of units, (units, columns)."""
+
+    def moves(of_x: UnitSums, of_y: UnitSums) -> Array:
+        return np.asarray(of_x.moves() - of_y.moves())
+
+    of_g = [
+        moves(*(side._replace(psi=of[:, j]) for side, of in zip(e, g, strict=True)))
+        for j in range(g[0].shape[1])
+    ]
+    return np.asarray(np.linalg.lstsq(np.column_stack(of_g), moves(*e), rcond=1e-10)[0])

@@ -129,8 +129,13 @@ def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBi
         known = numbered(streams.x.labels(), streams.y.labels())
         there = (_present(codes, known.labels.size) for codes in known.common())
         KindsOfUnits.of(*there).require("units")
-    each = 0.5 * (x.rows + y.rows) / shared
+    each = weight_of_unit(x, y)
     return x.times(each, grid), y.times(each, grid)
+
+
+def weight_of_unit(x: BinSums, y: BinSums) -> float:
+    """What a shared unit weighs (``value_weights``), from bins in which it weighs 1."""
+    return 0.5 * (x.rows + y.rows) / round(x.weight)
 
 
 def _present(codes: Labels, units: int) -> Array:
