@@ -130,12 +130,17 @@ EXPERIMENT = experiment()
 EXPERIMENT["user"] = [
     f"{arm}{user}" for arm, user in zip(EXPERIMENT.arm, EXPERIMENT.user, strict=True)
 ]
+EXPERIMENT["host"] = np.random.default_rng(5).integers(0, 90, len(EXPERIMENT))
+EXPERIMENT.loc[(EXPERIMENT.arm == "A") & (EXPERIMENT.host < 3), "host"] += 1_000  # on one side only
+EXPERIMENT["host"] = "h" + EXPERIMENT.host.astype(str)
 ARMS: dict[str, Any] = {"by": "arm", "reference": "A", "current": "B"}
 HOW: dict[str, dict[str, Any]] = {
     "covariate": {"covariate": "before"},
     "strata": {"strata": "country"},
     "both": {"covariate": ["before", "age"], "strata": ["country", "week"]},
     "groups": {"covariate": "before", "strata": "country", "groups": "user"},
+    "units": {"covariate": ["before", "age"], "strata": "country", "pair_by": "host"},
+    "values": {"covariate": "before", "pair_by": "host", "weigh": "values"},
 }
 ELSEWHERE = ("dask", "large parquet", "large csv", "engine", "relation")
 
@@ -145,7 +150,7 @@ ELSEWHERE = ("dask", "large parquet", "large csv", "engine", "relation")
 def test_everywhere_the_numbers_are_those_of_arrays(
     place: str, design: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if place in ("dask", "relation", "large csv") and design in ("covariate", "strata"):
+    if place in ("dask", "relation", "large csv") and design in ("covariate", "strata", "values"):
         return  # the other designs cover them there
     asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True, **ARMS}
     expected = compare(EXPERIMENT, **asked, **HOW[design])
@@ -162,6 +167,10 @@ def test_everywhere_the_numbers_are_those_of_arrays(
     assert found.adjustment.names == expected.adjustment.names
     assert found.adjustment.worth == pytest.approx(expected.adjustment.worth, rel=1e-5)
     assert found.mean is not None or design == "groups"
+    assert found.df == pytest.approx(expected.df, rel=1e-6)
+    if expected.pairing is not None:
+        assert found.pairing is not None
+        assert found.pairing[:4] == expected.pairing[:4]
 
 
 def test_few_rows_of_an_engine_have_the_skewness_of_what_is_left() -> None:
@@ -177,7 +186,7 @@ def test_a_side_in_memory_goes_with_a_side_that_is_not() -> None:
     old, new = (EXPERIMENT[EXPERIMENT.arm == arm] for arm in "AB")
     asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True}
     rows = duckdb.connect().from_df(new)
-    for design in (HOW["both"], HOW["groups"]):
+    for design in (HOW["both"], HOW["groups"], HOW["units"]):
         expected = compare(old, new, **asked, **design)
         found = compare(old, rows, **asked, **design)
         assert found.shift == pytest.approx(expected.shift, abs=1e-9)
@@ -235,7 +244,7 @@ def test_covariates_that_do_not_fit_are_told_in_engines_and_long_files(
         compare(rows, **asked, covariate="country")
     with pytest.raises(ValueError, match="no column 'nothing'"):
         compare(rows, **asked, strata="nothing")
-    with pytest.raises(ColumnError, match="go with pair_by only if all rows are in memory"):
+    with pytest.raises(ColumnError, match="no unit is in both samples"):
         compare(rows, **asked, covariate="before", pair_by="user")
     tilted = EXPERIMENT.assign(before=EXPERIMENT.before + (EXPERIMENT.arm == "B"))
     for table in (tilted, duckdb.connect().from_df(tilted)):

@@ -30,6 +30,7 @@ def experiment(size: int = 4_000) -> pd.DataFrame:
             "visits": rng.normal(size=size) - 3.0,
             "before": np.where(rng.random(size) < 0.1, math.nan, before),
             "country": pd.Series(rng.choice(COUNTRIES, size, p=[0.4, 0.3, 0.2, 0.1]), dtype=object),
+            "host": np.arange(size) * 7 % 61 - (arm == "a") * (np.arange(size) % 50 == 0) * 100,
             "person": [f"{a}{i}" for a, i in zip(arm, rng.integers(0, 200, size), strict=True)],
         }
     )
@@ -40,6 +41,8 @@ HOW: dict[str, dict[str, Any]] = {
     "covariate": {"covariate": "before"},
     "strata": {"covariate": "before", "strata": "country"},
     "groups": {"covariate": "before", "strata": "country", "groups": "person"},
+    "units": {"covariate": "before", "strata": "country", "pair_by": "host"},
+    "values": {"covariate": "before", "pair_by": "host", "weigh": "values"},
 }
 
 

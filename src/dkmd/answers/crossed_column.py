@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dkmd.answers.orientation import compared_crossed
-from dkmd.base.errors import ColumnError
+from dkmd.answers.orientation import compared_crossed, compared_crossed_units
 from dkmd.binned.logarithms import log_grid, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.cross_streams import CrossStream
 from dkmd.inference.options import Options
 from dkmd.inference.result import DkmdResult
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
-from dkmd.sources.cross_sides import NOT_WITH_PAIRS
-from dkmd.sources.pairs import OnOneGrid, crossed_of_pair
+from dkmd.sources.pairs import OnOneGrid, crossed_of_pair, units_of_pair
 
 
 def compared_by_sums(
@@ -27,21 +25,25 @@ def compared_by_sums(
 
     ``check`` looks at the summaries before they are compared.
     """
-    if options.weigh is not None:
-        raise ColumnError(NOT_WITH_PAIRS)
+    units = None if options.weigh is None else units_of_pair(reference, current)
     sides = crossed_of_pair(reference, current, streams)
     before, after = sides.before.summary, sides.after.summary
     check(before, after)
     has_groups = all(map(_has_groups, (reference, current)))
+
+    def tested(at: OnOneGrid, how: Options, logs: bool) -> DkmdResult:
+        if units is not None:
+            return compared_crossed_units(at, how, streams, units, logs)
+        return compared_crossed(at, how, streams, has_groups, logs)
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid = log_grid(before + after)
         old, new = (stream.crossed(grid, sides.frame, True) for stream in streams)
         logs = OnOneGrid(old, new, sides.frame)
-        return compared_crossed(logs, options.on_logs(), streams, has_groups, logs=True)
+        return tested(logs, options.on_logs(), True)
 
-    result = compared_crossed(sides, options, streams, has_groups)
+    result = tested(sides, options, False)
     return result.with_logs(on_logs), (before, after)
 
 

@@ -18,6 +18,7 @@ from dkmd.inference.groups import SampleGroups
 from dkmd.inference.options import Options
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome, Rows
 from dkmd.inference.two_sample import run
+from dkmd.inference.unit_crossings import CrossedUnits, UnitCrossings
 from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams
 from dkmd.inference.weighted_streams import WeightedSide, compare_weighted
 from dkmd.sources.column_data import Beside
@@ -101,6 +102,24 @@ def compared_crossed(
     """The test of current against reference, adjusted by sums of covariates and strata."""
     x, y = turned((sides.before, sides.after))
     outcome = Streams(*turned(streams), sides.frame, has_groups, logs).compare(x, y, options)
+    return DkmdResult(Rows.of([outcome]).shaped(()))
+
+
+def compared_crossed_units(
+    sides: OnOneGrid,
+    options: Options,
+    streams: tuple[CrossStream, CrossStream],
+    units: tuple[UnitStream, UnitStream],
+    logs: bool = False,
+) -> DkmdResult:
+    """``compared_crossed`` where the same units are on both sides."""
+    x, y = turned((sides.before, sides.after))
+    of_x, of_y = (
+        CrossedUnits(unit, known, sides.frame)
+        for unit, known in zip(turned(units), turned(streams), strict=True)
+    )
+    weigh = options.weigh or "units"
+    outcome = UnitCrossings(of_x, of_y, sides.frame, weigh, logs).compare(x, y, options)
     return DkmdResult(Rows.of([outcome]).shaped(()))
 
 

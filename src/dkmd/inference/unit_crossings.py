@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from dkmd.base.arrays import Array
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
@@ -94,9 +92,10 @@ class UnitCrossings(NamedTuple):
         raw = compare_unit_streams(x.summary, y.summary, streams, options)
         if not isinstance(raw, ExactOutcome):
             return raw
-        cross = Cross.of_crossed(raw.pair.x, x), Cross.of_crossed(raw.pair.y, y)
         if self.weigh == "units":
             cross = self._weighted(raw, x.summary.grid)
+        else:
+            cross = Cross.of_crossed(raw.pair.x, x), Cross.of_crossed(raw.pair.y, y)
         return adjust(raw, cross, self.frame, self._left)
 
     def _weighted(self, raw: ExactOutcome, grid: Grid) -> tuple[Cross, Cross]:
@@ -145,7 +144,9 @@ class UnitCrossings(NamedTuple):
         )
         known = numbered(one.labels, two.labels)
         size, places = int(known.labels.size), known.common()
-        x, y = (side.at(at, known.labels, size) for side, at in zip((one, two), places, strict=True))
+        x, y = (
+            side.at(at, known.labels, size) for side, at in zip((one, two), places, strict=True)
+        )
         return (x.rows.counts, y.rows.counts), [x, y]
 
     def _guarded(self, witness: Witness) -> bool:
@@ -155,7 +156,7 @@ class UnitCrossings(NamedTuple):
 
 
 def _left_over(e: UnitSums, g: Array, theta: Array, products: Array, gram: Array) -> UnitSums:
-    """The sums of e − θ·g over units; ``products`` and ``gram`` are Σ(e − ē)g and Σ(g − ḡ)(g − ḡ)ᵀ."""
+    """The sums of e − θ·g over units; ``products`` is Σ(e − ē)g, ``gram`` Σ(g − ḡ)(g − ḡ)ᵀ."""
     left, size = e.psi - g @ theta, e.size
     around = e.squares - float(e.psi.sum()) ** 2 / size
     around += float(theta @ gram @ theta - 2.0 * theta @ products)

@@ -14,22 +14,24 @@ from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
+from dkmd.binned.weighted_crossed import WeightedCrossed
 from dkmd.inference.adjusting import Powers
-from dkmd.inference.cross_streams import CrossStream, Left, Level
+from dkmd.inference.cross import weighted_crossed
+from dkmd.inference.cross_streams import CrossStream, Left, Level, UnitColumns
 from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.known_columns import KnownSide
-from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
+from dkmd.inference.label_codes import Coded, hashed
+from dkmd.inference.unit_design import UnitRows, counted
+from dkmd.inference.unit_streams import UnitStream
+from dkmd.sources.column_data import ColumnData, HeldColumn, Labels, StreamedColumn
 from dkmd.sources.level_counts import level_word
+from dkmd.sources.unit_sides import shared_labels
+from dkmd.statistic.witness import Witness
 
 NOT_BOTH = (
     "covariates and strata are needed on both sides, and one side is a summary or does not have "
     "them: give its rows"
-)
-
-NOT_WITH_PAIRS = (
-    "covariates and strata go with pair_by only if all rows are in memory: give a part of the "
-    "rows, or one row per unit"
 )
 
 
@@ -101,12 +103,51 @@ class HeldCross:
         """The sums of what is left of every value."""
         return Powers.of(self.left(left, frame)[0])
 
+    @property
+    def labels(self) -> Labels:
+        """The label of every value."""
+        assert self._side.groups is not None
+        return self._side.groups
+
     def grouped(self, left: Left, frame: Frame) -> GroupSums:
         """The sums over groups of what is left."""
-        assert self._side.groups is not None
         found, there = self.left(left, frame)
-        codes = np.unique(self._side.groups[there], return_inverse=True)[1].reshape(-1)
+        codes = np.unique(self.labels[there], return_inverse=True)[1].reshape(-1)
         return GroupSums.of_values(found, codes)
+
+    def _present(self, frame: Frame, logs: bool) -> tuple[Array, Coded, KnownSide]:
+        """The values that are not missing, the numbers of their units, and their columns."""
+        there = ~np.isnan(self._side.values)
+        values = self._side.values[there]
+        known = self._known(frame).kept(there)
+        return np.log(values) if logs else values, hashed(self.labels[there]), known
+
+    def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
+        """The sums of every unit at a witness, and those of its columns."""
+        values, (codes, labels), known = self._present(frame, logs)
+        rows = UnitRows.of(values, codes, counted(codes, labels.size), witness)
+        return UnitColumns(labels, rows, known.columns.by_code(codes, labels.size))
+
+    def crossed_units(
+        self, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
+    ) -> WeightedCrossed:
+        """``crossed`` of the units that the other side has too, where each unit weighs 1."""
+        known = hashed(self.labels[~np.isnan(self._side.values)])
+        shared = np.isin(known.labels, shared_labels(known.labels, beside.labels()))
+        each = 1.0 / counted(known.codes, known.labels.size)[shared]
+        return self.weighted_units(grid, known.labels[shared], each, frame, logs)
+
+    def weighted_units(
+        self, grid: Grid, labels: Labels, each: Array, frame: Frame, logs: bool
+    ) -> WeightedCrossed:
+        """``crossed`` of some units, where a value of unit ``labels[g]`` weighs ``each[g]``."""
+        values, (codes, ours), known = self._present(frame, logs)
+        weights = dict(zip(labels.tolist(), each.tolist(), strict=True))
+        of_units = np.array([weights.get(label, 0.0) for label in ours.tolist()])
+        of_values = of_units[codes]
+        kept = of_values > 0.0
+        columns = known.kept(kept).columns
+        return weighted_crossed(values[kept], of_values[kept], columns, grid)
 
 
 @dataclass(frozen=True)
@@ -153,6 +194,19 @@ class MovedCross:
     def grouped(self, left: Left, frame: Frame) -> GroupSums:
         """The sums over groups of what is left."""
         return self.asked.grouped(self._moved(left), frame)
+
+    def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
+        """The sums of every unit at a witness, and those of its columns."""
+        center = witness.center - self.more
+        return self.asked.by_unit(replace(witness, center=center), frame, logs)
+
+    def crossed_units(
+        self, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
+    ) -> WeightedCrossed:
+        """``crossed`` of the units that the other side has too, where each unit weighs 1."""
+        return self.asked.crossed_units(
+            Grid(grid.center - self.more, grid.unit), beside, frame, logs
+        )
 
     def _moved(self, left: Left) -> Left:
         center = left.witness.center - self.more

@@ -26,7 +26,8 @@ from dkmd.sources.engines.column_types import (
     may_be_inexact,
     minus_whole,
 )
-from dkmd.sources.engines.cross_queries import CrossScan, columns_beside
+from dkmd.sources.engines.cross_queries import columns_beside
+from dkmd.sources.engines.cross_scan import CrossScan
 from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,

@@ -76,7 +76,7 @@ class EngineUnits:
                 return self.rows.select(GROUP).distinct().mutate(**{SAMPLE: key})
 
             question = Question((self, "labels"), "labels", ask, {GROUP: np.empty(0)})
-            self._labels = self._present(self._batch.answer(question)[GROUP])
+            self._labels = present(self._batch.answer(question)[GROUP], self._column)
         return self._labels
 
     def sums(self, witness: Witness, logs: bool) -> LabelledRows:
@@ -95,27 +95,37 @@ class EngineUnits:
         found = self._batch.answer(Question((self, witness, logs), "sums", ask, nothing))
         n, mean, variance = (doubles(found[name]) for name in ("n", "mean", "variance"))
         sums = UnitRows(n, n * mean, n * (variance + mean * mean))
-        return LabelledRows(self._present(found[GROUP]), sums)
+        return LabelledRows(present(found[GROUP], self._column), sums)
 
     def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
         """The sums per bin of units that the other side has too, by one query."""
-        other = beside.asked if isinstance(beside, MovedUnits) else beside
-        if not self._is_in_reach(other):
-            asked_both(self.labels, other.labels)
+        other = self.reached(beside)
 
         def ask(key: Any) -> Any:
-            rows = self._shared(other)
-            rows = logarithms(rows) if logs else rows
-            counts = rows.group_by(GROUP).aggregate(of_unit=rows.count())
-            weighed = rows.inner_join(counts, GROUP)
-            weight = 1.0 / weighed.of_unit.cast("float64")
-            weighed = weighed.mutate(**{WEIGHT: weight, SAMPLE: key})
+            weighed = self.weighed(other, logs).mutate(**{SAMPLE: key})
             return per_bin(weighed, Coordinates.of(grid), self._engine.dialect, (SAMPLE,))
 
         names = (BELOW, BIN, ROWS, "count", "sum", "squares")
         nothing = {name: np.empty(0) for name in names}
         question = Question((self, grid, id(other), logs), "bins", ask, nothing)
         return bin_sums_of(self._batch.answer(question), grid)
+
+    def reached(self, beside: UnitStream) -> UnitStream:
+        """The units of another side as they are kept. Of those elsewhere, labels are asked for."""
+        other = beside
+        while isinstance(other, MovedUnits):
+            other = other.asked
+        if not self._is_in_reach(other):
+            asked_both(self.labels, other.labels)
+        return other
+
+    def weighed(self, beside: UnitStream, logs: bool) -> Any:
+        """The rows of units that the other side has too, with a weight; a unit weighs 1."""
+        rows = self._shared(beside)
+        rows = logarithms(rows) if logs else rows
+        counts = rows.group_by(GROUP).aggregate(of_unit=rows.count())
+        weighed = rows.inner_join(counts, GROUP)
+        return weighed.mutate(**{WEIGHT: 1.0 / weighed.of_unit.cast("float64")})
 
     def _shared(self, beside: UnitStream) -> Any:
         """The rows of units that the other side has too."""
@@ -144,10 +154,11 @@ class EngineUnits:
             return mine.backend is theirs.backend
         return mine is theirs
 
-    def _present(self, labels: Labels) -> Labels:
-        """The labels; an error if one is missing."""
-        if any(map(is_null, labels.tolist())):
-            raise ValueError(f"column {self._column!r}: some labels of units are missing")
-        if labels.dtype.kind == "O" and all(isinstance(each, int) for each in labels.tolist()):
-            return labels.astype(np.int64)
-        return labels
+
+def present(labels: Labels, column: str) -> Labels:
+    """The labels of units; an error if one is missing."""
+    if any(map(is_null, labels.tolist())):
+        raise ValueError(f"column {column!r}: some labels of units are missing")
+    if labels.dtype.kind == "O" and all(isinstance(each, int) for each in labels.tolist()):
+        return labels.astype(np.int64)
+    return labels

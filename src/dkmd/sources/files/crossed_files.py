@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import EngineError
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
+from dkmd.binned.weighted_crossed import WeightedCrossed
 from dkmd.inference.adjusting import Powers
-from dkmd.inference.cross_streams import Left, Level
+from dkmd.inference.cross_streams import Left, Level, UnitColumns
 from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
-from dkmd.sources.engines.cross_queries import CrossScan, EngineCross
+from dkmd.inference.unit_streams import UnitStream
+from dkmd.sources.engines.cross_scan import CrossScan, EngineCross
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.engine import FilesEngine
 from dkmd.sources.table import AtLevel, CrossNames
+from dkmd.statistic.witness import Witness
+
+T = TypeVar("T")
 
 
 class FilesCross:
@@ -86,8 +93,22 @@ class FileCross:
 
     def grouped(self, left: Left, frame: Frame) -> GroupSums:
         """The sums over groups of what is left."""
+        return self._named(partial(self._asked.grouped, left, frame))
+
+    def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
+        """The sums of every unit at a witness, and those of its columns."""
+        return self._named(partial(self._asked.by_unit, witness, frame, logs))
+
+    def crossed_units(
+        self, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
+    ) -> WeightedCrossed:
+        """``crossed`` of the units that the other side has too, where each unit weighs 1."""
+        return self._named(partial(self._asked.crossed_units, grid, beside, frame, logs))
+
+    def _named(self, ask: Callable[[], T]) -> T:
+        """The answer; an error names the first row without a label."""
         try:
-            return self._asked.grouped(left, frame)
+            return ask()
         except ValueError:
             groups = self._files.beside.groups
             for file in self._files.files if groups is not None else ():

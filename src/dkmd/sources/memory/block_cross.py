@@ -1,0 +1,196 @@
+"""Covariates and strata of tables that are read in blocks: sums of each block, which add up.
+
+Dask's workers and files that are read in batches work alike. A class says how a task runs on every
+block; everything else is here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from dkmd.base.arrays import Array
+from dkmd.binned.crossed import Crossed
+from dkmd.binned.grid import Grid
+from dkmd.binned.weighted_crossed import WeightedCrossed
+from dkmd.inference.adjusting import Powers
+from dkmd.inference.cross_streams import Left, Level, UnitColumns
+from dkmd.inference.frame import FIT_ALL, Frame
+from dkmd.inference.groups import GroupSums
+from dkmd.inference.unit_design import UnitRows
+from dkmd.inference.unit_streams import UnitStream
+from dkmd.sources.column_data import Beside, HeldColumn, Labels
+from dkmd.sources.cross_sides import HeldCross
+from dkmd.sources.memory.frames import Frame as Block
+from dkmd.sources.memory.labelled_sums import LabelledSums
+from dkmd.sources.table import AtLevel, CrossNames
+from dkmd.sources.unit_sides import shared_labels
+from dkmd.statistic.witness import Witness
+
+T = TypeVar("T")
+
+ANY = Witness(1.0, 1.0)
+"""A witness at which units are only counted."""
+
+
+class Read(NamedTuple):
+    """How a block becomes values with covariates and strata."""
+
+    column: str
+    beside: CrossNames
+    where: AtLevel
+    offset: int
+
+    def __call__(self, block: Block) -> HeldColumn:
+        """The rows of one block."""
+        exact = block.exact(self.column, self.where).minus(self.offset)
+        groups = self.beside.groups
+        return HeldColumn(
+            exact,
+            None if groups is None else block.labels(groups, self.where).astype(str),
+            self.offset,
+            Beside(
+                {n: block.exact(n, self.where).minus(0) for n in self.beside.covariates},
+                {n: block.marks(n, self.where) for n in self.beside.strata},
+            ),
+        )
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns that are read."""
+        by = None if self.where is None else self.where[0]
+        needed = (self.column, *self.beside.covariates, *self.beside.strata, self.beside.groups, by)
+        return list(dict.fromkeys(name for name in needed if name is not None))
+
+
+class BlockCross:
+    """One column in blocks with its covariates and strata. Results are kept."""
+
+    def __init__(self, read: Read, blocks: int) -> None:
+        self.read = read
+        self._count = blocks
+        self.covariates, self.strata = read.beside[:2]
+        self._found: dict[Hashable, Any] = {}
+
+    def reduced(self, task: Callable[[HeldCross], T], add: Callable[[T, T], T]) -> T:
+        """The merged results of a task that runs on every block."""
+        raise NotImplementedError
+
+    def _once(self, key: Hashable, task: Callable[[HeldCross], T], add: Callable[[T, T], T]) -> T:
+        if key not in self._found:
+            self._found[key] = self.reduced(task, add)
+        result: T = self._found[key]
+        return result
+
+    def plan(self, grids: Mapping[str, Grid]) -> None:
+        """Nothing to plan: each column is a pass of its own."""
+
+    def some(self) -> tuple[Array, Sequence[Array]]:
+        """Some values of every block and their covariates; all of them if they are few."""
+        share = max(16, FIT_ALL // max(1, self._count))
+        found = self._once("some", partial(_some, share=share), _joined)
+        return found[0], list(found[1:])
+
+    def levels(self) -> Sequence[Mapping[Level, int]]:
+        """How often each level of strata occurs."""
+        return self._once("levels", _levels, _added)
+
+    def crossed(self, grid: Grid, frame: Frame, logs: bool) -> Crossed:
+        """The sums per bin with those of the columns of a frame."""
+        task = partial(_crossed, grid=grid, frame=frame, logs=logs)
+        return self._once((grid, frame, logs), task, _both)
+
+    def powers(self, left: Left, frame: Frame) -> Powers:
+        """The sums of what is left of every value."""
+        return self.reduced(partial(_powers, left=left, frame=frame), _sum_of_powers)
+
+    def grouped(self, left: Left, frame: Frame) -> GroupSums:
+        """The sums over groups of what is left."""
+        found = self.reduced(partial(_grouped, left=left, frame=frame), LabelledSums.add)
+        return found.over_groups()
+
+    def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
+        """The sums of every unit at a witness, and those of its columns."""
+        task = partial(_by_unit, witness=witness, frame=frame, logs=logs)
+        return self._once((witness, frame, logs), task, _units_of_both)
+
+    def crossed_units(
+        self, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
+    ) -> WeightedCrossed:
+        """``crossed`` of the units that the other side has too, where each unit weighs 1."""
+        known = self.by_unit(ANY, frame, logs=False)
+        shared = np.isin(known.labels, shared_labels(known.labels, beside.labels()))
+        each = 1.0 / known.rows.counts[shared]
+        task = partial(
+            _crossed_units,
+            grid=grid, labels=known.labels[shared], each=each, frame=frame, logs=logs,
+        )  # fmt: skip
+        return self._once((grid, id(beside), frame, logs), task, WeightedCrossed.add)
+
+
+def _some(rows: HeldCross, share: int) -> list[Array]:
+    values, covariates = rows.some()
+    found = [values, *covariates]
+    if values.size <= share:
+        return found
+    chosen = np.random.default_rng(0).integers(0, values.size, share)
+    return [each[chosen] for each in found]
+
+
+def _joined(one: list[Array], other: list[Array]) -> list[Array]:
+    return [np.concatenate(pair) for pair in zip(one, other, strict=True)]
+
+
+def _levels(rows: HeldCross) -> list[Counter[Level]]:
+    return [Counter(of) for of in rows.levels()]
+
+
+def _added(one: list[Counter[Level]], other: list[Counter[Level]]) -> list[Counter[Level]]:
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def _crossed(rows: HeldCross, grid: Grid, frame: Frame, logs: bool) -> Crossed:
+    return rows.crossed(grid, frame, logs)
+
+
+def _both(one: Crossed, other: Crossed) -> Crossed:
+    return one + other
+
+
+def _powers(rows: HeldCross, left: Left, frame: Frame) -> Powers:
+    return rows.powers(left, frame)
+
+
+def _sum_of_powers(one: Powers, other: Powers) -> Powers:
+    return Powers(*(a + b for a, b in zip(one, other, strict=True)))
+
+
+def _grouped(rows: HeldCross, left: Left, frame: Frame) -> LabelledSums:
+    found, there = rows.left(left, frame)
+    return LabelledSums.of_numbers(found, rows.labels[there])
+
+
+def _by_unit(rows: HeldCross, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
+    return rows.by_unit(witness, frame, logs)
+
+
+def _units_of_both(one: UnitColumns, other: UnitColumns) -> UnitColumns:
+    labels, at = np.unique(np.concatenate([one.labels, other.labels]), return_inverse=True)
+    places = at.reshape(-1)[: one.labels.size], at.reshape(-1)[one.labels.size :]
+    x, y = (
+        side.at(where, labels, labels.size)
+        for side, where in zip((one, other), places, strict=True)
+    )
+    counts, psi, squares = (a + b for a, b in zip(x.rows[:3], y.rows[:3], strict=True))
+    rows = UnitRows(counts, psi, squares)
+    return UnitColumns(labels, rows, x.columns + y.columns)
+
+
+def _crossed_units(
+    rows: HeldCross, grid: Grid, labels: Labels, each: Array, frame: Frame, logs: bool
+) -> WeightedCrossed:
+    return rows.weighted_units(grid, labels, each, frame, logs)
