@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe as dd
 import duckdb
 import numpy as np
 import pandas as pd
@@ -96,6 +97,16 @@ def test_sums_of_parts_add_up_to_those_of_the_whole() -> None:
         assert getattr(both, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-9)
 
 
+def test_a_block_without_a_row_of_the_level_adds_nothing() -> None:
+    """A partition that holds one arm only, as tables sorted by arm have."""
+    sorted_by_arm = EXPERIMENT.sort_values("arm", kind="stable")
+    asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True, **ARMS}
+    blocks = dd.from_pandas(sorted_by_arm.reset_index(drop=True), npartitions=4)
+    for design in (HOW["both"], HOW["units"]):
+        found, expected = (compare(each, **asked, **design) for each in (blocks, EXPERIMENT))
+        assert found.shift == pytest.approx(expected.shift, abs=1e-9)
+
+
 def test_the_most_frequent_levels_have_columns() -> None:
     counts: dict[object, int] = {f"l{i:03}": 1_000 - i for i in range(200)}
     factor = fit_factor("s", {**counts, None: 5_000, "rare": 4})
@@ -142,7 +153,7 @@ HOW: dict[str, dict[str, Any]] = {
     "units": {"covariate": ["before", "age"], "strata": "country", "pair_by": "host"},
     "values": {"covariate": "before", "pair_by": "host", "weigh": "values"},
 }
-ELSEWHERE = ("dask", "large parquet", "large csv", "engine", "relation")
+ELSEWHERE = ("dask", "large parquet", "large csv", "large arrow file", "engine", "relation")
 
 
 @pytest.mark.parametrize("design", HOW)
@@ -150,7 +161,8 @@ ELSEWHERE = ("dask", "large parquet", "large csv", "engine", "relation")
 def test_everywhere_the_numbers_are_those_of_arrays(
     place: str, design: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if place in ("dask", "relation", "large csv") and design in ("covariate", "strata", "values"):
+    few = "covariate", "strata", "values"
+    if place in ("dask", "relation", "large csv", "large arrow file") and design in few:
         return  # the other designs cover them there
     asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True, **ARMS}
     expected = compare(EXPERIMENT, **asked, **HOW[design])

@@ -406,7 +406,8 @@ def _sparse(found: Filled, plan: Plan, grid: Grid) -> Crossed:
     summary.minus_inf, summary.plus_inf = (int(n) for n in found.ends[:, 0])
     summary.minimum, summary.maximum = float(found.special[1]), float(found.special[2])
     gram = found.gram + np.tril(found.gram, -1).T
-    sums = _three_powers(table[:, 3:].reshape(rows.size, plan.width, -1), summary)
+    powers = (table.shape[1] - 3) // max(plan.width, 1)
+    sums = _three_powers(table[:, 3:].reshape(rows.size, plan.width, powers), summary)
     return Crossed(summary, sums, found.ends[:, 1:].copy(), gram, found.missing)
 
 

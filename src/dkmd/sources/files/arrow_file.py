@@ -57,26 +57,26 @@ class ArrowFile(BatchFile):
         self, column: str, groups: str | None, where: AtLevel
     ) -> Iterator[tuple[Array, Labels | None]]:
         """The columns that are asked for, one record batch after another."""
-        for frame in self._frames(column, groups, where[0] if where else None):
+        for frame in self.frames(column, groups, where[0] if where else None):
             values = frame.exact(column, where).minus(self.offset(column))
             yield values, frame.labels(groups, where) if groups else None
 
     def counted(self, column: str, where: AtLevel) -> LevelCounts:
         """A column as levels of a category, counted by record batch."""
-        parts = [frame.counted(column, where) for frame in self._frames(column, where and where[0])]
+        parts = [frame.counted(column, where) for frame in self.frames(column, where and where[0])]
         return merged(parts)
 
     def marks(self, column: str, where: AtLevel) -> Labels:
         """A column as labels, None where one is missing."""
-        parts = [frame.marks(column, where) for frame in self._frames(column, where and where[0])]
+        parts = [frame.marks(column, where) for frame in self.frames(column, where and where[0])]
         return np.concatenate([np.empty(0, dtype=object), *parts])
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""
-        frames = self._frames(column, where[0] if where else None)
+        frames = self.frames(column, where[0] if where else None)
         return next(filter(None, (frame.missing_at(column, where) for frame in frames)), "")
 
-    def _frames(self, *columns: str | None) -> Iterator[Frame]:
+    def frames(self, *columns: str | None) -> Iterator[Frame]:
         """These columns of each record batch, with their row numbers."""
         first_row = 1
         for table in self._tables(list(dict.fromkeys(n for n in columns if n is not None))):

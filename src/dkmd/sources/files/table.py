@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from dkmd.sources.column_data import (
     preview_of,
     with_offset,
 )
+from dkmd.sources.files.arrow_cross import ArrowCrossing
 from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import STDIN
@@ -38,6 +40,7 @@ from dkmd.sources.keys import KeyPart
 from dkmd.sources.kinds import DATE, NOTHING
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.measured import MeasuredColumn, Measures
+from dkmd.sources.memory.block_cross import BlockUnits
 from dkmd.sources.memory.frames import FrameTable
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import AtLevel, CrossNames, OneByOne, Table
@@ -175,8 +178,10 @@ class FileTable:
 
     def crossing(
         self, columns: Sequence[str], beside: CrossNames, where: AtLevel
-    ) -> FilesCross | None:
-        """Columns with covariates and strata beside them; None if DuckDB cannot read them."""
+    ) -> FilesCross | ArrowCrossing | None:
+        """Columns with covariates and strata beside them; None if files differ in their format."""
+        if self._all_arrow is not None:
+            return ArrowCrossing(self._all_arrow, beside, where)
         duck, rest = self._by_reader
         return None if rest else FilesCross(duck, columns, beside, where, self.name)
 
@@ -245,7 +250,7 @@ class FileTable:
     def _held(self, column: str, groups: str | None, where: AtLevel) -> HeldColumn | None:
         """The values; None if there are more than LARGE and they can be read again."""
         again = all(file.rereadable for file in self.files)
-        again = again and (groups is None or self._all_duck)
+        again = again and (groups is None or self._all_duck or self._all_arrow is not None)
         parts, labels, left = [], [], LARGE
         for file in self.files:
             values, marks = file.part(column, groups, where, left + 1 if again else None)
@@ -261,11 +266,29 @@ class FileTable:
         )
 
     @property
+    def _all_arrow(self) -> list[ArrowFile] | None:
+        """The files if all are Arrow files, else None."""
+        arrow = [file for file in self.files if isinstance(file, ArrowFile)]
+        return arrow if len(arrow) == len(self.files) else None
+
+    def _grouped(
+        self, files: Sequence[ArrowFile], roles: ColumnRoles, where: AtLevel
+    ) -> StreamedColumn:
+        """A column of Arrow files with its groups."""
+        plain = one_after_the_other([file.streamed(roles.values, where) for file in files])
+        beside = CrossNames(groups=roles.groups)
+        units = BlockUnits(ArrowCrossing(files, beside, where).stream(roles.values))
+        return replace(plain, grouped=units.grouped, units=units)
+
+    @property
     def _all_duck(self) -> bool:
         return all(isinstance(file, DuckFile) for file in self.files)
 
     def _streamed(self, roles: ColumnRoles, levels: Sequence[str]) -> Mapping[str, ColumnData]:
         """Each level as a sample that is summed up; DuckDB reads all its files in one pass."""
+        arrow = self._all_arrow
+        if arrow is not None and roles.groups is not None:
+            return {level: self._grouped(arrow, roles, roles.where(level)) for level in levels}
         duck, rest = self._by_reader
         in_duck = sums_in_duckdb(duck, roles, levels) if duck else {}
         if not rest:

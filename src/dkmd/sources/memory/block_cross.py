@@ -16,13 +16,14 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
+from dkmd.binned.weighted import BinSums
 from dkmd.binned.weighted_crossed import WeightedCrossed
 from dkmd.inference.adjusting import Powers
 from dkmd.inference.cross_streams import Left, Level, UnitColumns
 from dkmd.inference.frame import FIT_ALL, Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_design import UnitRows
-from dkmd.inference.unit_streams import UnitStream
+from dkmd.inference.unit_streams import LabelledRows, UnitStream
 from dkmd.sources.column_data import Beside, HeldColumn, Labels
 from dkmd.sources.cross_sides import HeldCross
 from dkmd.sources.memory.frames import Frame as Block
@@ -130,6 +131,29 @@ class BlockCross:
             grid=grid, labels=known.labels[shared], each=each, frame=frame, logs=logs,
         )  # fmt: skip
         return self._once((grid, id(beside), frame, logs), task, WeightedCrossed.add)
+
+
+class BlockUnits(NamedTuple):
+    """The groups of a column in blocks: their sums, and what they are to units on both sides."""
+
+    asked: BlockCross
+
+    def grouped(self, witness: Witness, logs: bool) -> GroupSums:
+        """The sums over groups."""
+        return self.asked.grouped(Left(witness, 1.0, np.empty(0), logs), Frame())
+
+    def labels(self) -> Labels:
+        """The label of every unit that has a value."""
+        return self.asked.by_unit(ANY, Frame(), logs=False).labels
+
+    def sums(self, witness: Witness, logs: bool) -> LabelledRows:
+        """The sums of every unit at a witness."""
+        found = self.asked.by_unit(witness, Frame(), logs)
+        return LabelledRows(found.labels, found.rows)
+
+    def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
+        """The sums per bin of units that the other side has too."""
+        return self.asked.crossed_units(grid, beside, Frame(), logs).bins
 
 
 def _some(rows: HeldCross, share: int) -> list[Array]:
