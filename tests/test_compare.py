@@ -366,6 +366,14 @@ def test_json_is_strict_and_keeps_to_the_schema() -> None:
     assert answer.to_dict()["current"]["quantiles"]["0.95"] == math.inf
 
 
+def test_an_infinite_shift_has_no_percentage() -> None:
+    reference, current = _latency()
+    current[: current.size * 3 // 5] = math.inf
+    answer = compare(reference, current)
+    assert (answer.shift, answer.relative_shift) == (math.inf, None)
+    assert "%" not in answer.headline().split("interval +inf to +inf)")[1]
+
+
 def test_a_plot_and_a_page_show_both_sides() -> None:
     import matplotlib as mpl
 

@@ -305,6 +305,7 @@ def test_both_sides_at_infinity_are_no_constants() -> None:
         (row,) = gate(bench(a=[end] * 3), bench(a=[end] * 4), margin=margin).rows
         assert (row.verdict, row.cause) == ("inconclusive", "cannot be judged")
         assert row.reason.startswith("half of the values or more are at")
+        assert "100.0% of reference, 100.0% of current" in row.reason
 
 
 def _past(*levels: float) -> Any:

@@ -375,6 +375,8 @@ def _percentage(result: DkmdResult, confidence: float) -> _Percentage:
         raise
     except ValueError:
         return _Percentage()
+    if math.isinf(result.shift):  # every percentage is too small
+        return _Percentage()
     if opposed(result, on_logs, confidence):
         return _Percentage(note=DISAGREE)
     low, high = on_logs.shift_interval(confidence)

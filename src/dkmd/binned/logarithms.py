@@ -95,18 +95,18 @@ def _keep_below(values: Array, below: float, kept: Array) -> int:
     return count
 
 
-LARGEST_LOG = 700.0
-"""Changes of logarithms are clipped here, because a double cannot hold e^709.8."""
+LARGEST_LOG = 709.0
+"""Larger changes of logarithms are infinite factors, because a double cannot hold e^709.8."""
 
 
 def as_factor(log_change: float) -> float:
     """A change of logarithms as a factor."""
-    return math.exp(min(log_change, LARGEST_LOG))
+    return math.inf if log_change > LARGEST_LOG else math.exp(log_change)
 
 
 def as_change(log_change: float) -> float:
     """A change of logarithms as a relative change: 0.02 is 2%."""
-    return math.expm1(min(log_change, LARGEST_LOG))
+    return math.inf if log_change > LARGEST_LOG else math.expm1(log_change)
 
 
 def require_positive(*summaries: Summary) -> None:

@@ -36,7 +36,7 @@ def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:
         where=where * math.inf,
         shift=m_center(x, EMPTY_SIDE, witness) - m_center(y, EMPTY_SIDE, witness),
         alternative=alternative,
-        notes=(_note(shares, where),),
+        notes=(at_one_end(shares, where, ("x", "y")),),
     )
 
 
@@ -58,9 +58,10 @@ def _finite_scale(x: Side, y: Side) -> float:
     return spread if spread > 0.0 else 1.0
 
 
-def _note(shares: tuple[float, float], where: float) -> str:
+def at_one_end(shares: tuple[float, float], where: float, names: tuple[str, str]) -> str:
+    """A note on the shares of two named samples at an infinity."""
     sign = "+" if where > 0.0 else "−"
     return (
-        f"half of the values or more are at {sign}inf ({shares[0]:.1%} of x, {shares[1]:.1%} of "
-        "y): these shares are compared, and the shift is not defined"
+        f"half of the values or more are at {sign}inf ({shares[0]:.1%} of {names[0]}, "
+        f"{shares[1]:.1%} of {names[1]}): these shares are compared, and the shift is not defined"
     )

@@ -15,6 +15,7 @@ from dkmd.base.arrays import Array
 from dkmd.base.documents import Document, Format
 from dkmd.base.errors import ColumnError, StateFileError
 from dkmd.binned.grid import UNITS_PER_SCALE, Grid
+from dkmd.binned.logarithms import LARGEST_LOG, as_change
 from dkmd.inference.defaults import ALPHA, require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.sequential.gathering import OFF_THE_COMMON_VALUE, Gathering
@@ -197,7 +198,7 @@ class Looks(ABC):
         if self._frame is None:
             return None
         low, high = self.settings.region(self._frame.spread)
-        return (_factor(low), _factor(high)) if self.settings.relative else (low, high)
+        return (as_change(low), as_change(high)) if self.settings.relative else (low, high)
 
     @property
     def until_choice(self) -> float:
@@ -268,7 +269,7 @@ class Looks(ABC):
         relative = self.settings.relative
         shift, interval = float(looked.shift), (float(ends[0]), float(ends[1]))
         if relative:
-            shift, interval = _factor(shift), (_factor(ends[0]), _factor(ends[1]))
+            shift, interval = as_change(shift), (as_change(ends[0]), as_change(ends[1]))
         decided = self._decision or Decision(now, n_x, n_y)
         reason = reason_of(
             decided.verdict,
@@ -414,15 +415,6 @@ class Looks(ABC):
     def __repr__(self) -> str:
         result = self.result
         return f"{type(self).__name__}({result.verdict!r}, n_x={result.n_x}, n_y={result.n_y})"
-
-
-LARGEST_LOG = 709.0
-"""Doubles end a little above e^709."""
-
-
-def _factor(log_shift: float) -> float:
-    """A shift of logarithms as a relative change."""
-    return math.expm1(log_shift) if log_shift < LARGEST_LOG else math.inf
 
 
 def logarithms(values: Any, name: str) -> Array:

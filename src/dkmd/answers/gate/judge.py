@@ -25,10 +25,11 @@ from dkmd.answers.gate.result import (
 )
 from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks
 from dkmd.answers.options import DEFAULT_TEST
-from dkmd.answers.orientation import centers_of, compared
+from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.binned.logarithms import as_change
 from dkmd.inference.between_runs import RunsOutcome
 from dkmd.inference.defaults import CONFIDENCE
+from dkmd.inference.limits import at_one_end
 from dkmd.inference.margins import opposed, parse_margin, region_of
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
 from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements
@@ -194,7 +195,7 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
     result = pair.test()
     region = region_of(result, pair.limit.margin)
     judged: Outcome | RunsOutcome = region.result.outcome()
-    notes = dict.fromkeys([pair.caution, *result.notes, *region.result.notes])
+    notes = dict.fromkeys([pair.caution, *_notes(result), *_notes(region.result)])
     told = "; ".join(filter(None, notes))
     all_at_one_end = isinstance(judged, LimitOutcome) and math.isnan(judged.pvalue)
     if all_at_one_end or not isinstance(judged, ExactOutcome | LimitOutcome):
@@ -226,6 +227,14 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
         row = replace(row, interval=tests.interval(error, error), levels=(1.0 - error,) * 2)
         return Judged(row, evidence, log_change=log_change)
     return Judged(row, evidence._replace(pvalue=tests.worse), tests, log_change)
+
+
+def _notes(result: DkmdResult) -> list[str]:
+    """The notes of a test, which name the samples as the gate does."""
+    outcome = result.outcome()
+    if isinstance(outcome, LimitOutcome):
+        return [at_one_end(shares_of(outcome), outcome.where, ("reference", "current"))]
+    return result.notes
 
 
 def _in_blocks(pair: BenchmarkPair) -> BenchmarkPair:
