@@ -124,7 +124,8 @@ class Units:
         guard = self._guard(kinds, design)
         clusters = clusters._replace(relabelling=clusters.relabelling * guard)
         pairing = Pairing(*kinds, self.weigh, self._gain(design, witness, pair, rows))
-        least = _least_tails(of_x, of_y) if self.weigh == "units" else Tails(0.0, 0.0)
+        balanced = self.weigh == "units" or np.array_equal(of_x.weight, of_y.weight)
+        least = _least_tails(of_x, of_y) if balanced else Tails(0.0, 0.0)
         notes = notes_on(kinds, self.weigh) + self._unlike(in_x, in_y)
         if min(least) >= 1.0:
             notes += (NOTHING_DIFFERS,)
