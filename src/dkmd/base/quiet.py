@@ -1,4 +1,4 @@
-"""Hide warnings of other libraries that users cannot act on, safely in threads.
+"""Hide or collect warnings, safely in threads.
 
 Python keeps one list of filters for the whole process. ``warnings.catch_warnings`` saves the list
 and puts it back. If two threads overlap, the second one puts back the filters of the first, and
@@ -22,6 +22,16 @@ def without_warnings() -> Iterator[None]:
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@contextmanager
+def warnings_noted() -> Iterator[list[str]]:
+    """Collect runtime warnings for a moment. Other threads that ask for the same wait."""
+    texts: list[str] = []
+    with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RuntimeWarning)
+        yield texts
+    texts += [str(each.message) for each in caught]
 
 
 def ignore_deprecations_in(modules: re.Pattern[str]) -> None:

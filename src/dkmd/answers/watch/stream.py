@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from dkmd.answers.watch.events import Event, event
@@ -10,6 +9,7 @@ from dkmd.answers.watch.incidents import Incident, Incidents, is_told
 from dkmd.answers.watch.question import Question
 from dkmd.answers.watch.trace import StretchTrace
 from dkmd.base.displays import Display
+from dkmd.base.quiet import warnings_noted
 from dkmd.base.wording import count
 from dkmd.sequential.detector import Detector
 from dkmd.sources.streams.records import Records
@@ -32,10 +32,9 @@ class StreamWatch:
         """Take values; the alarms that they raise."""
         before = self.values
         self.values += records.values.size
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", RuntimeWarning)
+        with warnings_noted() as told:
             found = self.detector.update_many(records.values)
-        self.notes += [str(each.message).rstrip(".") for each in caught]
+        self.notes += [text.rstrip(".") for text in told]
         if self.trace is not None:
             self.trace.add(records.values)
         return [self._told(alarm, int(records.lines[alarm.at - before])) for alarm in found]
