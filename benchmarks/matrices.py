@@ -15,7 +15,8 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,12 +37,11 @@ ALPHA = 0.05
 RESAMPLES = 199
 ROUNDS = 8
 
-LARGE_CELLS = {100: (70_000, 0.25), 1000: (250_000, 0.2)}
-"""Cells with at most so many columns: those with more values than the first number get this share
-of the trials of others, because they cost more time."""
+SHARES = {"size": 1.0, "spread": 1.0, "power": 0.5, "embeddings": 0.25}
+"""The share of --trials that each cell of a part gets."""
 
-WIDE = 0.25
-"""The share of --trials for cells with more than 100 columns."""
+WIDE = {"size": 0.25, "spread": 0.25, "power": 0.4}
+"""The same for cells with more than 100 columns, as a share of that. They cost most of the time."""
 
 
 def normal(rng: np.random.Generator, n: int, d: int) -> Array:
@@ -283,65 +283,80 @@ def paragraphs() -> tuple[Array, npt.NDArray[np.bool_]]:
     return vectors, np.array([topic == "string-methods" for topic in topic_of.values()])
 
 
-REAL = {"digits, more fours": digits, "paragraphs, more on strings": paragraphs}
+REAL: dict[str, tuple[Callable[[], tuple[Array, npt.NDArray[np.bool_]]], int]] = {
+    "digits, more fours": (cache(digits), 64),
+    "paragraphs, more on strings": (cache(paragraphs), 50),
+}
+"""Vectors and their number of columns."""
 
 
-def embeddings(trials: int) -> Iterator[dict[str, Any]]:
-    """Real vectors: equal mixtures, and mixtures with more of one kind."""
-    for name, make in REAL.items():
-        vectors, special = make()
-        for share in (0.0, 0.1, 0.2, 0.3):
-            rng = np.random.default_rng(int(100 * share))
-            found = []
-            for _ in range(trials):
-                order = rng.permutation(len(vectors))
-                x, y = vectors[order[:200]].copy(), vectors[order[200:400]]
-                others = vectors[order[400:]][special[order[400:]]]
-                x[: int(200 * share)] = others[rng.integers(0, len(others), int(200 * share))]
-                found.append([test(x, y, rng) for test in (ours, mmd, energy)])
-            powers = np.mean(np.array(found) <= ALPHA, axis=0)
-            yield {
-                "data": name, "share": share, "trials": trials,
-                **dict(zip(("dkmd", "MMD", "energy"), map(float, powers), strict=True)),
-            }  # fmt: skip
+def embedding_cells() -> Iterator[Cell]:
+    """Real vectors of which a share is replaced."""
+    for name, (_, columns) in REAL.items():
+        for percent in (0, 10, 20, 30):
+            yield Cell(f"{name}: {percent}%", columns, 200, 200)
 
 
-CELLS = {"size": size_cells, "spread": spread_cells, "power": power_cells}
+def embeddings(cell: Cell, trials: int, round_: int) -> dict[str, float]:
+    """The share of p ≤ 5% for equal mixtures, or for mixtures with more of one kind."""
+    name, percent = cell.name.split(": ")
+    replaced = cell.n * int(percent.rstrip("%")) // 100
+    vectors, special = REAL[name][0]()
+    rng = np.random.default_rng([replaced, round_])
+    found = []
+    for _ in range(trials):
+        order = rng.permutation(len(vectors))
+        x, y = vectors[order[: cell.n]].copy(), vectors[order[cell.n : cell.n + cell.m]]
+        rest = order[cell.n + cell.m :]
+        others = vectors[rest][special[rest]]
+        x[:replaced] = others[rng.integers(0, len(others), replaced)]
+        found.append([TESTS[test](x, y, rng) for test in ("dkmd", "MMD", "energy")])
+    powers = np.mean(np.array(found) <= ALPHA, axis=0)
+    return dict(zip(("dkmd", "MMD", "energy"), map(float, powers), strict=True))
 
 
-def study(part: str, trials: int, out: Path, seconds: float) -> None:
-    """Run the rounds of the cells of a part that are not in its file yet, for some CPU time."""
-    path = out / f"{part}.jsonl"
-    done = _lines(path)
+CELLS = {
+    "size": size_cells,
+    "spread": spread_cells,
+    "power": power_cells,
+    "embeddings": embedding_cells,
+}
+
+
+def run_cell(part: str, cell: Cell, trials: int, round_: int) -> dict[str, float]:
+    """The shares of a cell in one round."""
+    if part == "power":
+        return power(cell, trials, round_)
     if part == "embeddings":
-        if not done:
-            for line in embeddings(max(20, trials // 5)):
-                _append(path, line)
-                print(line, flush=True)
-        return
+        return embeddings(cell, trials, round_)
+    draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
+    return size(cell, draws, trials, round_)
+
+
+def study(parts: Sequence[str], trials: int, out: Path, seconds: float) -> None:
+    """Run the rounds of cells that are not in the files yet, for some CPU time.
+
+    A round goes through all parts, so cells have about equal numbers of trials at any time.
+    """
+    asked = [(part, cell) for part in parts for cell in CELLS[part]()]
     for round_ in range(ROUNDS):
-        for cell in CELLS[part]():
+        for part, cell in asked:
             # read again each time: several processes may share the work
-            if (*cell, round_) in {(*line["cell"], line["round"]) for line in _lines(path)}:
+            if (*cell, round_) in {(*line["cell"], line["round"]) for line in _lines(out, part)}:
                 continue
             if time.process_time() > seconds:
                 return
-            start, count = time.process_time(), max(10, int(trials * _share(cell)) // ROUNDS)
-            if part == "power":
-                found = power(cell, count, round_)
-            else:
-                draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
-                found = size(cell, draws, count, round_)
-            _append(path, {"cell": list(cell), "round": round_, "trials": count, **found})
+            start, count = time.process_time(), _count(part, cell.columns, trials)
+            found = run_cell(part, cell, count, round_)
+            _append(out, part, {"cell": cell, "round": round_, "trials": count, **found})
             taken = time.process_time() - start
             print(part, round_, *cell, count, found, f"{taken:.0f} s", flush=True)
 
 
-def _share(cell: Cell) -> float:
-    """The share of --trials that a cell gets: large cells cost more time."""
-    limit, share = next(v for most, v in LARGE_CELLS.items() if cell.columns <= most)
-    wide = WIDE if cell.columns > 100 else 1.0
-    return wide * (share if (cell.n + cell.m) * cell.columns > limit else 1.0)
+def _count(part: str, columns: int, trials: int) -> int:
+    """The trials of a cell in one round: wide cells have fewer."""
+    share = SHARES[part] * (WIDE[part] if columns > 100 else 1.0)
+    return max(10, math.ceil(trials * share / ROUNDS))
 
 
 def merged(part: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -364,12 +379,13 @@ def merged(part: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _append(path: Path, line: dict[str, Any]) -> None:
-    with path.open("a") as file:
+def _append(out: Path, part: str, line: dict[str, Any]) -> None:
+    with (out / f"{part}.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def _lines(out: Path, part: str) -> list[dict[str, Any]]:
+    path = out / f"{part}.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -426,7 +442,7 @@ def hyppo_mmd(x: Array, y: Array) -> float:
 
 def table(part: str, out: Path) -> str:
     """A table in Markdown."""
-    lines = _lines(out / f"{part}.jsonl")
+    lines = _lines(out, part)
     if not lines:
         return "not run"
     if part == "speed":
@@ -436,25 +452,18 @@ def table(part: str, out: Path) -> str:
             [[k, f"{v:,}" if isinstance(v, int) else f"{v:.3g}"] for k, v in last.items()],
         )
         return _markdown(head, rows)
-    if part == "embeddings":
-        head = ["data", "replaced", "trials", "dkmd", "MMD", "energy"]
-        rows = [
-            [line["data"], f"{100 * line['share']:.0f}%", str(line["trials"]),
-             *(_percent(line[name]) for name in head[3:])] for line in lines
-        ]  # fmt: skip
-    else:
-        lines = merged(part, lines)
-        names = [name for name in lines[0] if name not in ("cell", "trials")]
-        head = ["data", "columns", "rows", "trials", *names]
-        rows = [
-            [line["cell"][0], str(line["cell"][1]), f"{line['cell'][2]}:{line['cell'][3]}",
-             str(line["trials"]), _with_error(line[names[0]], line["trials"]),
-             *(_percent(line[name]) for name in names[1:])] for line in lines
-        ]  # fmt: skip
-        if part == "power":
-            head.append("behind the best")
-            for row, line in zip(rows, lines, strict=True):
-                row.append(_percent(np.nanmax([line[name] for name in names]) - line["dkmd"]))
+    lines = merged(part, lines)
+    names = [name for name in lines[0] if name not in ("cell", "trials")]
+    head = ["data", "columns", "rows", "trials", *names]
+    rows = [
+        [line["cell"][0], str(line["cell"][1]), f"{line['cell'][2]}:{line['cell'][3]}",
+         str(line["trials"]), _with_error(line[names[0]], line["trials"]),
+         *(_percent(line[name]) for name in names[1:])] for line in lines
+    ]  # fmt: skip
+    if part == "power":
+        head.append("behind the best")
+        for row, line in zip(rows, lines, strict=True):
+            row.append(_percent(np.nanmax([line[name] for name in names]) - line["dkmd"]))
     return _markdown(head, rows)
 
 
@@ -497,13 +506,12 @@ def main() -> None:
         return
     if asked.speed:
         found = speed()
-        _append(asked.out / "speed.jsonl", found)
+        _append(asked.out, "speed", found)
         print(found)
         limit = 3.0 * found["mean(0) and var(0) of both sides, seconds"] + 2.0
         slow = found["dkmd_multivariate, seconds"] > limit
         raise SystemExit(int(slow or found["memory beyond the input, MiB"] > 200.0))
-    for part in asked.part or PARTS:
-        study(part, asked.trials, asked.out, asked.seconds)
+    study(asked.part or PARTS, asked.trials, asked.out, asked.seconds)
 
 
 if __name__ == "__main__":

@@ -215,7 +215,7 @@ def _side(rows: Rows, units: Units, frame: Frame, witness: Radial, how: How) -> 
     blocks = units.blocks(random_blocks(units.count, MOST_BLOCKS, how.rng))
     sums = sums_of(rows, at, witness, blocks.of_row, blocks.count)
     influences = slope.solve(sums.psi) / rows.size  # (blocks, columns)
-    leverage = sums.across / sums.across.sum()
+    leverage = sums.leverage(influences, blocks.sizes)
     center = frame.standardized(at.center[None, :])[0]
     first = np.zeros(blocks.count, dtype=np.bool_)
     first[how.rng.permutation(blocks.count)[: blocks.count // 2]] = True

@@ -230,14 +230,9 @@ class Relabelling:
 
     def _drawn(self, resamples: int, rng: np.random.Generator) -> Iterator[Array]:
         for count in _batches(resamples, max(self.sums.shape)):
-            keys = rng.random((count, self.sizes.size), dtype=np.float32)
-            limit = np.partition(keys, self.of_x - 1, axis=1)[:, self.of_x - 1]
-            labels = (keys <= limit[:, None]).astype(np.float64)
-            # equal keys are rare and would put a block too many into x
-            for row in np.flatnonzero(labels.sum(axis=1) != self.of_x):
-                labels[row] = 0.0
-                labels[row, rng.choice(self.sizes.size, self.of_x, replace=False)] = 1.0
-            yield labels
+            labels = np.zeros((count, self.sizes.size))
+            labels[:, : self.of_x] = 1.0
+            yield rng.permuted(labels, axis=1, out=labels)
 
     def _every(self) -> Iterator[Array]:
         chosen = list(combinations(range(self.sizes.size), self.of_x))
@@ -293,18 +288,20 @@ def left_over(squares: Array, moved: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class Influences:
-    """What each block of one side adds to its centre.
+    """What each block of one side adds to its centre: how far the centre moves without the block.
 
-    A block pulls the centre towards itself, so its Ψ there is too small by its leverage. Dividing
-    by √(1 − leverage) makes the sum of squares an unbiased variance.
+    A block pulls the centre towards itself, so its Ψ there is too small by its leverage. Influences
+    without the other blocks' view of it are those divided by 1 − leverage, as in the jackknife.
     """
 
     sums: Array  # (blocks, columns), divided by the number of rows
 
     @classmethod
     def of(cls, sums: Array, leverage: Array) -> Influences:
-        """From Ψ times the inverse slope, and each block's share of the slope."""
-        return cls(sums / np.sqrt(np.maximum(1.0 - leverage, 1e-3))[:, None])
+        """From Ψ times the inverse slope, and each block's leverage."""
+        count = max(leverage.size, 2)
+        factor = math.sqrt(1.0 - 1.0 / count) / np.maximum(1.0 - leverage, 1.0 / count)
+        return cls(sums * factor[:, None])
 
     @property
     def count(self) -> int:

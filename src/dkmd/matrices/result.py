@@ -27,7 +27,7 @@ from dkmd.matrices.resampling import (
 )
 from dkmd.matrices.rows import Index
 
-GUARD = 1.3
+GUARD = 1.2
 """p is never below the p-value of flipped signs divided by this. If centres are equal and spreads
 or correlations are not, flips keep false alarms below about 6.5% at the level 5%."""
 

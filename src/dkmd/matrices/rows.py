@@ -115,6 +115,17 @@ class Sums:
         """Σ of the slope of Ψ in each block, averaged over all directions."""
         return np.asarray(self.across + (self.along - self.across) / self.psi.shape[1])
 
+    def leverage(self, influences: Array, sizes: Array) -> Array:
+        """How much of a block's pull on the centre its own Ψ loses.
+
+        A row pulls the centre towards itself, where the slope of its own Ψ is h'. For the other
+        rows of its block the direction is any, and their slope is the average over directions.
+        """
+        squared = np.einsum("ij,ij->i", self.psi, self.psi)
+        pull = np.einsum("ij,ij->i", self.psi, influences) / np.maximum(squared, 1e-300)
+        own = 1.0 / np.maximum(sizes, 1.0)
+        return np.asarray(pull * (own * self.along + (1.0 - own) * self.slope))
+
 
 def sums_of(rows: Rows, frame: Frame, witness: Radial, blocks: Index, count: int) -> Sums:
     """Σ Ψ over the rows of each of ``count`` blocks; ``blocks`` has the number of each kept row."""
