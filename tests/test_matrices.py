@@ -267,6 +267,33 @@ def test_a_side_at_infinity_has_no_centre() -> None:
         run_multivariate(x, y)
 
 
+def test_pairs_at_infinity_have_no_centre() -> None:
+    x, y = _samples(12, d=3)
+    x = x[: len(y)]
+    x[: len(x) // 2, 0] = np.inf
+    assert math.isfinite(run_multivariate(x, y, paired=True, n_resamples=19).length)
+    x[:, 0] = np.inf
+    with pytest.raises(DkmdError, match="more than half of the pairs have infinite values"):
+        run_multivariate(x, y, paired=True)
+
+
+@pytest.mark.parametrize("columns", [1, 4, 50])
+def test_the_variance_of_a_centre_is_that_of_the_jackknife(columns: int) -> None:
+    """Leaving out each row and fitting again gives the same variance, up to 1% for 30 rows."""
+    rng = np.random.default_rng(21)
+    x, y = rng.standard_t(3, size=(30, columns)), rng.normal(size=(25, columns))
+    found = run_multivariate(x, y, n_resamples=19).fit
+    assert found is not None
+    frame = found.frame
+
+    def centre_of(rows: Array) -> Array:
+        return center.center_of_sample(rows, frame, radial(columns)).center / frame.scale
+
+    moves = np.array([centre_of(np.delete(x, i, axis=0)) - centre_of(x) for i in range(len(x))])
+    jackknife = (1.0 - 1.0 / len(x)) * np.sum(moves**2, axis=0)
+    np.testing.assert_allclose(found.sides[0].variance, jackknife, rtol=0.01)
+
+
 def test_infinite_values_are_far_points_in_their_direction() -> None:
     x, y = _samples(11, d=3)
     far, farther = x.copy(), x.copy()

@@ -158,7 +158,8 @@ def _independent(
         matrices = matrices.without(constant)
         sample = sample._replace(rows=np.delete(sample.rows, constant, axis=1))
         median, scale = np.delete(median, constant), np.delete(scale, constant)
-    _require_centres(np.split(sample.rows, [sample.of_x]))
+    for part, name in zip(np.split(sample.rows, [sample.of_x]), "xy", strict=True):
+        _require_centre(part, f"rows of {name}")
     x, y = matrices.x, matrices.y
     if groups is None:
         units = Units(None, x.size), Units(None, y.size)
@@ -194,6 +195,7 @@ def _paired(matrices: Matrices, groups: tuple[Any, Any] | None, how: How) -> Dkm
     found += _constant_note(matrices.x.columns[constant])
     rows = replace(rows, columns=np.delete(rows.columns, constant))
     sample = np.delete(sample, constant, axis=1)
+    _require_centre(sample, "pairs")
     if how.whiten:
         _require_rows(rows.size, rows.columns.size, sample)
     fit = fit_pairs(rows, sample, how)
@@ -206,15 +208,13 @@ def _more_rows(rows: Rows, how: How) -> int:
     return max(SAMPLED, 8 * rows.columns.size) if how.whiten else SAMPLED
 
 
-def _require_centres(sides: list[Array]) -> None:
-    """Reject sides of which most rows are at infinity: their centre may be there, too."""
-    for rows, name in zip(sides, "xy", strict=False):
-        infinite = int(np.isinf(rows).any(axis=1).sum())
-        if 2 * infinite > rows.shape[0]:
-            raise DkmdError(
-                f"more than half of the rows of {name} have infinite values, so {name} has no "
-                "centre: leave out the columns with most of them, or compare single columns"
-            )
+def _require_centre(rows: Array, name: str) -> None:
+    """Reject a sample of which most rows are at infinity: its centre may be there, too."""
+    if 2 * int(np.isinf(rows).any(axis=1).sum()) > rows.shape[0]:
+        raise DkmdError(
+            f"more than half of the {name} have infinite values, so they have no centre: leave out "
+            "the columns with most of them, or compare single columns"
+        )
 
 
 def _require_rows(rows: int, columns: int, sample: Array) -> None:

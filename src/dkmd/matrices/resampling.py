@@ -288,10 +288,11 @@ def left_over(squares: Array, moved: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class Influences:
-    """What each block of one side adds to its centre: how far the centre moves without the block.
+    """What each block of one side adds to its centre.
 
-    A block pulls the centre towards itself, so its Ψ there is too small by its leverage. Influences
-    without the other blocks' view of it are those divided by 1 − leverage, as in the jackknife.
+    A block pulls the centre towards itself, so its Ψ there is too small by its leverage. Divided by
+    1 − leverage, influences are the moves of the centre if a block is left out. The sum of their
+    squares, times 1 − 1/blocks, is the variance of the jackknife.
     """
 
     sums: Array  # (blocks, columns), divided by the number of rows

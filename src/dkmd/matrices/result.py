@@ -29,7 +29,7 @@ from dkmd.matrices.rows import Index
 
 GUARD = 1.2
 """p is never below the p-value of flipped signs divided by this. If centres are equal and spreads
-or correlations are not, flips keep false alarms below about 6.5% at the level 5%."""
+or correlations are not, flips keep false alarms at about 6% or less at the level 5%."""
 
 MOST_OF_IT = 0.8
 """The share of the squared shift that the carrying columns have."""
