@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -166,18 +167,128 @@ def test_what_is_no_weight_or_count_is_an_error(
             compare(source, source, column="ms", **how)
 
 
-def test_what_cannot_be_summed_up_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def clicks(size: int = 2_000) -> pd.DataFrame:
+    """Two arms of which hosts are on both sides, users on one, and a covariate explains a part."""
+    rng = np.random.default_rng(3)
+    host, arm = rng.integers(0, 60, size), rng.permutation(np.repeat(["a", "b"], size // 2))
+    before = np.sin(host) + rng.normal(size=size)
+    ms = np.exp(0.3 * np.sin(host) + 0.6 * before + 0.5 * rng.normal(size=size))
+    ms[:2] = [np.nan, np.inf]
+    weight, copies = rng.lognormal(size=size), rng.integers(0, 4, size)
+    weight[7], copies[(arm == "b") & (host == 3)] = 0.0, 0  # this host is on one side only
+    country = rng.choice(np.array(["DE", "FR", None], dtype=object), size)
+    return pd.DataFrame(
+        {
+            "arm": arm,
+            "ms": ms,
+            "before": np.where(rng.random(size) < 0.1, np.nan, before),
+            "country": country,
+            "host": [f"h{h}" for h in host],
+            "user": [f"{a}{h}" for a, h in zip(arm, host, strict=True)],
+            "weight": weight,
+            "copies": copies,
+        }
+    )
+
+
+CLICKS = clicks()
+KNOWN: Any = {"covariate": "before", "strata": "country", "randomized": True}
+GROUPS: Any = {"groups": "user"}
+TOGETHER: dict[str, Any] = {
+    "weights, groups": WEIGHTS | GROUPS,
+    "counts, groups": COUNTS | GROUPS,
+    "counts, units": COUNTS | {"pair_by": "host"},
+    "counts, values of units": COUNTS | {"pair_by": "host", "weigh": "values"},
+    "weights, covariates": WEIGHTS | KNOWN,
+    "counts, covariates": COUNTS | KNOWN,
+    "both, covariates, groups": WEIGHTS | COUNTS | KNOWN | GROUPS,
+    "counts, covariates, units": COUNTS | KNOWN | {"pair_by": "host"},
+}
+ARMS: Any = {"column": "ms", "by": "arm", "reference": "a", "current": "b", "scale": 1.0}
+
+
+@cache
+def in_memory(design: str) -> Comparison:
+    """The answer of rows in memory."""
+    found: Comparison = compare(CLICKS, **ARMS, **TOGETHER[design])
+    return found
+
+
+MIXED = ("both, covariates, groups", "counts, covariates, units")
+"""Designs that need every kind of sums."""
+
+
+@pytest.mark.parametrize(
+    ("design", "where"),
+    [
+        *((design, "engine") for design in TOGETHER),
+        *((design, where) for design in MIXED for where in PLACES if where != "engine"),
+    ],
+)
+def test_weights_and_counts_go_with_groups_units_and_covariates(
+    design: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = in_memory(design)
+    found = compare(kept(CLICKS, where, tmp_path / "t", monkeypatch), **ARMS, **TOGETHER[design])
+    assert found.statistic == pytest.approx(expected.statistic, abs=1e-9)
+    assert found.shift == pytest.approx(expected.shift, abs=1e-9)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
+    assert found.df == pytest.approx(expected.df, rel=1e-6)
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-5)
+    assert found.relative_shift == pytest.approx(expected.relative_shift, abs=1e-5)
+    assert found.warnings == expected.warnings
+    if expected.effective_sizes is not None:
+        assert found.effective_sizes == pytest.approx(expected.effective_sizes, rel=1e-12)
+    if expected.adjustment is not None:
+        assert found.adjustment is not None
+        assert found.adjustment.worth == pytest.approx(expected.adjustment.worth, rel=1e-6)
+    if expected.pairing is not None:
+        assert found.pairing is not None
+        assert found.pairing[:4] == expected.pairing[:4]
+
+
+def test_a_side_in_memory_goes_with_weights_and_groups_elsewhere() -> None:
+    old, new = (CLICKS[CLICKS.arm == arm] for arm in "ab")
+    table = ibis.duckdb.connect().create_table("t", pa.Table.from_pandas(new))
+    how: Any = {"column": "ms", "scale": 1.0}
+    for design in MIXED:
+        found = compare(old, table, **how, **TOGETHER[design])
+        assert found.shift == pytest.approx(in_memory(design).shift, abs=1e-9)
+        assert found.pvalue == pytest.approx(in_memory(design).pvalue, rel=1e-6)
+
+
+def test_columns_of_a_drift_have_weights_of_their_own() -> None:
+    old, new = (CLICKS[CLICKS.arm == arm].drop(columns="arm") for arm in "ab")
+    home = ibis.duckdb.connect()
+    tables = [
+        home.create_table(
+            name, pa.Table.from_pandas(side.assign(less=side.ms.where(side.ms > 1.0)))
+        )
+        for name, side in (("old", old), ("new", new))
+    ]
+    how: Any = {"columns": ["ms", "less"], "scale": 1.0, **WEIGHTS, **KNOWN, **GROUPS}
+    found = drift(*tables, **how)
+    expected = drift(*(table.to_pandas() for table in tables), **how)
+    for name in ("ms", "less"):
+        assert found[name].shift == pytest.approx(expected[name].shift, abs=1e-9)
+        assert found[name].pvalue == pytest.approx(expected[name].pvalue, rel=1e-6)
+
+
+def test_what_cannot_be_summed_up_is_said() -> None:
     home = ibis.duckdb.connect()
     table = home.create_table("t", pa.Table.from_pandas(NEW))
-    with pytest.raises(ColumnError, match="neither with groups nor with pair_by"):
-        compare(table, table, column="ms", weights="weight", groups="arm")
-    with pytest.raises(ColumnError, match="covariates and strata need the rows"):
-        compare(table, table, column="ms", covariate="copies", weights="weight", randomized=True)
+    with pytest.raises(ValueError, match="give weights or pairs, not both"):
+        compare(table, table, column="ms", weights="weight", pair_by="arm")
     array = da.from_array(NEW.ms.to_numpy()[3:])
     with pytest.raises(ColumnError, match="use a dataframe"):
         compare(array, array, weights=(NEW.weight[3:], NEW.weight[3:]))
     with pytest.raises(ValueError, match="no column 'wight'"):
         compare(table, table, column="ms", weights="wight")
+    with pytest.raises(ValueError, match="no column 'wight'"):
+        compare(table, table, column="ms", weights="wight", groups="arm")
+    broken = home.create_table("broken", pa.Table.from_pandas(NEW.assign(weight=-1.0)))
+    with pytest.raises(ColumnError, match="3,000 rows have a negative weight"):
+        compare(broken, broken, column="ms", weights="weight", groups="arm")
 
 
 @pytest.mark.parametrize("weighted", [False, True])

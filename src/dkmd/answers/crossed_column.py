@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dkmd.answers.orientation import compared_crossed, compared_crossed_units
 from dkmd.binned.logarithms import log_grid, require_positive
 from dkmd.binned.summary import Summary
-from dkmd.inference.cross_streams import CrossStream
+from dkmd.inference.cross_streams import CrossStream, weighings_of
+from dkmd.inference.designs import WEIGHTS_OR_PAIRS
 from dkmd.inference.options import Options
 from dkmd.inference.result import DkmdResult
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
@@ -25,6 +26,9 @@ def compared_by_sums(
 
     ``check`` looks at the summaries before they are compared.
     """
+    weighings = weighings_of(*streams)
+    if options.weigh is not None and streams[0].weighing() is not None:
+        raise ValueError(WEIGHTS_OR_PAIRS)
     units = None if options.weigh is None else units_of_pair(reference, current)
     sides = crossed_of_pair(reference, current, streams)
     before, after = sides.before.summary, sides.after.summary
@@ -34,7 +38,7 @@ def compared_by_sums(
     def tested(at: OnOneGrid, how: Options, logs: bool) -> DkmdResult:
         if units is not None:
             return compared_crossed_units(at, how, streams, units, logs)
-        return compared_crossed(at, how, streams, has_groups, logs)
+        return compared_crossed(at, how, streams, has_groups, logs, weighings)
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)

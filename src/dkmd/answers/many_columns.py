@@ -158,8 +158,8 @@ class TwoTables:
     def _read(self, table: Table, columns: Sequence[str]) -> Mapping[str, ColumnData]:
         """Some columns of one table. Those that stay where they are share their covariates."""
         read = table.read_columns(columns, self.groups)
-        if self.beside is None or isinstance(read, OneByOne):
-            return read
+        if self.beside is None or self.beside.measured or isinstance(read, OneByOne):
+            return read  # with weights or counts each column has queries of its own
         streamed = {
             name: data
             for name, data in read.items()
@@ -360,7 +360,13 @@ MOST_TOGETHER = 20_000_000
 def _together(
     tables: TwoTables, found: Mapping[str, ColumnAnswer], options: CompareOptions
 ) -> TogetherComparison | None:
-    """All columns of numbers as one; None if there are fewer than two, or not in memory."""
+    """All columns of numbers as one; None if there are fewer than two, or not in memory.
+
+    The joint test knows no weights, and the labels of repeated rows are not held.
+    """
+    beside = tables.beside or Columns()
+    if beside.weights is not None or (beside.counts is not None and tables.groups is not None):
+        return None
     held = {
         name: answer.values
         for name, answer in found.items()

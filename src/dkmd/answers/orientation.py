@@ -20,6 +20,7 @@ from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcom
 from dkmd.inference.two_sample import run
 from dkmd.inference.unit_crossings import CrossedUnits, UnitCrossings
 from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams
+from dkmd.inference.weighing import Weighing
 from dkmd.inference.weighted_streams import WeightedSide, compare_weighted
 from dkmd.sources.column_data import Beside
 from dkmd.sources.pairs import OnOneGrid
@@ -98,10 +99,13 @@ def compared_crossed(
     streams: tuple[CrossStream, CrossStream],
     has_groups: bool,
     logs: bool = False,
+    weighings: tuple[Weighing, Weighing] | None = None,
 ) -> DkmdResult:
     """The test of current against reference, adjusted by sums of covariates and strata."""
     x, y = turned((sides.before, sides.after))
-    outcome = Streams(*turned(streams), sides.frame, has_groups, logs).compare(x, y, options)
+    weights = None if weighings is None else turned(weighings)
+    asked = Streams(*turned(streams), sides.frame, has_groups, logs, weights)
+    outcome = asked.compare(x, y, options)
     return DkmdResult(Rows.of([outcome]).shaped(()))
 
 

@@ -406,7 +406,7 @@ def _sparse(found: Filled, plan: Plan, grid: Grid) -> Crossed:
     summary.minus_inf, summary.plus_inf = (int(n) for n in found.ends[:, 0])
     summary.minimum, summary.maximum = float(found.special[1]), float(found.special[2])
     gram = found.gram + np.tril(found.gram, -1).T
-    powers = (table.shape[1] - 3) // max(plan.width, 1)
+    powers = (table.shape[1] - 3) // plan.width if plan.width else 3
     sums = _three_powers(table[:, 3:].reshape(rows.size, plan.width, powers), summary)
     return Crossed(summary, sums, found.ends[:, 1:].copy(), gram, found.missing)
 
@@ -417,7 +417,8 @@ def _three_powers(sums: Array, summary: Summary) -> Array:
     Without the third, Σ(u − μ)²g is taken for v·Σg, with the mean and the variance of u in the bin.
     """
     if sums.shape[2] != 2:
-        return np.ascontiguousarray(sums.transpose(0, 2, 1)).reshape(-1, 3, sums.shape[1])
+        size, width, _ = sums.shape
+        return np.ascontiguousarray(sums.transpose(0, 2, 1)).reshape(size, 3, width)
     found = np.empty((sums.shape[0], 3, sums.shape[1]))
     found[:, 0], found[:, 1] = sums[:, :, 0], sums[:, :, 1]
     mean = (summary.sums / summary.counts)[:, None]

@@ -48,6 +48,10 @@ from dkmd.statistic.witness import Witness
 
 NO_METHOD = "weights, covariates and strata cannot be combined with a resampling method"
 
+WEIGHTS_OR_PAIRS = (
+    "give weights or pairs, not both: pairs are weighed by their units (weigh='units')"
+)
+
 
 class Asked(NamedTuple):
     """Covariates, strata, weights and counts, as given."""
@@ -139,9 +143,7 @@ def _require_known(options: Options, given: Given) -> None:
     if options.method is not None:
         raise ValueError(NO_METHOD)
     if options.weigh is not None and given.weights is not None:
-        raise ValueError(
-            "give weights or pairs, not both: pairs are weighed by their units (weigh='units')"
-        )
+        raise ValueError(WEIGHTS_OR_PAIRS)
 
 
 Values = tuple[Array, Array]

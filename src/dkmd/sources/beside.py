@@ -16,7 +16,6 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.inference.known_columns import OUTCOME
-from dkmd.inference.weights import MOST_ROWS
 from dkmd.sources.column_data import (
     LARGE,
     Beside,
@@ -35,6 +34,7 @@ from dkmd.sources.measured import (
     refuse_weights,
 )
 from dkmd.sources.memory.columns import as_marks, as_numbers
+from dkmd.sources.repeated_rows import of_rows, require_few
 from dkmd.sources.table import (
     Aligned,
     AtLevel,
@@ -77,6 +77,11 @@ class Columns:
                 found[column] = what
         return found
 
+    @property
+    def measured(self) -> bool:
+        """Whether rows have weights or counts."""
+        return self.weights is not None or self.counts is not None
+
 
 COVARIATE = "a covariate"
 
@@ -88,11 +93,6 @@ NOT_HELD = (
 NOT_SUMMED = (
     "weights and counts of {label} need the rows themselves: a summary has none, and a dask array "
     "has no column of them (use a dataframe)"
-)
-
-NOT_TOGETHER = (
-    "{label} is summed up where it is kept, and there weights and counts go neither with groups "
-    "nor with pair_by: give a part of the rows, so that they are held in memory"
 )
 
 
@@ -108,13 +108,8 @@ def attach(
     """A side with the columns beside its values. ``column`` is the name of the values."""
     if columns is None:
         return data
-    if isinstance(data, StreamedColumn) and (columns.covariates or columns.strata):
-        if data.known is not None:
-            return data
-        found = crossing_of(table, [] if column is None else [column], columns, groups, where)
-        if found is None or column is None:
-            raise ColumnError(NOT_HELD.format(label=label))
-        return replace(data, known=found.stream(column))
+    if isinstance(data, StreamedColumn) and _is_crossed(data, columns):
+        return _crossed(data, columns, label, table, where, column, groups)
     if not isinstance(data, HeldColumn) or not (table is None or isinstance(table, Aligned)):
         return _summed_up(data, columns, label, table, where, column)
     reader = _Reader(label, table, where, data.values.size)
@@ -131,12 +126,40 @@ def attach(
         if alone and float(counts.sum()) > LARGE:
             block = Block(data.values, beside.weights, counts)
             return MeasuredColumn(block, beside.weights is not None, label).column(data.offset)
-        _require_few(counts, label)
+        require_few(counts, label)
         rows = np.repeat(np.arange(counts.size), counts.astype(np.int64))
-        data = replace(_of_rows(data, rows), repeated=True)
+        data = replace(of_rows(data, rows), repeated=True)
     if data.beside is not None and data.beside.weights is not None:
-        data = _of_rows(data, np.flatnonzero(data.beside.weights))  # 0 leaves a row out
+        data = of_rows(data, np.flatnonzero(data.beside.weights))  # 0 leaves a row out
     return data
+
+
+def _is_crossed(data: StreamedColumn, columns: Columns) -> bool:
+    """Whether more than weights and counts of single values is asked for."""
+    return bool(columns.covariates or columns.strata) or data.grouped is not None
+
+
+def _crossed(
+    data: StreamedColumn,
+    columns: Columns,
+    label: str,
+    table: Table | None,
+    where: AtLevel,
+    column: str | None,
+    groups: str | None,
+) -> StreamedColumn:
+    """A side whose groups, covariates, strata, weights and counts are summed up together."""
+    if data.known is not None:
+        return data
+    found = crossing_of(table, [] if column is None else [column], columns, groups, where)
+    if found is None or column is None:
+        raise ColumnError(NOT_HELD.format(label=label))
+    known = found.stream(column)
+    if not columns.measured:
+        return replace(data, known=known)
+    measured = _summed_up(data, columns, label, table, where, column)
+    units = None if data.units is None else known.units()
+    return replace(measured, known=known, grouped=data.grouped, units=units)
 
 
 def _summed_up(
@@ -148,27 +171,14 @@ def _summed_up(
     column: str | None,
 ) -> StreamedColumn:
     """A side whose weights and counts are summed up where they are kept."""
-    if columns.covariates or columns.strata:
-        raise ColumnError(NOT_HELD.format(label=label))
     if not isinstance(data, StreamedColumn) or not isinstance(table, Measurable) or column is None:
         raise ColumnError(NOT_SUMMED.format(label=label))
-    if data.grouped is not None:
-        raise ColumnError(NOT_TOGETHER.format(label=label))
     for name in (columns.weights, columns.counts):
         if not isinstance(name, str | None):
             raise TypeError(f"weights and counts of {label} are names of columns")
         if name is not None and name not in table.kinds():
             raise no_such_column(label, name, table.kinds())
     return table.measured(column, Measures(columns.weights, columns.counts), where)
-
-
-def _require_few(counts: Array, label: str) -> None:
-    """Reject counts that stand for too many rows to repeat them in memory."""
-    if float(counts.sum()) > MOST_ROWS:
-        raise ColumnError(
-            f"{label}: the counts stand for {counts.sum():,.0f} rows, and with groups, covariates "
-            f"or strata at most {MOST_ROWS:,} are repeated in memory"
-        )
 
 
 def crossing_of(
@@ -178,13 +188,9 @@ def crossing_of(
     groups: str | None,
     where: AtLevel = None,
 ) -> CrossPass | None:
-    """Columns of a table with covariates and strata, summed up where they are; None if it cannot.
-
-    Weights and counts do not go with covariates there.
-    """
-    given = (*columns.covariates.values(), *columns.strata.values())
-    if columns.weights is not None or columns.counts is not None:
-        return None
+    """Columns of a table with columns beside them, summed up where they are; None if it cannot."""
+    given = [*columns.covariates.values(), *columns.strata.values()]
+    given += [each for each in (columns.weights, columns.counts) if each is not None]
     if not isinstance(table, Crossing) or not all(isinstance(name, str) for name in given):
         return None
     kinds = table.kinds()
@@ -194,7 +200,8 @@ def crossing_of(
     for name in names:
         if name in columns.covariates.values():
             raise ColumnError(OUTCOME.format(name=repr(name)))
-    beside = CrossNames(tuple(columns.covariates), tuple(columns.strata), groups)
+    measures = Measures(columns.weights, columns.counts)
+    beside = CrossNames(tuple(columns.covariates), tuple(columns.strata), groups, measures)
     return table.crossing(names, beside, where)
 
 
@@ -250,19 +257,6 @@ class _Reader:
         if column.shape != (self.size,):
             raise ValueError(f"{what}: {self.size:,} values need as many rows, got {column.shape}")
         return column
-
-
-def _of_rows(data: HeldColumn, rows: npt.NDArray[np.int64]) -> HeldColumn:
-    """Some rows of a side, each as often as it is named."""
-    beside = data.beside
-    if beside is not None:
-        beside = Beside(
-            {name: column[rows] for name, column in beside.covariates.items()},
-            {name: column[rows] for name, column in beside.strata.items()},
-            None if beside.weights is None else beside.weights[rows],
-        )
-    groups = None if data.groups is None else data.groups[rows]
-    return replace(data, values=data.values[rows], groups=groups, beside=beside)
 
 
 def summed_weights(data: ColumnData) -> ColumnData:

@@ -15,6 +15,7 @@ from dkmd.base.errors import ColumnError
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
 from dkmd.binned.weighted_crossed import WeightedCrossed
+from dkmd.binned.weighted_sums import Totals
 from dkmd.inference.adjusting import Powers
 from dkmd.inference.cross import weighted_crossed
 from dkmd.inference.cross_streams import CrossStream, Left, Level, UnitColumns
@@ -24,45 +25,51 @@ from dkmd.inference.known_columns import KnownSide
 from dkmd.inference.label_codes import Coded, hashed
 from dkmd.inference.unit_design import UnitRows, counted
 from dkmd.inference.unit_streams import UnitStream
-from dkmd.sources.column_data import ColumnData, HeldColumn, Labels, StreamedColumn
+from dkmd.inference.weighing import Weighing, WeightedPowers, group_sums
+from dkmd.sources.column_data import Beside, ColumnData, HeldColumn, Labels, StreamedColumn
 from dkmd.sources.level_counts import level_word
-from dkmd.sources.unit_sides import shared_labels
+from dkmd.sources.unit_sides import HeldUnits, MovedUnits, shared_labels
 from dkmd.statistic.witness import Witness
 
 NOT_BOTH = (
-    "covariates and strata are needed on both sides, and one side is a summary or does not have "
-    "them: give its rows"
+    "covariates, strata, and weights or counts with groups are needed on both sides, and one side "
+    "is a summary or does not have them: give its rows"
 )
 
 
 def crossings(reference: ColumnData, current: ColumnData) -> tuple[CrossStream, CrossStream] | None:
     """The covariates and strata of both sides; None without them."""
-    before, after = _stream(reference), _stream(current)
-    if before is None and after is None:
+    sides = reference, current
+    if not any(map(_is_crossed, sides)):
         return None
+    before, after = map(_stream, sides)
     if before is None or after is None:
         raise ColumnError(NOT_BOTH)
+    if (before.covariates, before.strata) != (after.covariates, after.strata):
+        raise ColumnError(NOT_BOTH)
     return before, after
+
+
+def _is_crossed(side: ColumnData) -> bool:
+    if isinstance(side, StreamedColumn):
+        return side.known is not None
+    beside = side.beside if isinstance(side, HeldColumn) else None
+    return beside is not None and bool(beside.covariates or beside.strata)
 
 
 def _stream(side: ColumnData) -> CrossStream | None:
     if isinstance(side, StreamedColumn):
         return side.known
-    if not isinstance(side, HeldColumn) or side.beside is None:
-        return None
-    if not (side.beside.covariates or side.beside.strata):
-        return None
-    return HeldCross(side)
+    return HeldCross(side) if isinstance(side, HeldColumn) else None
 
 
 class HeldCross:
     """Values in memory beside values that are not."""
 
     def __init__(self, side: HeldColumn) -> None:
-        assert side.beside is not None
-        self._side, self._beside = side, side.beside
-        self.covariates = tuple(side.beside.covariates)
-        self.strata = tuple(side.beside.strata)
+        self._side, self._beside = side, side.beside or Beside()
+        self.covariates = tuple(self._beside.covariates)
+        self.strata = tuple(self._beside.strata)
 
     def some(self) -> tuple[Array, Sequence[Array]]:
         """All values and their covariates."""
@@ -80,9 +87,8 @@ class HeldCross:
         """Nothing to plan: the values are in memory."""
 
     def _known(self, frame: Frame) -> KnownSide:
-        codes = tuple(
-            factor.codes(of) for factor, of in zip(frame.factors, self._texts, strict=True)
-        )
+        texts = self._texts if frame.factors else []
+        codes = tuple(factor.codes(of) for factor, of in zip(frame.factors, texts, strict=True))
         covariates = tuple(self._beside.covariates.values())
         return KnownSide(frame, covariates, codes, self._side.values.size)
 
@@ -90,6 +96,31 @@ class HeldCross:
         """The sums per bin with those of the columns of a frame."""
         values = np.log(self._side.values) if logs else self._side.values
         return self._known(frame).crossed(values, grid)
+
+    def totals(self) -> Totals:
+        """What the weights add up to."""
+        return Totals.of(self._side.values, self._beside.weights, None)
+
+    def shares(self, top: float) -> Array:
+        """The weights of the values that are not missing, as shares of the largest weight."""
+        assert self._beside.weights is not None
+        return self._beside.weights[~np.isnan(self._side.values)] / top
+
+    def weighing(self) -> Weighing | None:
+        """The weights; None without them."""
+        if self._beside.weights is None:
+            return None
+        totals = self.totals()
+        shares = self.shares(totals.top)
+        return Weighing.of(totals, float(shares @ shares))
+
+    def weighted(self, grid: Grid, frame: Frame, logs: bool, weighing: Weighing) -> WeightedCrossed:
+        """``crossed`` with the weights of values, as shares of the largest weight."""
+        there = ~np.isnan(self._side.values)
+        values = self._side.values[there]
+        columns = self._known(frame).kept(there).columns
+        shares = self.shares(weighing.top)
+        return weighted_crossed(np.log(values) if logs else values, shares, columns, grid)
 
     def left(self, left: Left, frame: Frame) -> tuple[Array, npt.NDArray[np.bool_]]:
         """What is left of the values that are not missing, and which are not."""
@@ -112,8 +143,27 @@ class HeldCross:
     def grouped(self, left: Left, frame: Frame) -> GroupSums:
         """The sums over groups of what is left."""
         found, there = self.left(left, frame)
-        codes = np.unique(self.labels[there], return_inverse=True)[1].reshape(-1)
-        return GroupSums.of_values(found, codes)
+        if left.weighing is not None and self._side.groups is None:
+            return self.weighted_powers(left, frame).grouped(left.weighing)
+        codes = hashed(self.labels[there]).codes
+        if left.weighing is None:
+            return GroupSums.of_values(found, codes)
+        shares = self.shares(left.weighing.top)
+        weights, sums = (
+            np.bincount(codes, part).astype(np.float64) for part in (shares, shares * found)
+        )
+        return group_sums(weights, sums, float(shares @ found**2), left.weighing.factor)
+
+    def weighted_powers(self, left: Left, frame: Frame) -> WeightedPowers:
+        """The weighted sums of what is left of every value."""
+        assert left.weighing is not None
+        shares = self.shares(left.weighing.top)
+        return WeightedPowers.of(self.left(left, frame)[0], shares, left.weighing)
+
+    def units(self) -> HeldUnits:
+        """The groups as units that the other side may have too."""
+        there = ~np.isnan(self._side.values)
+        return HeldUnits(self._side.values[there], np.asarray(self.labels)[there])
 
     def _present(self, frame: Frame, logs: bool) -> tuple[Array, Coded, KnownSide]:
         """The values that are not missing, the numbers of their units, and their columns."""
@@ -190,6 +240,18 @@ class MovedCross:
     def powers(self, left: Left, frame: Frame) -> Powers:
         """The sums of what is left of every value."""
         return self.asked.powers(self._moved(left), frame)
+
+    def weighing(self) -> Weighing | None:
+        """The weights; None without them."""
+        return self.asked.weighing()
+
+    def weighted(self, grid: Grid, frame: Frame, logs: bool, weighing: Weighing) -> WeightedCrossed:
+        """``crossed`` with the weights of values, as shares of the largest weight."""
+        return self.asked.weighted(Grid(grid.center - self.more, grid.unit), frame, logs, weighing)
+
+    def units(self) -> MovedUnits:
+        """The groups as units that the other side may have too."""
+        return MovedUnits(self.asked.units(), self.more)
 
     def grouped(self, left: Left, frame: Frame) -> GroupSums:
         """The sums over groups of what is left."""

@@ -19,11 +19,12 @@ AtLevel = tuple[str, object] | None
 
 
 class CrossNames(NamedTuple):
-    """The names of covariates, strata and groups beside the values of a column."""
+    """The names of columns beside the values of a column."""
 
     covariates: tuple[str, ...] = ()
     strata: tuple[str, ...] = ()
     groups: str | None = None
+    measures: Measures = Measures()
 
 
 class CrossPass(Protocol):

@@ -14,6 +14,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.binned.crossed import MISSING
+from dkmd.binned.weighted_sums import CLOSE
 from dkmd.inference.frame import AT_ENDS, Covariate, Frame
 from dkmd.sources.engines.aggregate import (
     BELOW,
@@ -29,6 +30,7 @@ from dkmd.sources.engines.aggregate import (
     with_bins,
 )
 from dkmd.sources.engines.cross_rows import STRATUM
+from dkmd.sources.engines.measured import COUNTS, WEIGHTS
 from dkmd.sources.table import CrossNames
 
 
@@ -43,6 +45,11 @@ def columns_beside(
     chosen = {f"v{i}": number(name) for i, name in enumerate(columns)}
     chosen |= {f"k{i}": number(name) for i, name in enumerate(beside.covariates)}
     chosen |= {f"l{i}": text(name) for i, name in enumerate(beside.strata)}
+    chosen |= {
+        key: number(name)
+        for key, name in zip((WEIGHTS, COUNTS), beside.measures, strict=True)
+        if name is not None
+    }
     return chosen if beside.groups is None else chosen | {GROUP: source[beside.groups]}
 
 
@@ -88,7 +95,7 @@ def cross_query(table: Any, grid: Coordinates, dialect: str, frame: Frame) -> An
     sums = {"lowest": rows[VALUE].min(), "highest": rows[VALUE].max()}
     if WEIGHT in table.columns:
         w = rows[WEIGHT]
-        sums |= {ROWS: rows.count(), "count": w.sum()}
+        sums |= {ROWS: rows_of(rows), "count": w.sum()}
     else:
         w = exactly(1.0)
         sums |= {"count": rows.count()}
@@ -98,19 +105,62 @@ def cross_query(table: Any, grid: Coordinates, dialect: str, frame: Frame) -> An
         sums |= {f"s{j}": g.sum(), f"f{j}": (u * g).sum(), f"q{j}": (u * u * g).sum()}
         sums |= {f"p{j}_{k}": (g * rows[f"g{k}"]).sum() for k in range(j + 1)}
     for i in range(len(frame.covariates)):
-        sums[f"m{i}"] = is_missing(rows[f"k{i}"]).cast("int32").sum()
+        sums[f"m{i}"] = rows_of(rows, is_missing(rows[f"k{i}"]))
     keys = [SAMPLE, STRATUM] if frame.factors else [SAMPLE]
     return rows.group_by([*keys, BELOW, BIN]).aggregate(**sums)
 
 
+def rows_of(rows: Any, where: Any = None) -> Any:
+    """How many rows there are, each as often as it counts; or those for which something is true."""
+    if COUNTS in rows.columns:
+        c = rows[COUNTS]
+        return c.sum() if where is None else where.ifelse(c, exactly(0.0)).sum()
+    return rows.count() if where is None else where.cast("int32").sum()
+
+
+def powers_query(rows: Any) -> Any:
+    """How many values there are, and the sums of the first three powers of ``psi``."""
+    c = rows[COUNTS] if COUNTS in rows.columns else exactly(1.0)
+    r = rows.psi
+    return rows.aggregate(
+        size=rows_of(rows), first=(c * r).sum(), second=(c * r * r).sum(),
+        third=(c * r * r * r).sum(),
+    )  # fmt: skip
+
+
+def weighted_groups_query(rows: Any) -> Any:
+    """One row per group: the sums of WEIGHT, and with it of ``psi`` and of its square."""
+    w, r = rows[WEIGHT], rows.psi
+    return rows.group_by(GROUP).aggregate(
+        weight=w.sum(), psi=(w * r).sum(), squares=(w * r * r).sum()
+    )
+
+
+def weighted_powers_query(rows: Any, total: float) -> Any:
+    """The sums of ``WeightedPowers``; the shares of weights are the column WEIGHTS."""
+    import ibis
+
+    rows = rows.mutate(
+        out=rows[WEIGHTS] / ibis.greatest(exactly(total) - rows[WEIGHTS], exactly(CLOSE))
+    )
+    c = rows[COUNTS] if COUNTS in rows.columns else exactly(1.0)
+    s, r = rows[WEIGHTS], rows.psi
+    sums: dict[str, Any] = {}
+    for i, m in enumerate((c * s, c * s * s, c * s * s * s, c * rows.out * rows.out)):
+        sums |= {f"m{i}_0": m.sum(), f"m{i}_1": (m * r).sum(), f"m{i}_2": (m * r * r).sum()}
+        sums |= {f"m{i}_3": (m * r * r * r).sum()}
+    return rows.aggregate(**sums)
+
+
 def unit_query(rows: Any, frame: Frame) -> Any:
     """One row per unit and stratum: how many values, and the sums of ψ and of the columns g."""
+    c = rows[COUNTS] if COUNTS in rows.columns else exactly(1.0)
     sums = {
-        "n": rows.count().cast("float64"),
-        "mean": rows.psi.mean(),
-        "variance": rows.psi.var(how="pop"),
+        "n": rows_of(rows).cast("float64"),
+        "psi": (c * rows.psi).sum(),
+        "squares": (c * rows.psi * rows.psi).sum(),
     }
-    sums |= {f"s{j}": rows[f"g{j}"].sum() for j in range(len(frame.numbers))}
+    sums |= {f"s{j}": (c * rows[f"g{j}"]).sum() for j in range(len(frame.numbers))}
     return rows.group_by([GROUP, STRATUM] if frame.factors else [GROUP]).aggregate(**sums)
 
 

@@ -15,6 +15,7 @@ from dkmd.inference.cross_streams import Level, UnitColumns
 from dkmd.inference.frame import Frame
 from dkmd.inference.label_codes import Labels, hashed
 from dkmd.inference.unit_design import UnitRows
+from dkmd.inference.weighing import WeightedPowers
 from dkmd.sources.engines.fetched import Columns, doubles
 from dkmd.sources.engines.summaries import Flags, bin_sums_of, places_of, summary_of
 from dkmd.sources.keys import ABSENT, KeyPart, levels_of
@@ -53,6 +54,12 @@ def crossed_of(rows: Columns, grid: Grid, frame: Frame) -> Crossed:
         summary.minimum, summary.maximum = _ends(rows, places.kept)
     missing = [doubles(rows[f"m{i}"])[~places.missing].sum() for i in range(len(frame.covariates))]
     return Crossed(summary, *_sums_of_columns(rows, summary.bins, frame), np.array(missing))
+
+
+def weighted_powers_of(rows: Columns) -> WeightedPowers:
+    """The row of ``weighted_powers_query``."""
+    found = [[float(doubles(rows[f"m{i}_{k}"])[0]) for k in range(4)] for i in range(4)]
+    return WeightedPowers(np.array(found))
 
 
 def weighted_crossed_of(rows: Columns, grid: Grid, frame: Frame) -> WeightedCrossed:
@@ -133,7 +140,7 @@ def _add_factors(
 def units_of(rows: Columns, labels: Labels, frame: Frame) -> UnitColumns:
     """The rows of ``unit_query``; a unit has one row for each of its strata."""
     codes, names = hashed(labels)
-    n, mean, variance = (doubles(rows[name]) for name in ("n", "mean", "variance"))
+    n, psi, squares = (doubles(rows[name]) for name in ("n", "psi", "squares"))
 
     def summed(of: Array) -> Array:
         return np.bincount(codes, of, names.size).astype(np.float64)
@@ -147,5 +154,5 @@ def units_of(rows: Columns, labels: Labels, frame: Frame) -> UnitColumns:
         for first, of in zip(plan.first, of_factors, strict=True):
             inside = of > 0
             np.add.at(columns, (codes[inside], first - 1 + of[inside]), n[inside])
-    sums = UnitRows(summed(n), summed(n * mean), summed(n * (variance + mean * mean)))
+    sums = UnitRows(summed(n), summed(psi), summed(squares))
     return UnitColumns(names, sums, columns)

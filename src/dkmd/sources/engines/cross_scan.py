@@ -9,6 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError, EngineError
 from dkmd.binned.crossed import Crossed
@@ -19,27 +22,41 @@ from dkmd.inference.cross_streams import Left, Level, UnitColumns
 from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_streams import UnitStream
+from dkmd.inference.weighing import Weighing
+from dkmd.inference.weighing import group_sums as sums_over_groups
 from dkmd.sources.engines.aggregate import (
     GROUP,
     SAMPLE,
     VALUE,
+    WEIGHT,
     Coordinates,
     exactly,
     is_missing,
     logarithms,
 )
 from dkmd.sources.engines.backends import Engine
-from dkmd.sources.engines.cross_queries import cross_query, explained, unit_query, with_columns
+from dkmd.sources.engines.cross_queries import (
+    cross_query,
+    explained,
+    powers_query,
+    rows_of,
+    unit_query,
+    weighted_groups_query,
+    weighted_powers_query,
+    with_columns,
+)
 from dkmd.sources.engines.cross_rows import (
     STRATUM,
     crossed_of,
     key_parts,
     units_of,
     weighted_crossed_of,
+    weighted_powers_of,
 )
-from dkmd.sources.engines.fetched import by_sample, doubles, is_null
+from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
 from dkmd.sources.engines.group_sums import group_sums, moments_of_groups, with_psi
 from dkmd.sources.engines.level_queries import key_of_texts
+from dkmd.sources.engines.measured import COUNTS, WEIGHTS, EngineRows
 from dkmd.sources.engines.unit_batches import UnitBatch
 from dkmd.sources.engines.unit_queries import EngineUnits, present
 from dkmd.sources.table import CrossNames
@@ -53,6 +70,11 @@ MOST_COUNTED = 10_000
 
 MOST_CELLS = 2_000
 """Combinations of levels of several columns of strata that one query tells apart."""
+
+NO_FRAME = Frame()
+
+Rows = npt.NDArray[np.int64] | slice
+"""Which rows to take."""
 
 COLUMNS_PER_QUERY = 16
 """Columns whose sums share one query."""
@@ -72,15 +94,22 @@ class CrossScan:
         The names of the columns.
     beside : CrossNames
         The names of covariates, strata and groups.
+    name : str
+        The name of the table, for errors.
     """
 
     def __init__(
-        self, engine: Engine, table: Any, columns: Sequence[str], beside: CrossNames
+        self,
+        engine: Engine,
+        table: Any,
+        columns: Sequence[str],
+        beside: CrossNames,
+        name: str = "",
     ) -> None:
         self._engine = engine
         self._table = table
         self._columns = list(columns)
-        self.beside = beside
+        self.beside, self.name = beside, name
         self._planned: dict[str, Grid] = {}
         self._some: dict[str, Array] | None = None
         self._levels: list[dict[Level, int]] | None = None
@@ -88,6 +117,8 @@ class CrossScan:
         self._of_units: dict[tuple[str, Frame], EngineUnits] = {}
         self._by_unit: dict[tuple[str, Witness, Frame, bool], UnitColumns] = {}
         self._weighted: dict[tuple[str, Grid, int, Frame, bool], WeightedCrossed] = {}
+        self._weighings: dict[str, Weighing | None] = {}
+        self._shares: dict[tuple[str, Grid, float, Frame, bool], WeightedCrossed] = {}
         self._asked: list[UnitStream] = []
         """Keeps other sides, so that keys may have their ids."""
 
@@ -103,8 +134,11 @@ class CrossScan:
         """Some values of a column and their covariates, by one sample for all columns."""
         if self._some is None:
             names = [*(f"v{i}" for i in range(len(self._columns))), *self._known("k")]
-            found = self._engine.sample(self._table, lambda t: t.select(*names), FIT_ROWS)
-            self._some = {name: doubles(found[name]) for name in names}
+            asked = [*names, *(name for name in (COUNTS,) if name in self._table.columns)]
+            table = self._used(self._table)
+            found = self._engine.sample(table, lambda t: t.select(*asked), FIT_ROWS)
+            rows = _repeated(found)
+            self._some = {name: doubles(found[name])[rows] for name in names}
         values = self._some[self._alias(column)]
         return values, [self._some[name] for name in self._known("k")]
 
@@ -117,7 +151,7 @@ class CrossScan:
     def _counted(self, name: str) -> dict[Level, int]:
         import ibis
 
-        counted = self._table.group_by(name).aggregate(rows=lambda t: t.count())
+        counted = self._used(self._table).group_by(name).aggregate(rows=rows_of)
         found = self._engine.run(counted.order_by(ibis.desc("rows")).limit(MOST_COUNTED))
         pairs = zip(found[name].tolist(), found["rows"].tolist(), strict=True)
         return {None if is_null(level) else str(level): int(n) for level, n in pairs}
@@ -155,6 +189,7 @@ class CrossScan:
         for name, grid in batch.items():
             table = self._long(name, frame)
             table = logarithms(table) if logs else table
+            table = _measures(table, False) if self._measured else table
             parts.append(cross_query(table, Coordinates.of(grid), self._engine.dialect, frame))
         query = ibis.union(*parts) if len(parts) > 1 else parts[0]
         rows = by_sample(self._engine.run(query))
@@ -167,12 +202,7 @@ class CrossScan:
     def powers(self, column: str, left: Left, frame: Frame) -> Powers:
         """The sums of what is left of every value of a column."""
         rows = self._with_left(column, left, frame)
-        r = rows.psi
-        found = self._engine.run(
-            rows.aggregate(
-                size=rows.count(), first=r.sum(), second=(r * r).sum(), third=(r * r * r).sum()
-            )
-        )
+        found = self._engine.run(powers_query(rows))
         return Powers(*(float(doubles(found[name])[0]) for name in Powers._fields))
 
     def grouped(self, column: str, left: Left, frame: Frame) -> GroupSums:
@@ -180,6 +210,8 @@ class CrossScan:
         import ibis
 
         rows = self._with_left(column, left, frame)
+        if self._measured:
+            return self._weighted_groups(rows, left)
         means = rows.aggregate(size=rows.count(), mean=rows.psi.mean())
         found = self._engine.run(means)
         size, pivot = (float(doubles(found[name])[0]) for name in ("size", "mean"))
@@ -190,11 +222,63 @@ class CrossScan:
             raise ValueError(f"column {self.beside.groups!r}: some group labels are missing")
         return group_sums(row, pivot)
 
+    def _weighted_groups(self, rows: Any, left: Left) -> GroupSums:
+        """The sums over groups with weights or counts; each value is a group if there are none."""
+        weighing = left.weighing
+        if weighing is not None:
+            rows = rows.mutate(**{WEIGHTS: rows[WEIGHTS] / exactly(weighing.top)})
+            if self.beside.groups is None:
+                query = weighted_powers_query(rows, weighing.total)
+                return weighted_powers_of(self._engine.run(query)).grouped(weighing)
+        found = self._engine.run(weighted_groups_query(_measures(rows, weighing is not None)))
+        present(found[GROUP], str(self.beside.groups))
+        weights, sums, squares = (doubles(found[name]) for name in ("weight", "psi", "squares"))
+        factor = 1.0 if weighing is None else weighing.factor
+        return sums_over_groups(weights, sums, float(squares.sum()), factor)
+
+    @property
+    def _measured(self) -> bool:
+        return any(name is not None for name in self.beside.measures)
+
+    def weighing(self, column: str) -> Weighing | None:
+        """The weights of a column's values; None without weights. All are checked."""
+        if not self._measured:
+            return None
+        if column not in self._weighings:
+            self._weighings[column] = self._weighed(column)
+        return self._weighings[column]
+
+    def _weighed(self, column: str) -> Weighing | None:
+        names = self.beside.measures
+        first = self._table.mutate(**{VALUE: self._table[self._alias(column)]})
+        totals = EngineRows(self._engine, first, names, self.name).totals().checked(self.name)
+        if names.weights is None:
+            return None
+        c = first[COUNTS] if names.counts is not None else exactly(1.0)
+        share = first[WEIGHTS] / exactly(totals.top or 1.0)
+        used = (first[WEIGHTS] > 0.0) & ~is_missing(first[VALUE])
+        asked = first.filter(used).aggregate(squares=(c * share * share).sum())
+        return Weighing.of(totals, float(doubles(self._engine.run(asked)["squares"])[0]))
+
+    def weighted(
+        self, column: str, grid: Grid, frame: Frame, logs: bool, weighing: Weighing
+    ) -> WeightedCrossed:
+        """``crossed`` with the weights of values, as shares of the largest weight."""
+        key = column, grid, weighing.top, frame, logs
+        if key not in self._shares:
+            table = self._long(column, frame)
+            table = table.filter(~is_missing(table[VALUE]))
+            table = table.mutate(**{WEIGHTS: table[WEIGHTS] / exactly(weighing.top)})
+            table = _measures(logarithms(table) if logs else table, True)
+            query = cross_query(table, Coordinates.of(grid), self._engine.dialect, frame)
+            self._shares[key] = weighted_crossed_of(self._engine.run(query), grid, frame)
+        return self._shares[key]
+
     def by_unit(self, column: str, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
         """The sums of every unit at a witness, and those of its columns: one row per unit."""
         key = column, witness, frame, logs
         if key not in self._by_unit:
-            rows = self._units(column, frame).rows
+            rows = self.units(column, frame).rows
             rows = with_psi(logarithms(rows) if logs else rows, witness)
             found = self._engine.run(unit_query(with_columns(rows, frame), frame))
             labels = present(found[GROUP], str(self.beside.groups))
@@ -205,7 +289,7 @@ class CrossScan:
         self, column: str, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
     ) -> WeightedCrossed:
         """``crossed`` of the units that the other side has too, where each unit weighs 1."""
-        units = self._units(column, frame)
+        units = self.units(column, frame)
         other = units.reached(beside)
         key = column, grid, id(other), frame, logs
         if key not in self._weighted:
@@ -215,7 +299,7 @@ class CrossScan:
             self._asked.append(other)
         return self._weighted[key]
 
-    def _units(self, column: str, frame: Frame) -> EngineUnits:
+    def units(self, column: str, frame: Frame = NO_FRAME) -> EngineUnits:
         """The rows of a column with the labels of their units."""
         if (column, frame) not in self._of_units:
             table, groups = self._long(column, frame), str(self.beside.groups)
@@ -235,10 +319,11 @@ class CrossScan:
         """A column as a long table: the sample, the value, covariates and the key of the strata."""
         import ibis
 
-        table = self._table
+        table = self._used(self._table)
         chosen = {SAMPLE: ibis.literal(self._alias(column)), VALUE: table[self._alias(column)]}
         chosen |= {name: table[name] for name in self._known("k")}
-        chosen |= {GROUP: table[GROUP]} if GROUP in table.columns else {}
+        kept = [name for name in (GROUP, WEIGHTS, COUNTS) if name in table.columns]
+        chosen |= {name: table[name] for name in kept}
         if texts:
             chosen |= {name: table[name] for name in self._known("l")}
         elif frame.factors:
@@ -246,12 +331,35 @@ class CrossScan:
             chosen[STRATUM] = key_of_texts(columns, key_parts(frame))
         return table.select(**chosen)
 
+    def _used(self, table: Any) -> Any:
+        """The rows that weigh and count more than 0."""
+        for name in (WEIGHTS, COUNTS):
+            table = table.filter(table[name] > 0.0) if name in table.columns else table
+        return table
+
     def _alias(self, column: str) -> str:
         return f"v{self._columns.index(column)}"
 
     def _known(self, letter: str) -> list[str]:
         names = self.beside.covariates if letter == "k" else self.beside.strata
         return [f"{letter}{i}" for i in range(len(names))]
+
+
+def _measures(rows: Any, weighted: bool) -> Any:
+    """The rows with WEIGHT: how often a row counts, times its weight if ``weighted``."""
+    c = rows[COUNTS] if COUNTS in rows.columns else exactly(1.0)
+    return rows.mutate(**{WEIGHT: c * rows[WEIGHTS] if weighted else c + exactly(0.0)})
+
+
+def _repeated(found: Columns) -> Rows:
+    """Rows of a sample as often as they count; some of them by chance if they are too many."""
+    counts = doubles(found[COUNTS]) if COUNTS in found else None
+    if counts is None:
+        return slice(None)
+    if float(counts.sum()) <= FIT_ROWS:
+        return np.repeat(np.arange(counts.size), counts.astype(np.int64))
+    shares = counts / counts.sum()
+    return np.random.default_rng(0).choice(counts.size, FIT_ROWS, p=shares)
 
 
 class EngineCross:
@@ -276,6 +384,18 @@ class EngineCross:
     def crossed(self, grid: Grid, frame: Frame, logs: bool) -> Crossed:
         """The sums per bin with those of the columns of a frame."""
         return self.scan.crossed(self._column, grid, frame, logs)
+
+    def weighing(self) -> Weighing | None:
+        """The weights; None without them."""
+        return self.scan.weighing(self._column)
+
+    def weighted(self, grid: Grid, frame: Frame, logs: bool, weighing: Weighing) -> WeightedCrossed:
+        """``crossed`` with the weights of values, as shares of the largest weight."""
+        return self.scan.weighted(self._column, grid, frame, logs, weighing)
+
+    def units(self) -> EngineUnits:
+        """The groups as units that the other side may have too."""
+        return self.scan.units(self._column)
 
     def powers(self, left: Left, frame: Frame) -> Powers:
         """The sums of what is left of every value."""

@@ -45,7 +45,7 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
 
     Minimum and maximum are the ends of the outermost bins, or the value of a bin with one value.
     """
-    counts = np.asarray(rows["count"], dtype=np.int64)
+    counts = np.rint(doubles(rows["count"])).astype(np.int64)
     summary = Summary(grid)
     missing, minus_inf, plus_inf, kept, signed = places_of(rows)
     summary.nan = int(counts[missing].sum())

@@ -271,10 +271,11 @@ class EngineTable:
 
     def crossing(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> CrossScan:
         """Columns with covariates and strata beside them, which the engine sums up."""
-        source = self._at(where, *columns, *beside.covariates, *beside.strata, beside.groups)
+        names = (*columns, *beside.covariates, *beside.strata, beside.groups, *beside.measures)
+        source = self._at(where, *names)
         number, text = partial(self._number, source), partial(self._as_text, source)
         chosen = columns_beside(columns, beside, number, text, source)
-        return CrossScan(self._engine, source.select(**chosen), columns, beside)
+        return CrossScan(self._engine, source.select(**chosen), columns, beside, self.name)
 
     def _at(self, where: AtLevel, *columns: str | None) -> Any:
         """Columns of the rows at a level."""

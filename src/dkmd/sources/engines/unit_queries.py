@@ -25,6 +25,7 @@ from dkmd.sources.engines.aggregate import (
     VALUE,
     WEIGHT,
     Coordinates,
+    exactly,
     is_missing,
     logarithms,
     per_bin,
@@ -32,6 +33,7 @@ from dkmd.sources.engines.aggregate import (
 from dkmd.sources.engines.backends import Engine, IbisEngine
 from dkmd.sources.engines.fetched import doubles, is_null
 from dkmd.sources.engines.group_sums import with_psi
+from dkmd.sources.engines.measured import COUNTS
 from dkmd.sources.engines.summaries import bin_sums_of
 from dkmd.sources.engines.unit_batches import Question, UnitBatch
 from dkmd.sources.unit_sides import MovedUnits
@@ -123,9 +125,11 @@ class EngineUnits:
         """The rows of units that the other side has too, with a weight; a unit weighs 1."""
         rows = self._shared(beside)
         rows = logarithms(rows) if logs else rows
-        counts = rows.group_by(GROUP).aggregate(of_unit=rows.count())
-        weighed = rows.inner_join(counts, GROUP)
-        return weighed.mutate(**{WEIGHT: 1.0 / weighed.of_unit.cast("float64")})
+        counted = COUNTS in rows.columns
+        of_unit = rows[COUNTS].sum() if counted else rows.count()
+        weighed = rows.inner_join(rows.group_by(GROUP).aggregate(of_unit=of_unit), GROUP)
+        copies = weighed[COUNTS] if counted else exactly(1.0)
+        return weighed.mutate(**{WEIGHT: copies / weighed.of_unit.cast("float64")})
 
     def _shared(self, beside: UnitStream) -> Any:
         """The rows of units that the other side has too."""

@@ -16,6 +16,7 @@ from dkmd.inference.cross_streams import Left, Level, UnitColumns
 from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_streams import UnitStream
+from dkmd.inference.weighing import Weighing
 from dkmd.sources.engines.cross_scan import CrossScan, EngineCross
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.engine import FilesEngine
@@ -48,9 +49,12 @@ class FilesCross:
             self.scan = self._opened()
 
     def _opened(self) -> CrossScan:
+        for file in self.files:  # a word among the weights would be a missing weight
+            for name in filter(None, self.beside.measures):
+                file.refuse_words(name, self.where)
         whole = [file.crossed(self._columns, self.beside, self.where) for file in self.files]
         engine = FilesEngine(whole, [], self._name)
-        return CrossScan(engine, engine.table, self._columns, self.beside)
+        return CrossScan(engine, engine.table, self._columns, self.beside, self._name)
 
     def stream(self, column: str) -> FileCross:
         """One column as a side of a comparison."""
@@ -86,6 +90,18 @@ class FileCross:
             for file in self._files.files:
                 file.refuse_words(name, self._files.where)
         return found
+
+    def weighing(self) -> Weighing | None:
+        """The weights; None without them."""
+        return self._asked.weighing()
+
+    def weighted(self, grid: Grid, frame: Frame, logs: bool, weighing: Weighing) -> WeightedCrossed:
+        """``crossed`` with the weights of values, as shares of the largest weight."""
+        return self._asked.weighted(grid, frame, logs, weighing)
+
+    def units(self) -> UnitStream:
+        """The groups as units that the other side may have too."""
+        return self._asked.units()
 
     def powers(self, left: Left, frame: Frame) -> Powers:
         """The sums of what is left of every value."""

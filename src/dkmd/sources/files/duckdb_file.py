@@ -230,6 +230,8 @@ class DuckFile:
         chosen = [f"{self._number(name)} AS v{i}" for i, name in enumerate(columns)]
         chosen += [f"{self._number(name)} AS k{i}" for i, name in enumerate(beside.covariates)]
         chosen += [f"{self._level(name)} AS l{i}" for i, name in enumerate(beside.strata)]
+        measures = zip(("weighs", "copies"), beside.measures, strict=True)
+        chosen += [f"{self._number(name)} AS {alias}" for alias, name in measures if name]
         if beside.groups is not None:
             chosen.append(f"CAST({self._quoted(beside.groups)} AS VARCHAR) AS measured_on")
         return f"SELECT {', '.join(chosen)} FROM {self._source.sql}{self._where(where)}"

@@ -18,16 +18,20 @@ from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
 from dkmd.binned.weighted import BinSums
 from dkmd.binned.weighted_crossed import WeightedCrossed
+from dkmd.binned.weighted_sums import Totals
 from dkmd.inference.adjusting import Powers
 from dkmd.inference.cross_streams import Left, Level, UnitColumns
 from dkmd.inference.frame import FIT_ALL, Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_design import UnitRows
 from dkmd.inference.unit_streams import LabelledRows, UnitStream
+from dkmd.inference.weighing import Weighing, WeightedPowers, group_sums
 from dkmd.sources.column_data import Beside, HeldColumn, Labels
 from dkmd.sources.cross_sides import HeldCross
+from dkmd.sources.measured import Block as Measured
 from dkmd.sources.memory.frames import Frame as Block
 from dkmd.sources.memory.labelled_sums import LabelledSums
+from dkmd.sources.repeated_rows import of_rows, require_few
 from dkmd.sources.table import AtLevel, CrossNames
 from dkmd.sources.unit_sides import shared_labels
 from dkmd.statistic.witness import Witness
@@ -47,24 +51,41 @@ class Read(NamedTuple):
     offset: int
 
     def __call__(self, block: Block) -> HeldColumn:
-        """The rows of one block."""
-        exact = block.exact(self.column, self.where).minus(self.offset)
+        """The rows of one block, each as often as it counts, without those that weigh nothing."""
+        values, (weights, counts) = self._rows(block)
         groups = self.beside.groups
-        return HeldColumn(
-            exact,
-            None if groups is None else block.labels(groups, self.where).astype(str),
-            self.offset,
-            Beside(
-                {n: block.exact(n, self.where).minus(0) for n in self.beside.covariates},
-                {n: block.marks(n, self.where) for n in self.beside.strata},
-            ),
-        )
+        labels = None if groups is None else block.labels(groups, self.where).astype(str)
+        covariates = {n: block.exact(n, self.where).minus(0) for n in self.beside.covariates}
+        strata = {n: block.marks(n, self.where) for n in self.beside.strata}
+        rows = HeldColumn(values, labels, self.offset, Beside(covariates, strata, weights))
+        if counts is not None:
+            require_few(counts, block.name)
+            rows = of_rows(rows, np.repeat(np.arange(counts.size), counts.astype(np.int64)))
+        if rows.beside is not None and rows.beside.weights is not None:
+            rows = of_rows(rows, np.flatnonzero(rows.beside.weights))
+        return rows
+
+    def _rows(self, block: Block) -> tuple[Array, list[Array | None]]:
+        """The values of a block, and their weights and counts, which are checked."""
+        values = block.exact(self.column, self.where).minus(self.offset)
+        names = self.beside.measures
+        beside = [None if name is None else block.values(name, self.where) for name in names]
+        Measured(values, beside[0], beside[1], block.name, names).checked()
+        return values, beside
 
     @property
     def columns(self) -> list[str]:
         """The names of all columns that are read."""
         by = None if self.where is None else self.where[0]
-        needed = (self.column, *self.beside.covariates, *self.beside.strata, self.beside.groups, by)
+        beside = self.beside
+        needed = (
+            self.column,
+            *beside.covariates,
+            *beside.strata,
+            beside.groups,
+            *beside.measures,
+            by,
+        )
         return list(dict.fromkeys(name for name in needed if name is not None))
 
 
@@ -111,8 +132,34 @@ class BlockCross:
 
     def grouped(self, left: Left, frame: Frame) -> GroupSums:
         """The sums over groups of what is left."""
-        found = self.reduced(partial(_grouped, left=left, frame=frame), LabelledSums.add)
-        return found.over_groups()
+        if left.weighing is None:
+            found = self.reduced(partial(_grouped, left=left, frame=frame), LabelledSums.add)
+            return found.over_groups()
+        if self.read.beside.groups is None:
+            powers = self.reduced(
+                partial(_weighted_powers, left=left, frame=frame), _powers_of_both
+            )
+            return powers.grouped(left.weighing)
+        found = self.reduced(partial(_weighted_groups, left=left, frame=frame), LabelledSums.add)
+        squares, factor = float(found.squares.sum()), left.weighing.factor
+        return group_sums(found.count, found.sums, squares, factor)
+
+    def weighing(self) -> Weighing | None:
+        """The weights; None without them."""
+        if self.read.beside.measures.weights is None:
+            return None
+        totals = self._once("totals", _totals, _sum_of_totals)
+        shares = self._once("shares", partial(_squares, top=totals.top), _sum)
+        return Weighing.of(totals, shares)
+
+    def weighted(self, grid: Grid, frame: Frame, logs: bool, weighing: Weighing) -> WeightedCrossed:
+        """``crossed`` with the weights of values, as shares of the largest weight."""
+        task = partial(_weighted, grid=grid, frame=frame, logs=logs, weighing=weighing)
+        return self._once((grid, frame, logs, weighing), task, WeightedCrossed.add)
+
+    def units(self) -> BlockUnits:
+        """The groups as units that the other side may have too."""
+        return BlockUnits(self)
 
     def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
         """The sums of every unit at a witness, and those of its columns."""
@@ -196,6 +243,43 @@ def _sum_of_powers(one: Powers, other: Powers) -> Powers:
 def _grouped(rows: HeldCross, left: Left, frame: Frame) -> LabelledSums:
     found, there = rows.left(left, frame)
     return LabelledSums.of_numbers(found, rows.labels[there])
+
+
+def _weighted_groups(rows: HeldCross, left: Left, frame: Frame) -> LabelledSums:
+    assert left.weighing is not None
+    found, there = rows.left(left, frame)
+    return LabelledSums.of_numbers(found, rows.labels[there], rows.shares(left.weighing.top))
+
+
+def _weighted_powers(rows: HeldCross, left: Left, frame: Frame) -> WeightedPowers:
+    return rows.weighted_powers(left, frame)
+
+
+def _powers_of_both(one: WeightedPowers, other: WeightedPowers) -> WeightedPowers:
+    return one.add(other)
+
+
+def _totals(rows: HeldCross) -> Totals:
+    return rows.totals()
+
+
+def _sum_of_totals(one: Totals, other: Totals) -> Totals:
+    return one.add(other)
+
+
+def _squares(rows: HeldCross, top: float) -> float:
+    shares = rows.shares(top)
+    return float(shares @ shares)
+
+
+def _sum(one: float, other: float) -> float:
+    return one + other
+
+
+def _weighted(
+    rows: HeldCross, grid: Grid, frame: Frame, logs: bool, weighing: Weighing
+) -> WeightedCrossed:
+    return rows.weighted(grid, frame, logs, weighing)
 
 
 def _by_unit(rows: HeldCross, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:

@@ -207,7 +207,8 @@ class DaskTable:
     def crossing(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> DaskCrossing:
         """Columns with covariates and strata beside them, which the workers sum up."""
         by = None if where is None else where[0]
-        needed = (*columns, *beside.covariates, *beside.strata, beside.groups, by)
+        known = (*beside.covariates, *beside.strata, beside.groups, *beside.measures)
+        needed = (*columns, *known, by)
         names = list(dict.fromkeys(name for name in needed if name is not None))
         self._require(*names)
         offsets = {name: self._offsets.get(name, 0) for name in columns}

@@ -39,10 +39,11 @@ class LabelledSums:
         return cls.of_numbers(psi, part.groups[known])
 
     @classmethod
-    def of_numbers(cls, psi: Array, groups: Labels) -> LabelledSums:
-        """The sums of one number per value."""
+    def of_numbers(cls, psi: Array, groups: Labels, weights: Array | None = None) -> LabelledSums:
+        """The sums of one number per value, with its weight if there are weights."""
         labels, cell = np.unique(groups.astype(str), return_inverse=True)
-        sums = (np.bincount(cell, w, labels.size) for w in (np.ones_like(psi), psi, psi * psi))
+        each = np.ones_like(psi) if weights is None else weights
+        sums = (np.bincount(cell, w, labels.size) for w in (each, each * psi, each * psi * psi))
         return cls(labels, *(np.asarray(each, dtype=np.float64) for each in sums))
 
     def add(self, other: LabelledSums) -> LabelledSums:
