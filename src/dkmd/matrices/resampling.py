@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from dkmd.base.arrays import Array
@@ -87,8 +88,9 @@ class Statistics(NamedTuple):
         of_total, of_largest = _shares(totals), _shares(largest)
         p_total = share_above(self.total, self.observed_total, self.complete)
         p_largest = share_above(self.largest, self.observed_largest, self.complete)
-        smaller = np.minimum(of_total, of_largest)
-        both = float(np.mean(smaller <= min(p_total, p_largest) * (1.0 + TIE)))
+        nulls = _smaller_first(of_total, of_largest, totals.size)
+        observed = _smaller_first(p_total, p_largest, totals.size)
+        both = float(np.mean(nulls <= observed + TIE))
         return p_total, p_largest, both
 
     @property
@@ -118,6 +120,14 @@ def _shares(values: Array) -> Array:
     """For each value, the share of values at least as large. Near ties count."""
     order = np.sort(values)
     return 1.0 - np.searchsorted(order, values * (1.0 - TIE), side="left") / values.size
+
+
+def _smaller_first(first: ArrayLike, second: ArrayLike, size: int) -> Array:
+    """Orders pairs of p-values, which are multiples of 1/size: by the smaller one, then the other.
+
+    Several resamples have the same smaller p-value. As ties they would make p too large.
+    """
+    return np.asarray(np.minimum(first, second) + 0.5 / size * np.maximum(first, second))
 
 
 def _batches(count: int, columns: int) -> Iterator[int]:
