@@ -209,7 +209,7 @@ def two_part_data(trials: int) -> bool:
         if factor != 1.0:
             power = {test: float((p(factor * x, y) < ALPHA).mean()) for test, p in TESTS.items()}
             calibrated = [power[test] for test in TESTS if size[test] <= 0.065]
-            fine &= factor != FACTOR or power["dkmd"] >= max(calibrated) - BEHIND
+            fine &= factor != FACTOR or power["dkmd"] >= max(calibrated, default=0.0) - BEHIND
         told = name if factor in (1.0, FACTOR) else f"{name}, × {factor:g}"
         _line(told, f"{n}:{m}", *(_cell(size[test], power[test]) for test in TESTS))
         fine &= size["dkmd"] <= 0.065

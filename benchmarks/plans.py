@@ -19,8 +19,10 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from dkmd import dkmd_2samp, sample_size
+from dkmd import sample_size
+from dkmd.answers.options import DEFAULT_TEST
 from dkmd.inference.proportions import Counts, share_tails
+from dkmd.inference.rest import compare_rest
 from dkmd.inference.two_sample import row_tails
 
 Array = npt.NDArray[np.float64]
@@ -66,7 +68,7 @@ def _two_part_pvalue(x: Array, y: Array) -> float:
     rest_x, rest_y = x[x != 0.0], y[y != 0.0]
     p = _share_pvalue(Counts(rest_x.size, x.size, rest_y.size, y.size))
     if min(rest_x.size, rest_y.size) >= 2:
-        p = min(p, float(dkmd_2samp(rest_x, rest_y).pvalue))
+        p = min(p, compare_rest(rest_x, rest_y, 0.0, DEFAULT_TEST).pvalue)
     return min(1.0, 2.0 * p)
 
 

@@ -342,7 +342,7 @@ def test_no_kind_is_a_cliff_between_yes_no_and_mostly_one() -> None:
 def test_no_kind_is_a_cliff_where_zeros_become_common(start: int) -> None:
     """Zeros are added one by one, through 25, 30 and 50% of 400 values: nothing jumps."""
     rng = np.random.default_rng(12)
-    amounts, other = rng.lognormal(3.0, 0.6, 400), 1.6 * rng.lognormal(3.0, 0.6, 400)
+    amounts, other = rng.lognormal(3.0, 0.6, 400), 1.5 * rng.lognormal(3.0, 0.6, 400)
     last: dict[str, float] = {}
     for zeros in range(start, start + 30):
         old, new = (np.concatenate([np.zeros(zeros), a[zeros:]]) for a in (amounts, other))

@@ -172,7 +172,8 @@ def with_kind(
         return answer
     findings = part_findings(parts, 1.0 - answer.alpha)
     told = Parts(common.value + 0.0, above=parts.above)  # -0.0 is 0.0
-    answer = replace(answer, parts=told)
+    warnings = (*answer.warnings, parts.note) if parts.note else answer.warnings
+    answer = replace(answer, parts=told, warnings=warnings)
     if found.kind == MOSTLY_ONE:
         return parts_answer(answer, parts, findings, sides)
     return replace(answer, findings=(*findings, *answer.findings))

@@ -9,13 +9,11 @@ from dkmd.answers.comparison import Comparison
 from dkmd.answers.findings import REST, SHARE, SHIFT, Finding, Held, mean_error
 from dkmd.answers.orientation import turned
 from dkmd.answers.shares import Reading, is_zero, ratio_of, read_parts
-from dkmd.base.errors import EngineError
-from dkmd.binned.logarithms import as_factor
-from dkmd.inference.margins import beyond_margin, parse_margin, region_of
+from dkmd.inference.margins import parse_margin
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.part_margins import Judged, judge_mean, judge_shares, judged
 from dkmd.inference.parts import TwoParts
-from dkmd.inference.result import ConfidenceInterval, DkmdResult, ExactOutcome
+from dkmd.inference.result import ConfidenceInterval
 
 
 def part_findings(parts: TwoParts, confidence: float) -> tuple[Finding, ...]:
@@ -38,35 +36,21 @@ def part_findings(parts: TwoParts, confidence: float) -> tuple[Finding, ...]:
 
 def _rest_finding(parts: TwoParts, confidence: float) -> Finding | None:
     """The values other than the common one: their centres, their shift and their factor."""
-    if parts.rest is None:
+    rest = parts.rest
+    if rest is None or rest.exact is None:
         return None
-    outcome = parts.rest.outcome()
-    if not isinstance(outcome, ExactOutcome):
-        return None
-    reference, current = turned(outcome.pair.centers())
-    factor, ends = _factor(parts.rest, parts.level(1, confidence))
+    reference, current = turned(rest.centers)
+    level = parts.level(1, confidence)
     return Finding(
         REST,
-        outcome.pair.origin + reference,
-        outcome.pair.origin + current,
-        parts.rest.shift,
-        ConfidenceInterval(*parts.rest_interval(confidence)),
+        reference,
+        current,
+        rest.shift,
+        ConfidenceInterval(*rest.interval(level)),
         parts.pvalue_of_rest,
-        ratio=factor,
-        ratio_interval=ends,
+        ratio=rest.factor if rest.positive else None,
+        ratio_interval=ConfidenceInterval(*rest.factor_interval(level)) if rest.positive else None,
     )
-
-
-def _factor(rest: DkmdResult, confidence: float) -> tuple[float | None, ConfidenceInterval | None]:
-    """By which factor the rest moved, from logarithms; None if not all of it is positive."""
-    try:
-        on_logs = rest.on_logs()
-    except EngineError:
-        raise
-    except ValueError:
-        return None, None
-    low, high = on_logs.shift_interval(confidence)
-    return as_factor(on_logs.shift), ConfidenceInterval(as_factor(low), as_factor(high))
 
 
 def parts_answer(
@@ -129,10 +113,12 @@ def _rest_judged(answer: Comparison, parts: TwoParts) -> Judged:
     """The rest against a margin in percent."""
     assert parts.rest is not None
     assert answer.margin is not None
-    region = region_of(parts.rest, answer.margin)
-    ends = region.result.shift_interval(parts.level(1, 1.0 - answer.alpha))
-    pvalue = parts.corrected(beyond_margin(parts.rest, answer.margin), 1)
-    return judged(ends.low, ends.high, (region.low, region.high), pvalue)
+    parts.rest.require_positive()
+    share = parse_margin(answer.margin)[0] / 100.0
+    region = max(0.0, 1.0 - share), 1.0 + share
+    ends = parts.rest.factor_interval(parts.level(1, 1.0 - answer.alpha))
+    pvalue = parts.corrected(parts.rest.pvalue_beyond(*region), 1)
+    return judged(*ends, region, pvalue)
 
 
 def _mean_judged(answer: Comparison, sides: tuple[Held, Held]) -> Judged:

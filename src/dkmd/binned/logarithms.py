@@ -136,20 +136,11 @@ def _lower_edge(grid: Grid, k: int) -> float:
 
 def _converted(summary: Summary, grid: Grid, chosen: slice) -> Summary:
     """ln x of consecutive bins: E ln x = ln μ − v/2μ² and var ln x = v/μ²."""
-    total = Summary(grid)
     offset, variance, counts = (part[chosen] for part in summary.moments())
     mean = summary.grid.center + offset
     relative = variance / (mean * mean)
     logs = np.log(mean) - 0.5 * relative
-    total.bins, cell = np.unique(grid.bin_of(logs), return_inverse=True)
-    u = (logs - grid.center) / grid.unit
-
-    def added(weights: Array) -> Array:
-        return np.asarray(np.bincount(cell, weights, total.bins.size), dtype=np.float64)
-
-    total.counts = added(counts).astype(np.int64)
-    total.sums = added(counts * u)
-    total.squares = added(counts * (u * u + relative / grid.unit**2))
+    total = Summary.of_bins(grid, logs, relative, counts)
     if counts.size:
         whole = chosen.start == 0, chosen.stop == summary.bins.size
         total.minimum = math.log(summary.minimum) if whole[0] else float(logs[0])

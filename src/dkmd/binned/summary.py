@@ -95,6 +95,21 @@ class Summary:
         summary.update(values)
         return summary
 
+    @classmethod
+    def of_bins(cls, grid: Grid, means: Array, variances: Array, counts: Array) -> Self:
+        """Narrow bins of other values, each put as a whole into the bin of its mean."""
+        summary = cls(grid)
+        u = (means - grid.center) / grid.unit
+        summary.bins, cell = np.unique(grid.bin_of(means), return_inverse=True)
+
+        def added(weights: Array) -> Array:
+            return np.asarray(np.bincount(cell, weights, summary.bins.size), dtype=np.float64)
+
+        summary.counts = added(counts).astype(np.int64)
+        summary.sums = added(counts * u)
+        summary.squares = added(counts * (u * u + variances / grid.squared_unit()))
+        return summary
+
     def update(self, values: npt.ArrayLike, through: Map | None = None) -> None:
         """Add the values of an array of real numbers, of any shape and type.
 
@@ -215,15 +230,7 @@ class Summary:
         On a coarser grid the result is as exact as before. A finer grid adds no precision.
         """
         offset, variance, counts = self.moments()
-        values = self.grid.center + offset
-        u = (values - grid.center) / grid.unit
-        squares = counts * (u * u + variance / grid.squared_unit())
-        moved = Summary(grid)
-        moved.bins, which = np.unique(grid.bin_of(values), return_inverse=True)
-        size = moved.bins.size
-        moved.counts = np.bincount(which, counts, size).astype(np.int64)
-        moved.sums = np.bincount(which, counts * u, size).astype(np.float64)
-        moved.squares = np.bincount(which, squares, size).astype(np.float64)
+        moved = Summary.of_bins(grid, self.grid.center + offset, variance, counts)
         names = (
             "nan",
             "minus_inf",

@@ -153,15 +153,17 @@ def compare_values(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) -
         return _compare_riemann(x, y, options)
     if options.witness is None and is_small(x.size, y.size):
         return _compare_small(x, y, options)
-    grid = grid_for(x, y, options.witness)
-    summary_x, summary_y = _summaries(x, y, grid)
+    summary_x, summary_y = summaries_of(x, y, options.witness)
     if stopped_by_nan(summary_x.nan + summary_y.nan, options):
         return NoOutcome(options.alternative)
     return compare_summaries(summary_x, summary_y, options)
 
 
-def _summaries(x: npt.NDArray[Any], y: npt.NDArray[Any], grid: Grid) -> tuple[Summary, Summary]:
+def summaries_of(
+    x: npt.NDArray[Any], y: npt.NDArray[Any], witness: Witness | None = None
+) -> tuple[Summary, Summary]:
     """Both samples on a grid, in parallel if only both together are worth threads."""
+    grid = grid_for(x, y, witness)
     apart = max(x.size, y.size) < WORTH_THREADS < x.size + y.size
     one, other = spread(lambda a: Summary.of(a, grid), (x, y), WORTH_THREADS if apart else 0)
     return one, other

@@ -1,8 +1,9 @@
 """The two parts of a column with a common value: how many values differ from it, and these values.
 
-The share of the values that differ is compared by ``share_tails``, and the values by dkmd's test.
-Each part has a weight, and its p-value counts as p/weight. The weights of both parts add up to 1,
-so p = min(p_share/weight, p_rest/weight) is a p-value for the column (Bonferroni). Weights are 1/2
+The share of the values that differ is compared by ``share_tails``, and the values by dkmd's test on
+a scale between the data and their logarithms (``rest``, ``curve``). Each part has a weight, and its
+p-value counts as p/weight. The weights of both parts add up to 1, so
+p = min(p_share/weight, p_rest/weight) is a p-value for the column (Bonferroni). Weights are 1/2
 where both parts have something to say. If the rest is nearly one value, or is on one side hardly
 there, its weight falls to 0 and that of the share rises to 1: yes/no data are the limit. So single
 values never make a p-value jump. For the same reason p counts as p^c while the common value becomes
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dkmd.binned.logarithms import log_grid, log_summaries
+from dkmd.base.errors import ColumnError
 from dkmd.binned.summary import Summary
 from dkmd.inference.column_kind import (
     FULL,
@@ -29,13 +30,12 @@ from dkmd.inference.column_kind import (
 )
 from dkmd.inference.options import Options
 from dkmd.inference.proportions import Counts, share_interval, share_tails
-from dkmd.inference.result import DkmdResult
-from dkmd.inference.two_sample import run
+from dkmd.inference.rest import Rest, compare_rest
 
 FEWEST_OF_REST = 2
 """With fewer other values on a side, only their share is tested."""
 
-ENOUGH_OF_REST = 4
+ENOUGH_OF_REST = 3
 """From so many other values on each side on, their test counts fully."""
 
 VARIED = 0.1
@@ -48,7 +48,7 @@ class TwoParts:
 
     common: float
     counts: Counts
-    rest: DkmdResult | None
+    rest: Rest | None
     """The test of the values that differ; None if there are too few of them."""
     weights: tuple[float, float]
     """Of the share and of the rest; 1 in total."""
@@ -56,6 +56,8 @@ class TwoParts:
     """How much the parts count: 1 if the common value is common, 0 if it is not."""
     above: bool
     """Whether most of the rest is larger than the common value."""
+    note: str = ""
+    """Why the values that differ were not tested, if they cannot be; empty otherwise."""
 
     @property
     def pvalue_of_share(self) -> float:
@@ -65,7 +67,7 @@ class TwoParts:
     @property
     def pvalue_of_rest(self) -> float:
         """The p-value of the rest, corrected for the other part; NaN without a test."""
-        return math.nan if self.rest is None else self.corrected(float(self.rest.pvalue), 1)
+        return math.nan if self.rest is None else self.corrected(self.rest.pvalue, 1)
 
     def corrected(self, pvalue: float, part: int) -> float:
         """A p-value of one part, corrected for the other part."""
@@ -84,8 +86,7 @@ class TwoParts:
     def rest_interval(self, confidence: float) -> tuple[float, float]:
         """The shift of the rest. It holds together with the interval of the share."""
         assert self.rest is not None
-        low, high = self.rest.shift_interval(self.level(1, confidence))
-        return float(low), float(high)
+        return self.rest.interval(self.level(1, confidence))
 
     def level(self, part: int, confidence: float) -> float:
         """The confidence of the interval of one part, so that both parts hold together."""
@@ -102,37 +103,27 @@ def two_parts(
     x, y = without(samples.x, common.value), without(samples.y, common.value)
     few = min(x.size, y.size)
     rest = None
-    weight = 0.0
+    weight, note = 0.0, ""
     above = _center_of(x, y) > common.value
     if few >= FEWEST_OF_REST:
         most = _most_common(x, y)
         weight = 0.5 * min(1.0, (few - FEWEST_OF_REST + 1) / (ENOUGH_OF_REST - FEWEST_OF_REST + 1))
         weight *= min(1.0, (1.0 - most) / VARIED)
         if weight > 0.0:
-            rest = compare_rest(x, y, options)
-            weight = 0.0 if math.isnan(rest.pvalue) else weight
-            rest = rest if weight else None
+            rest, note = _tested(x, y, common.value, options)
+            weight = 0.0 if rest is None else weight
     share = max(common.count_y / m, (common.count_x + common.count_y) / (n + m))
     counted = 1.0 if fully else min(1.0, max(0.0, (share - LEAST) / (FULL - LEAST)))
-    return TwoParts(common.value, counts, rest, (1.0 - weight, weight), counted, above)
+    return TwoParts(common.value, counts, rest, (1.0 - weight, weight), counted, above, note)
 
 
-def compare_rest(x: Sample, y: Sample, options: Options) -> DkmdResult:
-    """dkmd's test of the values other than the common one."""
-    result = run(x, y, options)
-    if not isinstance(x, Summary) or not isinstance(y, Summary):
-        return result
-    rests = x, y
-
-    def on_logs() -> DkmdResult:
-        logs = log_summaries(rests, log_grid(rests[0] + rests[1]), (_not_again, _not_again))
-        return run(logs[0], logs[1], options.on_logs()).with_logs(None)
-
-    return result.with_logs(on_logs)
-
-
-def _not_again(*_: object) -> Summary:
-    raise ValueError("the bins near 0 are too wide to give the logarithms of their values")
+def _tested(x: Sample, y: Sample, common: float, options: Options) -> tuple[Rest | None, str]:
+    """The test of the rest, or None and perhaps a note if it has no p-value."""
+    try:
+        rest = compare_rest(x, y, common, options)
+    except ColumnError as error:
+        return None, f"the values other than {common:g} were not compared: {error}"
+    return (None, "") if math.isnan(rest.pvalue) else (rest, "")
 
 
 def _center_of(x: Sample, y: Sample) -> float:

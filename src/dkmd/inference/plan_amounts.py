@@ -34,6 +34,10 @@ MOST_DRAWN = MOST_VALUES
 """Power is simulated up to this many values in both samples. Above, the closed form is as good."""
 
 
+Compared = tuple[Side, Side, Atoms, Atoms]
+"""Two samples, and the points that show their shape."""
+
+
 class AmountsPlan:
     """The pilot compared with a moved copy of itself: what the test would see at given sizes."""
 
@@ -87,6 +91,10 @@ class AmountsPlan:
         """Whether the test rejects for these two samples."""
         return bool(row_tails(x[None], y[None], self._scale).pvalue("two-sided")[0] < self._alpha)
 
+    def on_scale(self, x: Side, y: Side, atoms_x: Atoms, atoms_y: Atoms) -> Compared:
+        """The samples on the scale on which they are compared: here, as they are."""
+        return x, y, atoms_x, atoms_y
+
     def expected(self, change: Change, n: float, m: float) -> float:
         """The test of the pilot against a moved copy of itself, weighted as n and m values."""
         from scipy.special import ndtr, ndtri
@@ -101,7 +109,8 @@ class AmountsPlan:
         resized = pilot.scaled_to(m)
         both = [Atoms(atoms.offset * f + b, atoms.weights * k / pilot.size, atoms.tied)
                 for f, b, k in ((factor, by, n), (1.0, 0.0, m))]  # fmt: skip
-        shape = Shape(*shape_of(both[0], both[1], self._summary.grid.unit, False))
+        moved, resized, atoms_x, atoms_y = self.on_scale(moved, resized, both[0], both[1])
+        shape = Shape(*shape_of(atoms_x, atoms_y, self._summary.grid.unit, False))
         width = scale_of(moved, resized, shape, self._scale).width
         pair = Pair(
             moved, resized, Witness(width, width), self._summary.grid.center, False,

@@ -1,7 +1,8 @@
 """Plans for mostly-one-value data: the share of the other values, and the values themselves.
 
 The test has two parts, p = min(1, 2·min(p_share, p_rest)): ``share_tails`` of how many values
-differ from the common one, and the comparison of those that do. So each part is tested at alpha/2.
+differ from the common one, and the comparison of those that do, on their own scale (``curve``). So
+each part is tested at alpha/2.
 """
 
 from __future__ import annotations
@@ -11,11 +12,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from dkmd.binned.summary import Summary
-from dkmd.inference.plan_amounts import MOST_DRAWN, AmountsPlan, settled, share_and_error
+from dkmd.base.arrays import Array
+from dkmd.binned.summary import Atoms, Summary
+from dkmd.inference.curve import Curve, curve_of_values, fitted_curve
+from dkmd.inference.plan_amounts import (
+    MOST_DRAWN,
+    AmountsPlan,
+    Compared,
+    settled,
+    share_and_error,
+)
 from dkmd.inference.plan_search import Change
 from dkmd.inference.plan_shares import SharesPlan
 from dkmd.inference.proportions import Counts, share_tails
+from dkmd.inference.sides import Side
 
 PAIRS = 1000
 """Pairs of samples drawn for one power: a power of 80% is then known to 1.3 points."""
@@ -25,6 +35,40 @@ DRAWN = 400_000
 
 NEVER = 1.0
 """Shares within this many standard errors are never rejected, so the exact test is skipped."""
+
+
+class RestPlan(AmountsPlan):
+    """A plan for the values other than the common one, which are compared on a ``Curve``."""
+
+    def __init__(
+        self, common: float, rest: Summary, scale: float | str | None, alpha: float
+    ) -> None:
+        super().__init__(rest, scale, alpha)
+        self._common, self._offset = common, common - rest.grid.center
+
+    def tested(self, x: Array, y: Array) -> bool:
+        """Whether the test rejects for these two samples."""
+        curve = curve_of_values(x, y, self._common)
+        return super().tested(curve.bent(x), curve.bent(y))
+
+    def on_scale(self, x: Side, y: Side, atoms_x: Atoms, atoms_y: Atoms) -> Compared:
+        """The samples on the curve for both together."""
+        offset = np.concatenate([atoms_x.offset, atoms_y.offset])
+        order = np.argsort(offset)
+        weights = np.concatenate([atoms_x.weights, atoms_y.weights])
+        curve = fitted_curve(offset[order], weights[order], self._offset)
+        return (
+            _bent_side(x, curve),
+            _bent_side(y, curve),
+            atoms_x._replace(offset=curve.bent(atoms_x.offset)),
+            atoms_y._replace(offset=curve.bent(atoms_y.offset)),
+        )
+
+
+def _bent_side(side: Side, curve: Curve) -> Side:
+    """A sample on a curve."""
+    offset, variance = curve.moments(side.offset, side.variance)
+    return side._replace(offset=offset, variance=variance)
 
 
 class TwoPartPlan:
@@ -37,7 +81,7 @@ class TwoPartPlan:
     ) -> None:
         self.common, self._alpha = common, 0.5 * alpha
         self.shares = SharesPlan(rest.size / size, 0.5 * alpha)
-        self.rest = AmountsPlan(rest, scale, 0.5 * alpha)
+        self.rest = RestPlan(common, rest, scale, 0.5 * alpha)
         self.spread, self.room = math.nan, (0.0, 0.0)
         self._drawn = lru_cache(maxsize=None)(self._simulated)
 
