@@ -82,6 +82,17 @@ class Curve(NamedTuple):
         mean = self.bent(offset) - 0.5 * variance * length * away / square**1.5
         return mean, variance * (length * length / square)
 
+    def unbent_moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Mean and variance of the values over narrow bins of h: ``moments`` undone."""
+        values = self.unbent(mean)
+        if self.straight:
+            return values, variance
+        away = values - self.middle + self.distance
+        square = math.hypot(self.unit, self.distance) ** 2
+        # the inverse has the slope √(s² + d²)/L and the second derivative d/L²
+        middle = values + 0.5 * variance * away / square
+        return middle, variance * ((self.unit**2 + away * away) / square)
+
 
 STRAIGHT = Curve()
 

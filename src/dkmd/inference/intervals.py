@@ -57,27 +57,47 @@ def shift_interval(
     slope_x, slope_y = pair.slopes(test.center)
     share_of_x = pair.x.size * slope_x
     share_of_x /= max(share_of_x + pair.y.size * slope_y, 1e-300)
-    limit = critical(1.0 - share, math.inf)
     test_at = pair.tester()
 
-    def beyond(delta: float, side: float) -> float:
-        """A normal score minus its limit. It falls with delta and is 0 at an end of the interval.
-
-        The score is −Φ⁻¹(upper) for the lower end (side 1) and Φ⁻¹(lower) for the upper end.
-        """
-        at = test_at(delta, test.center - share_of_x * delta)
-        return _score(at, side) - side * limit
+    def moved(delta: float) -> Studentized:
+        return test_at(delta, test.center - share_of_x * delta)
 
     slope, length = 0.5 * (slope_x + slope_y), pair.witness.length
     # the expected half width: the slope of D in δ gives the standard error of the shift
     width = length
     error, df = test.standard_error, test.df
     if error < FAR_APART * length:  # samples so far apart hardly vary at their common centre
-        aligned = test_at(middle, test.center - share_of_x * middle)
+        aligned = moved(middle)
         error, df = aligned.standard_error, aligned.df
     if slope > 0.0 and error > 0.0:  # 0 if ψ is at its bounds on both sides
         width = abs(critical(1.0 - share, df)) * error / slope
     width = min(max(width, 1e-15 * length), 1e3 * length)
+    ends = inverted(test, moved, middle, width, confidence_level, alternative)
+    return opened(*ends, alternative)
+
+
+def inverted(
+    test: Studentized,
+    moved: Callable[[float], Studentized],
+    middle: float,
+    width: float,
+    confidence_level: float,
+    alternative: str,
+) -> tuple[float, float]:
+    """The ends of the interval of all δ for which ``moved(δ)`` does not reject.
+
+    ``test`` is the reported one, at δ = 0. The statistic is 0 at ``middle``, and ``width`` is the
+    expected half width.
+    """
+    limit = critical(1.0 - tail_share(confidence_level, alternative), math.inf)
+
+    def beyond(delta: float, side: float) -> float:
+        """A normal score minus its limit. It falls with delta and is 0 at an end of the interval.
+
+        The score is −Φ⁻¹(upper) for the lower end (side 1) and Φ⁻¹(lower) for the upper end.
+        """
+        return _score(moved(delta), side) - side * limit
+
     tails = test.tails()
     rejected = tails.pvalue(alternative) < 1.0 - confidence_level
     ends = []
@@ -89,7 +109,7 @@ def shift_interval(
         at_zero = math.copysign(at_zero, side if zero_beyond else -side)
         known = ((middle, -side * limit), (0.0, at_zero))
         ends.append(end_of(partial(beyond, side=side), known, width))
-    return opened(ends[0], ends[1], alternative)
+    return ends[0], ends[1]
 
 
 FAR_APART = 1e-5
@@ -125,14 +145,14 @@ def balanced_shift(pair: Pair, shift: float) -> float:
 
     It is the difference of centres unless the centre is fixed or D is adjusted.
     """
-    if not math.isfinite(shift):
-        return shift
-    length = pair.witness.length
+    return balanced(lambda delta: pair.test(delta).statistic, shift, pair.witness.length)
 
-    def statistic(delta: float) -> float:
-        return pair.test(delta).statistic
 
-    here, value = shift, statistic(shift)
+def balanced(statistic: Callable[[float], float], start: float, length: float) -> float:
+    """The δ at which a statistic that falls with δ is 0, searched in steps of ``length``."""
+    if not math.isfinite(start):
+        return start
+    here, value = start, statistic(start)
     if value == 0.0:
         return here
     step = math.copysign(length, value)

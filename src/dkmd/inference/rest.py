@@ -2,28 +2,35 @@
 
 The test knows shifts on the curve. In data units a shift δ on the curve is the distance between two
 centres: h⁻¹(c + (1 − w)·δ) − h⁻¹(c − w·δ). c is the common centre and w is where c lies between the
-centre of y and that of x, so that the estimated δ gives the distance of their own centres. The
-ratio of the two centres is the factor. Both rise with δ and have their neutral value at δ = 0. So
-p-value, shift, factor and both intervals always agree.
+centre of y and that of x, so that the estimated δ gives the distance of their own centres. A factor
+f is compared as a shift is: the test of h(x/√f) and h(y·√f) says whether f is possible. Shift and
+factor have their neutral value where x and y are tested as they are. So p-value, shift, factor
+and both intervals always agree.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
+import numpy as np
+
+from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.binned.grid import Grid
+from dkmd.binned.grid import Grid, weighted_median
+from dkmd.binned.logarithms import as_factor
 from dkmd.binned.summary import Summary
 from dkmd.inference.column_kind import Sample
 from dkmd.inference.curve import STRAIGHT, Curve, curve_of_values, fitted_curve, on_curve
+from dkmd.inference.intervals import balanced, inverted
 from dkmd.inference.one_test import is_small, summaries_of
 from dkmd.inference.options import Options
+from dkmd.inference.pair import Studentized
 from dkmd.inference.result import DkmdResult, ExactOutcome
+from dkmd.inference.sides import Side
 from dkmd.inference.two_sample import run
-
-HALVINGS = 200
-"""Enough to find the shift on the curve that belongs to a factor, to the last digit."""
 
 
 @dataclass(frozen=True)
@@ -65,23 +72,30 @@ class Rest:
         low, high = self.result.shift_interval(confidence)
         return self._shift_at(float(low)), self._shift_at(float(high))
 
-    @property
+    @cached_property
     def factor(self) -> float:
-        """The centre of x over that of y."""
-        return self._factor_at(float(self.result.shift))
+        """By which x is larger: divided by it, x gives a statistic of 0."""
+        return math.exp(self._log_factor)
 
     def factor_interval(self, confidence: float) -> tuple[float, float]:
-        """Of the factor."""
-        low, high = self.result.shift_interval(confidence)
-        return self._factor_at(float(low)), self._factor_at(float(high))
+        """Of the factor: every f for which the test does not reject (x/f, y)."""
+        outcome, middle = self.exact, self._log_factor
+        if outcome is None or math.isnan(middle) or math.isnan(outcome.test.t):
+            return math.nan, math.nan
+        if outcome.pair.constant:
+            return self.factor, self.factor
+        low, high = outcome.shift_interval(confidence)
+        width = 0.5 * (high - low) / outcome.pair.witness.length
+        width = min(max(width, 1e-9), 1.0) if math.isfinite(width) else 1.0
+        ends = inverted(outcome.test, self._divided, middle, width, confidence, "two-sided")
+        return as_factor(ends[0]), as_factor(ends[1])
 
     def pvalue_beyond(self, low: float, high: float) -> float:
         """The p-value of the null that the factor lies between ``low`` and ``high``."""
-        outcome = self.exact
-        if outcome is None:
+        if self.exact is None:
             return math.nan
-        above = outcome.pvalue_beyond(self._shift_of(high), "greater")
-        below = outcome.pvalue_beyond(self._shift_of(low), "less") if low > 0.0 else 1.0
+        above = self._divided(math.log(high)).pvalue("greater")
+        below = self._divided(math.log(low)).pvalue("less") if low > 0.0 else 1.0
         return min(1.0, 2.0 * min(above, below))
 
     def require_positive(self) -> None:
@@ -122,29 +136,57 @@ class Rest:
         x, y = self._apart(delta)
         return float(self.curve.apart(x) - self.curve.apart(y))
 
-    def _factor_at(self, delta: float) -> float:
-        """A shift on the curve as a factor, from 0 to inf."""
-        x, y = (self._value(height) for height in self._apart(delta))
-        if math.isnan(x + y):
+    @cached_property
+    def _log_factor(self) -> float:
+        x, y = self.centers
+        if not (0.0 < x < math.inf and 0.0 < y < math.inf):
             return math.nan
-        return max(x, 0.0) / y if y > 0.0 else math.inf
+        return balanced(lambda log: self._divided(log).statistic, math.log(x / y), 0.1)
 
-    def _shift_of(self, factor: float) -> float:
-        """The shift on the curve that is a change by this factor."""
+    def _divided(self, log_factor: float) -> Studentized:
+        """The test of (x/√f, y·√f). The curve and the width of ψ stay the same."""
         outcome = self.exact
         assert outcome is not None
-        high = outcome.pair.witness.length
-        low = -high
-        while self._factor_at(low) > factor:
-            low *= 2.0
-        while self._factor_at(high) < factor:
-            high *= 2.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            low, high = (middle, high) if self._factor_at(middle) < factor else (low, middle)
-        return high
+        pair = outcome.pair.coarse
+        (x, of_x), (y, of_y) = (
+            self._multiplied(bins, math.exp(by), pair.origin)
+            for bins, by in zip(self._bins, (-0.5 * log_factor, 0.5 * log_factor), strict=True)
+        )
+        separation = pair.separation + of_x - of_y
+        return replace(pair, x=x, y=y, separation=separation).test(near=outcome.test.center)
+
+    def _multiplied(self, bins: _Bins, factor: float, origin: float) -> tuple[Side, float]:
+        """A side on the curve after it was multiplied, and how far that moves its median."""
+        means, variances = self.curve.moments(
+            bins.means * factor - self.origin, bins.variances * factor**2
+        )
+        offset = means - origin
+        moved = bins.side._replace(offset=offset[:-1], variance=variances[:-1])
+        return moved, float(offset[-1]) - bins.median
+
+    @cached_property
+    def _bins(self) -> tuple[_Bins, _Bins]:
+        """Both sides in data units."""
+        outcome = self.exact
+        assert outcome is not None
+        pair = outcome.pair.coarse
+        x, y = (self._in_data_units(side, pair.origin) for side in (pair.x, pair.y))
+        return x, y
+
+    def _in_data_units(self, side: Side, origin: float) -> _Bins:
+        median = weighted_median(side.offset, side.counts)
+        heights = origin + np.append(side.offset, median)
+        means, variances = self.curve.unbent_moments(heights, np.append(side.variance, 0.0))
+        return _Bins(side, self.origin + means, variances, median)
+
+
+class _Bins(NamedTuple):
+    """A side on the curve, and its bins in data units. The last bin is the median."""
+
+    side: Side
+    means: Array
+    variances: Array
+    median: float  # on the curve, from the origin of the side
 
 
 def compare_rest(x: Sample, y: Sample, common: float, options: Options) -> Rest:
