@@ -48,8 +48,10 @@ def _rest_finding(parts: TwoParts, confidence: float) -> Finding | None:
         rest.shift,
         ConfidenceInterval(*rest.interval(level)),
         parts.pvalue_of_rest,
-        ratio=rest.factor if rest.positive else None,
-        ratio_interval=ConfidenceInterval(*rest.factor_interval(level)) if rest.positive else None,
+        ratio=rest.factor if rest.has_factor else None,
+        ratio_interval=ConfidenceInterval(*rest.factor_interval(level))
+        if rest.has_factor
+        else None,
     )
 
 

@@ -72,6 +72,11 @@ class Rest:
         low, high = self.result.shift_interval(confidence)
         return self._shift_at(float(low)), self._shift_at(float(high))
 
+    @property
+    def has_factor(self) -> bool:
+        """Whether a factor has a meaning: all values are positive, and both centres are finite."""
+        return self.positive and not math.isnan(self._log_factor)
+
     @cached_property
     def factor(self) -> float:
         """By which x is larger: divided by it, x gives a statistic of 0."""
