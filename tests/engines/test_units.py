@@ -109,6 +109,32 @@ def test_weights_and_counts_are_those_in_memory(
     )
 
 
+TOGETHER: dict[str, Any] = {
+    "weights, groups": {"weights": "weight", "groups": "host"},
+    "counts, units": {"counts": "copies", "pair_by": "host"},
+    "weights, covariate": {"weights": "weight", "covariate": "queue", "randomized": True},
+    "all": {
+        "weights": "weight",
+        "counts": "copies",
+        "groups": "host",
+        "covariate": "queue",
+        "strata": "zone",
+        "randomized": True,
+    },
+}
+
+
+@pytest.mark.parametrize("design", TOGETHER)
+def test_weights_and_counts_go_with_groups_units_and_covariates(
+    tables: tuple[Any, Any], design: str
+) -> None:
+    how: Any = {"column": "ms", "scale": SCALE, **TOGETHER[design]}
+    found, expected = compare(*tables, **how), compare(BEFORE, AFTER, **how)
+    assert_same(found, expected)
+    assert found.df == pytest.approx(expected.df, rel=1e-6)
+    assert found.warnings == expected.warnings
+
+
 @pytest.mark.parametrize(("column", "bad"), [("weight", -1.0), ("weight", np.nan), ("copies", 0.5)])
 def test_weights_and_counts_that_cannot_be_used_are_errors(
     engine: Any, column: str, bad: float
