@@ -238,6 +238,14 @@ def test_a_drift_in_an_engine_asks_few_queries(monkeypatch: pytest.MonkeyPatch) 
     assert len(asked) <= 8  # levels of strata, sums and minima of each table
     for name in more:
         assert found[name].pvalue == pytest.approx(expected[name].pvalue, rel=1e-3)
+    asked.clear()
+    few = [*more][:3]
+    found = drift(tables[0], tables[1], columns=few, pair_by="host", scale=1.0, **design)
+    expected = drift(old, new, columns=few, pair_by="host", scale=1.0, **design)
+    assert len(asked) <= 9  # and for both tables at once weighted bins, sums per unit, means
+    for name in few:
+        assert found[name].shift == pytest.approx(expected[name].shift, abs=1e-9)
+        assert found[name].pvalue == pytest.approx(expected[name].pvalue, rel=1e-6)
 
 
 def test_covariates_that_do_not_fit_are_told_in_engines_and_long_files(

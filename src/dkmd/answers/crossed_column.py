@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dkmd.answers.orientation import compared_crossed, compared_crossed_units
 from dkmd.binned.logarithms import log_grid, require_positive
@@ -11,6 +12,7 @@ from dkmd.inference.cross_streams import CrossStream, weighings_of
 from dkmd.inference.designs import WEIGHTS_OR_PAIRS
 from dkmd.inference.options import Options
 from dkmd.inference.result import DkmdResult
+from dkmd.inference.unit_streams import asked_both
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
 from dkmd.sources.pairs import OnOneGrid, crossed_of_pair, units_of_pair
 
@@ -43,7 +45,9 @@ def compared_by_sums(
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid = log_grid(before + after)
-        old, new = (stream.crossed(grid, sides.frame, True) for stream in streams)
+        old, new = asked_both(
+            *(partial(stream.crossed, grid, sides.frame, True) for stream in streams)
+        )
         logs = OnOneGrid(old, new, sides.frame)
         return tested(logs, options.on_logs(), True)
 

@@ -66,6 +66,9 @@ class Batch(Protocol):
     def ask_noted(self) -> bool:
         """Ask all that was noted; whether there was anything."""
 
+    def join(self, leader: object) -> bool:
+        """Leave all questions to another batch, if its queries can read the same tables."""
+
 
 class SharedPass(Protocol):
     """A pass over the data that several columns share."""

@@ -224,6 +224,13 @@ def _grouped(side: ColumnData, logs: bool) -> Grouped | None:
 
 
 @runtime_checkable
+class _HasBatch(Protocol):
+    """Covariates and strata of columns that share questions about their units."""
+
+    batch: Batch
+
+
+@runtime_checkable
 class _HasUnits(Protocol):
     """A pass whose columns share questions about their units."""
 
@@ -237,7 +244,13 @@ def unit_batches(*sides: Mapping[str, ColumnData]) -> list[Batch]:
         for data in () if isinstance(side, OneByOne) else side.values():
             if isinstance(data, StreamedColumn) and isinstance(data.scan, _HasUnits):
                 found[id(data.scan.units)] = data.scan.units
-    return list(found.values())
+            if isinstance(data, StreamedColumn) and isinstance(data.known, _HasBatch):
+                found[id(data.known.batch)] = data.known.batch
+    leaders: list[Batch] = []
+    for batch in found.values():
+        if not any(batch.join(leader) for leader in leaders):
+            leaders.append(batch)
+    return leaders
 
 
 def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, ColumnData]) -> None:

@@ -25,6 +25,7 @@ from dkmd.inference.unit_streams import UnitStream
 from dkmd.inference.weighing import Weighing
 from dkmd.inference.weighing import group_sums as sums_over_groups
 from dkmd.sources.engines.aggregate import (
+    BIN,
     GROUP,
     SAMPLE,
     VALUE,
@@ -40,19 +41,17 @@ from dkmd.sources.engines.cross_queries import (
     explained,
     powers_query,
     rows_of,
-    unit_query,
     weighted_groups_query,
     weighted_powers_query,
-    with_columns,
 )
 from dkmd.sources.engines.cross_rows import (
     STRATUM,
     crossed_of,
     key_parts,
-    units_of,
     weighted_crossed_of,
     weighted_powers_of,
 )
+from dkmd.sources.engines.cross_units import BIN_COLUMNS, CrossUnits
 from dkmd.sources.engines.fetched import Columns, by_sample, doubles, is_null
 from dkmd.sources.engines.group_sums import group_sums, moments_of_groups, with_psi
 from dkmd.sources.engines.level_queries import key_of_texts
@@ -71,10 +70,11 @@ MOST_COUNTED = 10_000
 MOST_CELLS = 2_000
 """Combinations of levels of several columns of strata that one query tells apart."""
 
-NO_FRAME = Frame()
 
 Rows = npt.NDArray[np.int64] | slice
 """Which rows to take."""
+
+NO_ROWS = "column {name} has no rows to compare"
 
 COLUMNS_PER_QUERY = 16
 """Columns whose sums share one query."""
@@ -110,17 +110,13 @@ class CrossScan:
         self._table = table
         self._columns = list(columns)
         self.beside, self.name = beside, name
+        self.of_units = CrossUnits(engine, self._long, str(beside.groups))
         self._planned: dict[str, Grid] = {}
         self._some: dict[str, Array] | None = None
         self._levels: list[dict[Level, int]] | None = None
         self._found: dict[tuple[str, Grid, Frame, bool], Crossed] = {}
-        self._of_units: dict[tuple[str, Frame], EngineUnits] = {}
-        self._by_unit: dict[tuple[str, Witness, Frame, bool], UnitColumns] = {}
-        self._weighted: dict[tuple[str, Grid, int, Frame, bool], WeightedCrossed] = {}
         self._weighings: dict[str, Weighing | None] = {}
         self._shares: dict[tuple[str, Grid, float, Frame, bool], WeightedCrossed] = {}
-        self._asked: list[UnitStream] = []
-        """Keeps other sides, so that keys may have their ids."""
 
     def stream(self, column: str) -> EngineCross:
         """One column as a side of a comparison."""
@@ -160,8 +156,11 @@ class CrossScan:
         """The sums per bin of a column, with those of columns that are planned with it."""
         key = column, grid, frame, logs
         if key not in self._found:
+            if logs:
+                self._found[key] = self._logarithms(column, grid, frame)
+                return self._found[key]
             batch = {column: grid}
-            if not logs and self._planned.get(column) == grid:
+            if self._planned.get(column) == grid:
                 rest = {
                     name: on
                     for name, on in self._planned.items()
@@ -169,35 +168,47 @@ class CrossScan:
                 }
                 batch |= dict(list(rest.items())[: COLUMNS_PER_QUERY - 1])
             try:
-                self._query(batch, frame, logs)
+                self._query(batch, frame)
             except EngineError:
                 if len(batch) == 1:
                     raise
-                self._query({column: grid}, frame, logs)
+                self._query({column: grid}, frame)
         return self._found[key]
 
-    def _query(self, batch: Mapping[str, Grid], frame: Frame, logs: bool) -> None:
+    def _query(self, batch: Mapping[str, Grid], frame: Frame) -> None:
         import ibis
 
+        parts = [self._bins(self._long(name, frame), grid, frame) for name, grid in batch.items()]
+        query = ibis.union(*parts) if len(parts) > 1 else parts[0]
+        rows = by_sample(self._engine.run(query))
+        for name, grid in batch.items():
+            of_column = rows.get(self._alias(name))
+            if of_column is None:
+                raise ColumnError(NO_ROWS.format(name=repr(name)))
+            self._found[name, grid, frame, False] = crossed_of(of_column, grid, frame)
+
+    def _logarithms(self, column: str, grid: Grid, frame: Frame) -> Crossed:
+        """The sums per bin of the logarithms of a column."""
+
+        def ask(sample: Any) -> Any:
+            table = logarithms(self._long(column, frame)).mutate(**{SAMPLE: sample})
+            return self._bins(table, grid, frame)
+
+        found = self.of_units.answer((self, column, grid, frame), "bins", frame, ask, BIN_COLUMNS)
+        if not found[BIN].size:
+            raise ColumnError(NO_ROWS.format(name=repr(column)))
+        return crossed_of(found, grid, frame)
+
+    def _bins(self, table: Any, grid: Grid, frame: Frame) -> Any:
+        """The query for the sums per bin of a long table."""
         cells = math.prod(len(factor.levels) + 1 for factor in frame.factors)
         if len(frame.factors) > 1 and cells > MOST_CELLS:
             raise ColumnError(
                 f"the strata have {cells:,} combinations of levels, and an engine is asked for at "
                 f"most {MOST_CELLS:,}: give one column of strata, or fewer levels"
             )
-        parts = []
-        for name, grid in batch.items():
-            table = self._long(name, frame)
-            table = logarithms(table) if logs else table
-            table = _measures(table, False) if self._measured else table
-            parts.append(cross_query(table, Coordinates.of(grid), self._engine.dialect, frame))
-        query = ibis.union(*parts) if len(parts) > 1 else parts[0]
-        rows = by_sample(self._engine.run(query))
-        for name, grid in batch.items():
-            of_column = rows.get(self._alias(name))
-            if of_column is None:
-                raise ColumnError(f"column {name!r} has no rows to compare")
-            self._found[name, grid, frame, logs] = crossed_of(of_column, grid, frame)
+        table = _measures(table, False) if self._measured else table
+        return cross_query(table, Coordinates.of(grid), self._engine.dialect, frame)
 
     def powers(self, column: str, left: Left, frame: Frame) -> Powers:
         """The sums of what is left of every value of a column."""
@@ -274,40 +285,6 @@ class CrossScan:
             self._shares[key] = weighted_crossed_of(self._engine.run(query), grid, frame)
         return self._shares[key]
 
-    def by_unit(self, column: str, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
-        """The sums of every unit at a witness, and those of its columns: one row per unit."""
-        key = column, witness, frame, logs
-        if key not in self._by_unit:
-            rows = self.units(column, frame).rows
-            rows = with_psi(logarithms(rows) if logs else rows, witness)
-            found = self._engine.run(unit_query(with_columns(rows, frame), frame))
-            labels = present(found[GROUP], str(self.beside.groups))
-            self._by_unit[key] = units_of(found, labels, frame)
-        return self._by_unit[key]
-
-    def crossed_units(
-        self, column: str, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
-    ) -> WeightedCrossed:
-        """``crossed`` of the units that the other side has too, where each unit weighs 1."""
-        units = self.units(column, frame)
-        other = units.reached(beside)
-        key = column, grid, id(other), frame, logs
-        if key not in self._weighted:
-            weighed = units.weighed(other, logs)
-            query = cross_query(weighed, Coordinates.of(grid), self._engine.dialect, frame)
-            self._weighted[key] = weighted_crossed_of(self._engine.run(query), grid, frame)
-            self._asked.append(other)
-        return self._weighted[key]
-
-    def units(self, column: str, frame: Frame = NO_FRAME) -> EngineUnits:
-        """The rows of a column with the labels of their units."""
-        if (column, frame) not in self._of_units:
-            table, groups = self._long(column, frame), str(self.beside.groups)
-            self._of_units[column, frame] = EngineUnits(
-                UnitBatch(self._engine), self._engine, table, groups
-            )
-        return self._of_units[column, frame]
-
     def _with_left(self, column: str, left: Left, frame: Frame) -> Any:
         """The values of a column with what is left of them, as the column ``psi``."""
         table = self._long(column, frame, texts=True)
@@ -369,6 +346,11 @@ class EngineCross:
         self.scan, self._column = scan, column
         self.covariates, self.strata = scan.beside[:2]
 
+    @property
+    def batch(self) -> UnitBatch:
+        """The questions about units that columns share."""
+        return self.scan.of_units.batch
+
     def plan(self, grids: Mapping[str, Grid]) -> None:
         """Announce the grids of all columns."""
         self.scan.plan(grids)
@@ -395,7 +377,7 @@ class EngineCross:
 
     def units(self) -> EngineUnits:
         """The groups as units that the other side may have too."""
-        return self.scan.units(self._column)
+        return self.scan.of_units.units(self._column)
 
     def powers(self, left: Left, frame: Frame) -> Powers:
         """The sums of what is left of every value."""
@@ -407,10 +389,10 @@ class EngineCross:
 
     def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
         """The sums of every unit at a witness, and those of its columns."""
-        return self.scan.by_unit(self._column, witness, frame, logs)
+        return self.scan.of_units.by_unit(self._column, witness, frame, logs)
 
     def crossed_units(
         self, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
     ) -> WeightedCrossed:
         """``crossed`` of the units that the other side has too, where each unit weighs 1."""
-        return self.scan.crossed_units(self._column, grid, beside, frame, logs)
+        return self.scan.of_units.crossed_units(self._column, grid, beside, frame, logs)

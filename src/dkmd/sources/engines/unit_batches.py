@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dkmd.base.errors import EngineError
 from dkmd.inference.unit_streams import Announced
 from dkmd.sources.engines.aggregate import SAMPLE
-from dkmd.sources.engines.backends import Engine
+from dkmd.sources.engines.backends import Engine, IbisEngine
 from dkmd.sources.engines.fetched import Columns, by_sample
 
 PER_QUERY = 32
@@ -41,9 +41,23 @@ class UnitBatch:
         self._answered: list[Question] = []
         """Keeps what questions are about, so that keys may have the id of another side."""
         self.announcing = False
+        self._leader: UnitBatch | None = None
+
+    def join(self, leader: object) -> bool:
+        """Leave all questions to another batch, if its queries can read the same tables."""
+        if not isinstance(leader, UnitBatch):
+            return False
+        ours, theirs = self._engine, leader._engine
+        if not (isinstance(ours, IbisEngine) and isinstance(theirs, IbisEngine)):
+            return False
+        if ours.backend is theirs.backend:
+            self._leader = leader
+        return self._leader is leader
 
     def answer(self, question: Question) -> Columns:
         """The answer; while the batch announces, an error if it is not known yet."""
+        if self._leader is not None:
+            return self._leader.answer(question)
         if question.key not in self._found:
             if self.announcing:
                 self._noted[question.key] = question
