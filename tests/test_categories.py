@@ -155,6 +155,17 @@ def test_new_levels_are_in_the_headline() -> None:
     assert "New levels that chance may explain, with their counts: odd (1)." in few
 
 
+def test_a_level_that_is_named_is_not_one_more() -> None:
+    """Three levels moved and one went: all four are named, so no level is left."""
+    old = ["A"] * 400 + ["B"] * 300 + ["D"] * 100 + ["E"] * 100
+    new = ["A"] * 300 + ["B"] * 400 + ["D"] * 200
+    said = compare(old, new).headline()
+    assert "gone: E" in said
+    assert "more" not in said
+    wide = compare([*old, *["F"] * 100], [*new, *["F"] * 200]).headline()
+    assert "gone: E 10%, and one more." in wide
+
+
 def test_drift_finds_categories_at_one_false_discovery_rate(tmp_path: Path) -> None:
     before, after = _table(2_000, 5), _table(2_000, 6, (0.2, 0.5, 0.2, 0.1))
     found = drift(before, after)

@@ -171,9 +171,11 @@ class CategoryComparison(Documented):
         clear = [level for level in self.levels if level.is_clear]
         moved = [level for level in clear if not (level.is_new or level.is_gone)]
         told = [_moved(level) for level in (clear[:NAMED] if not moved else moved[:NAMED])]
+        left = max(0, len(moved or clear) - NAMED)
         if moved:
             told += [*_listed("new", self.new), *_listed("gone", self.gone)]
-        left = len(clear) - NAMED
+            for levels in (self.new, self.gone):
+                left += max(0, sum(level.is_clear for level in levels) - NAMED)
         told += [f"and {left:,} more" if left > 1 else "and one more"] if left > 0 else []
         largest = f"the largest difference is {_moved(self.levels[0])}" if self.levels else ""
         if self.is_clear and told:
