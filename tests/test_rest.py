@@ -190,3 +190,21 @@ def test_the_factor_is_that_of_the_data_and_not_of_the_curve() -> None:
     assert np.median([rest.factor for rest in found]) == pytest.approx(1.5, abs=0.07)
     inside = [low < 1.5 < high for low, high in (rest.factor_interval(0.9) for rest in found)]
     assert 31 <= sum(inside) <= 40
+
+
+@pytest.mark.parametrize("unit", [1e-120, 1e120])
+def test_extreme_units_change_nothing(unit: float) -> None:
+    """The square of a value is close to what a double can hold."""
+    x, y = _lognormal(11)
+    rest, other = _rest(x, y), _rest(unit * x, unit * y)
+    assert other.pvalue == pytest.approx(rest.pvalue)
+    assert other.factor_interval(0.95) == pytest.approx(rest.factor_interval(0.95), rel=1e-5)
+
+
+def test_a_centre_at_infinity_is_an_infinite_factor_with_a_lower_end() -> None:
+    x, y = _lognormal(12, 15, 30, 1.0)
+    rest = _rest(np.append(x, np.full(25, math.inf)), np.append(y, np.full(10, math.inf)))
+    low, high = rest.factor_interval(0.95)
+    assert (rest.factor, high) == (math.inf, math.inf)
+    assert (1.0 < low < math.inf) == (rest.pvalue < 0.05)
+    assert rest.interval(0.95)[1] == math.inf

@@ -76,11 +76,11 @@ class Curve(NamedTuple):
         if self.straight:
             return self.bent(offset), variance
         away = offset - self.middle + self.distance  # from the common value
-        square = self.unit**2 + away * away
-        length = math.hypot(self.unit, self.distance)
-        # h' = L/√(s² + d²) and h'' = −L·d/(s² + d²)^(3/2)
-        mean = self.bent(offset) - 0.5 * variance * length * away / square**1.5
-        return mean, variance * (length * length / square)
+        root = np.hypot(self.unit, away)
+        # h' = L/√(s² + d²) and h'' = −h'·d/(s² + d²)
+        slope = math.hypot(self.unit, self.distance) / root
+        mean = self.bent(offset) - 0.5 * variance * slope * (away / root) / root
+        return mean, variance * slope * slope
 
     def unbent_moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and variance of the values over narrow bins of h: ``moments`` undone."""
@@ -88,10 +88,10 @@ class Curve(NamedTuple):
         if self.straight:
             return values, variance
         away = values - self.middle + self.distance
-        square = math.hypot(self.unit, self.distance) ** 2
+        length = math.hypot(self.unit, self.distance)
         # the inverse has the slope √(s² + d²)/L and the second derivative d/L²
-        middle = values + 0.5 * variance * away / square
-        return middle, variance * ((self.unit**2 + away * away) / square)
+        slope = np.hypot(self.unit, away) / length
+        return values + 0.5 * variance * (away / length) / length, variance * slope * slope
 
 
 STRAIGHT = Curve()

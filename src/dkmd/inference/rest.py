@@ -32,6 +32,9 @@ from dkmd.inference.result import DkmdResult, ExactOutcome
 from dkmd.inference.sides import Side
 from dkmd.inference.two_sample import run
 
+FARTHEST = 500.0
+"""Logarithms of factors are cut here, so that squares of the factor stay finite."""
+
 
 @dataclass(frozen=True)
 class Rest:
@@ -74,13 +77,13 @@ class Rest:
 
     @property
     def has_factor(self) -> bool:
-        """Whether a factor has a meaning: all values are positive, and both centres are finite."""
+        """Whether a factor has a meaning: all values are positive, and a centre is finite."""
         return self.positive and not math.isnan(self._log_factor)
 
     @cached_property
     def factor(self) -> float:
         """By which x is larger: divided by it, x gives a statistic of 0."""
-        return math.exp(self._log_factor)
+        return as_factor(self._log_factor)
 
     def factor_interval(self, confidence: float) -> tuple[float, float]:
         """Of the factor: every f for which the test does not reject (x/f, y)."""
@@ -144,24 +147,26 @@ class Rest:
     @cached_property
     def _log_factor(self) -> float:
         x, y = self.centers
-        if not (0.0 < x < math.inf and 0.0 < y < math.inf):
+        if not (x > 0.0 and y > 0.0) or math.isinf(min(x, y)):
             return math.nan
-        return balanced(lambda log: self._divided(log).statistic, math.log(x / y), 0.1)
+        start = math.log(x) - math.log(y)  # ±inf if one centre is at infinity
+        return balanced(lambda log: self._divided(log).statistic, start, 0.1)
 
     def _divided(self, log_factor: float) -> Studentized:
         """The test of (x/√f, y·√f). The curve and the width of ψ stay the same."""
         outcome = self.exact
         assert outcome is not None
         pair = outcome.pair.coarse
+        half = 0.5 * min(max(log_factor, -FARTHEST), FARTHEST)
         (x, of_x), (y, of_y) = (
             self._multiplied(bins, math.exp(by), pair.origin)
-            for bins, by in zip(self._bins, (-0.5 * log_factor, 0.5 * log_factor), strict=True)
+            for bins, by in zip(self._bins, (-half, half), strict=True)
         )
         separation = pair.separation + of_x - of_y
         return replace(pair, x=x, y=y, separation=separation).test(near=outcome.test.center)
 
     def _multiplied(self, bins: _Bins, factor: float, origin: float) -> tuple[Side, float]:
-        """A side on the curve after it was multiplied, and how far that moves its median."""
+        """A side on the curve after it was multiplied, and how far that moved its median."""
         means, variances = self.curve.moments(
             bins.means * factor - self.origin, bins.variances * factor**2
         )
