@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,31 @@ def _stream(side: ColumnData) -> CrossStream | None:
     return HeldCross(side) if isinstance(side, HeldColumn) else None
 
 
+class Words(NamedTuple):
+    """Labels of strata as numbers of their levels. A level may have several numbers."""
+
+    codes: npt.NDArray[np.int64]
+    levels: list[Level]
+
+    @classmethod
+    def of(cls, labels: Labels) -> Words:
+        """The levels of labels; each distinct label is looked at once."""
+        items = labels.tolist()
+        if len({*map(type, items)} - {type(None)}) > 1:  # 1 and True are equal, but two levels
+            items = [level_word(label) for label in items]
+        numbers: dict[object, int] = {}
+        codes = [numbers.setdefault(label, len(numbers)) for label in items]
+        return cls(np.array(codes, dtype=np.int64), [level_word(label) for label in numbers])
+
+    def counted(self) -> Counter[Level]:
+        """How often each level occurs."""
+        found: Counter[Level] = Counter()
+        counts = np.bincount(self.codes, minlength=len(self.levels)).tolist()
+        for level, count in zip(self.levels, counts, strict=True):
+            found[level] += count
+        return found
+
+
 class HeldCross:
     """Values in memory beside values that are not."""
 
@@ -76,19 +102,20 @@ class HeldCross:
         return self._side.values, tuple(self._beside.covariates.values())
 
     @cached_property
-    def _texts(self) -> list[list[Level]]:
-        return [[level_word(label) for label in of] for of in self._beside.strata.values()]
+    def _words(self) -> list[Words]:
+        return [Words.of(labels) for labels in self._beside.strata.values()]
 
     def levels(self) -> Sequence[Mapping[Level, int]]:
         """How often each level of strata occurs."""
-        return [Counter(texts) for texts in self._texts]
+        return [words.counted() for words in self._words]
 
     def plan(self, grids: Mapping[str, Grid]) -> None:
         """Nothing to plan: the values are in memory."""
 
     def _known(self, frame: Frame) -> KnownSide:
-        texts = self._texts if frame.factors else []
-        codes = tuple(factor.codes(of) for factor, of in zip(frame.factors, texts, strict=True))
+        words = self._words if frame.factors else []
+        pairs = zip(frame.factors, words, strict=True)
+        codes = tuple(factor.codes(of.levels)[of.codes] for factor, of in pairs)
         covariates = tuple(self._beside.covariates.values())
         return KnownSide(frame, covariates, codes, self._side.values.size)
 
