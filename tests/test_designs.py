@@ -615,7 +615,7 @@ def test_plans_take_a_covariate() -> None:
     assert 1.2 < yes.worth < 2.5
     for how, message in (
         ({"covariate": np.ones(3000)}, "one value only"),
-        ({"covariate": before, "groups": before > 0}, "not for both"),
+        ({"strata": np.ones(3000)}, "one value only"),
         ({"covariate": before[1:]}, "needs as many rows"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -628,3 +628,29 @@ def test_plans_take_a_covariate() -> None:
              "--covariate", "revenue_before", "--json").stdout
     )  # fmt: skip
     assert told["worth"] > 2.0
+    by_country = here("plan", "examples/data/experiment.csv", "-c", "revenue", "--factor", "1.1",
+                      "--covariate", "revenue_before", "--strata", "country").stdout  # fmt: skip
+    assert "The covariates and strata are as good" in " ".join(by_country.split())
+
+
+def test_plans_take_strata_and_groups_with_a_covariate() -> None:
+    rng = np.random.default_rng(13)
+    groups, country = np.repeat(np.arange(500), 4), rng.choice(["DE", "FR", "US"], 2000)
+    level = rng.normal(size=500)[groups]
+    pilot = level + rng.normal(size=2000) + 1.5 * (country == "FR")
+    known = level + 0.5 * rng.normal(size=2000)
+    plain = plan(pilot, shift=0.2)
+    assert plan(pilot, shift=0.2, strata=country).n < plain.n
+    grouped = plan(pilot, shift=0.2, groups=groups)
+    both = plan(pilot, shift=0.2, groups=groups, covariate=known, strata=country)
+    assert both.groups is not None
+    assert grouped.n > plain.n
+    # what is left of the groups' levels is little, so the covariate is worth more than for values
+    assert both.worth is not None
+    alone = plan(pilot, shift=0.2, covariate=known, strata=country).worth
+    assert alone is not None
+    assert both.worth > 1.3 * alone
+    assert both.n == pytest.approx(grouped.n / both.worth, rel=0.03)
+    assert (
+        plan(pilot[:160], shift=0.2, groups=groups[:160], covariate=known[:160]).range is not None
+    )

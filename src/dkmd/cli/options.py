@@ -132,6 +132,16 @@ PlanCovariates = Annotated[
         "plan is for the adjusted test of randomised arms.",
     ),
 ]
+PlanStrata = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strata",
+        metavar="NAME",
+        autocompletion=columns,
+        help="Column of labels that will be known before the experiment (country); repeat the "
+        "option for more.",
+    ),
+]
 Strata = Annotated[
     list[str] | None,
     typer.Option(

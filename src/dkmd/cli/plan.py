@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dkmd.cli.completion import data_files
-from dkmd.cli.options import Alpha, Column, Groups, Json, PlanCovariates, Quiet
+from dkmd.cli.options import Alpha, Column, Groups, Json, PlanCovariates, PlanStrata, Quiet
 from dkmd.cli.show import show_answer, show_json, working
 from dkmd.inference.defaults import ALPHA
 
@@ -63,6 +63,7 @@ def plan(
     ] = None,
     groups: Groups = None,
     covariate: PlanCovariates = None,
+    strata: PlanStrata = None,
     power: Annotated[
         float, typer.Option(metavar="PROBABILITY", help="Probability of detecting the change.")
     ] = 0.8,
@@ -99,13 +100,14 @@ def plan(
             "or both"
         )
     with working("reading …", quiet):
-        beside = Columns.named(tuple(covariate)) if covariate else None
+        known_before = tuple(covariate or ()), tuple(strata or ())
+        beside = Columns.named(*known_before) if any(known_before) else None
         sample = load(pilot, "pilot", column, groups, beside=beside)
         summary = summarized(sample)
     given, labels = (summary, None) if groups is None else _with_labels(sample)
-    known = None
-    if covariate:
-        given, known = _with_covariates(sample)
+    known = labels_before = None
+    if any(known_before):
+        given, known, labels_before = _with_columns(sample)
     found = planning.plan(
         given,
         None if shift is None else _shift(shift, summary, given),
@@ -117,11 +119,14 @@ def plan(
         share=share,
         groups=labels,
         covariate=known,
+        strata=labels_before,
     )
     if json:
         show_json(to_json(_document(found, sample, summary)))
     else:
-        words = _headline(found, sample.unit and f" {sample.unit}")
+        names = zip(("covariates", "strata"), known_before, strict=True)
+        adjusted = " and ".join(word for word, given_names in names if given_names)
+        words = _headline(found, sample.unit and f" {sample.unit}", adjusted)
         show_answer(words, [] if quiet else _notes(summary))
     return 0
 
@@ -138,17 +143,23 @@ def _with_labels(sample: LabelledColumn) -> tuple[Array, Labels]:
     return sample.data.values[there], sample.data.groups[there]
 
 
-def _with_covariates(sample: LabelledColumn) -> tuple[Array, Array]:
-    """The values that are not missing, and their covariates, a column each."""
+def _with_columns(sample: LabelledColumn) -> tuple[Array, Array | None, Labels | None]:
+    """The values that are not missing, and their covariates and strata, a column each."""
     import numpy as np
 
     from dkmd.sources.column_data import HeldColumn
 
     data = sample.data
-    assert isinstance(data, HeldColumn)
-    assert data.beside is not None
+    if not isinstance(data, HeldColumn) or data.beside is None:
+        raise ValueError(
+            "--covariate and --strata need a pilot of at most 2,000,000 values: give a part of it"
+        )
     there = ~np.isnan(data.values)
-    return data.values[there], np.column_stack(list(data.beside.covariates.values()))[there]
+    numbers, labels = (
+        np.column_stack(list(columns.values()))[there] if columns else None
+        for columns in (data.beside.covariates, data.beside.strata)
+    )
+    return data.values[there], numbers, labels
 
 
 def _ratio(text: str | None) -> float:
@@ -217,14 +228,14 @@ def _document(found: Planned, sample: LabelledColumn, summary: Summary) -> dict[
     return answer | more
 
 
-def _headline(found: Planned, unit: str) -> str:
-    """The answer in one sentence."""
+def _headline(found: Planned, unit: str, adjusted: str = "") -> str:
+    """The answer in one sentence; ``adjusted`` says for what."""
     ranges = {found.asked: _range_in_words(found, unit)} if found.range else {}
     change = _change_in_words(found, unit) + ranges.get("shift", "")
     sizes = _sizes_in_words(found, ranges.get("n", ""))
     worth = ""
     if found.worth is not None:
-        worth = f" The covariates are as good as {found.worth:.2g} × the data."
+        worth = f" The {adjusted} are as good as {found.worth:.2g} × the data."
     if found.asked == "n":
         return f"To detect {change} with power {found.power:g}, you need {sizes}.{worth}"
     power = f"{found.power:.3g}{ranges.get('power', '')}"

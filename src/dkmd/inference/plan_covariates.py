@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,19 +12,31 @@ from dkmd.inference.known_columns import prepare
 from dkmd.inference.plan_search import Change, Plan
 
 
-def columns_of(covariate: Any, values: Array) -> Array:
-    """The bounded columns of a pilot's covariates, (values, columns); NaN is a stratum."""
-    given = np.asarray(covariate)
-    known = check_known((given, given[:0]), None, True, (values.size, 0))
+def columns_of(covariate: Any, strata: Any, values: Array) -> Array:
+    """The columns of a pilot's covariates and strata, (values, columns); NaN is a stratum."""
+    pairs = [
+        None if given is None else (np.asarray(given), np.asarray(given)[:0])
+        for given in (covariate, strata)
+    ]
+    known = check_known(pairs[0], pairs[1], True, (values.size, 0))
     assert known is not None
     prepared = prepare(known, values, np.empty(0)).looked_at()
     if not prepared.frame.width:
-        raise ValueError("the covariate of the pilot has one value only and explains nothing")
+        what = "covariate of the pilot has" if strata is None else "strata of the pilot have"
+        raise ValueError(f"the {what} one value only and explain{'s' * (strata is None)} nothing")
     return prepared.x.columns.rows(0, values.size)
 
 
-def worth_of(e: Array, columns: Array) -> float:
+class Explained(NamedTuple):
+    """What is left of a pilot's numbers, and what adjusting is worth."""
+
+    left: Array
+    worth: float
     """1/(1 − R²), R² adjusted for its degrees of freedom: as good as so many times the data."""
+
+
+def explained(e: Array, columns: Array) -> Explained:
+    """The numbers e minus what the columns explain of them."""
     around = columns - columns.mean(axis=0)
     centred = e - e.mean()
     theta, _, rank, _ = np.linalg.lstsq(around, centred, rcond=1e-10)
@@ -33,7 +45,7 @@ def worth_of(e: Array, columns: Array) -> float:
     if room < 1 or not float(left @ left) > 0.0:
         raise ValueError("the pilot has too few values for so many covariates")
     total = float(centred @ centred) / (e.size - 1)
-    return max(1.0, total / (float(left @ left) / room))
+    return Explained(left, max(1.0, total / (float(left @ left) / room)))
 
 
 class AdjustedPlan:

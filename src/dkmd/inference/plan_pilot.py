@@ -15,7 +15,7 @@ from dkmd.inference.column_kind import without
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.groups import group_codes
 from dkmd.inference.plan_amounts import AmountsPlan
-from dkmd.inference.plan_covariates import AdjustedPlan, columns_of, worth_of
+from dkmd.inference.plan_covariates import AdjustedPlan, Explained, columns_of, explained
 from dkmd.inference.plan_groups import Codes, Design, GroupedPlan, design_of
 from dkmd.inference.plan_parts import TwoPartPlan
 from dkmd.inference.plan_search import Change, Plan
@@ -70,7 +70,7 @@ class Pilot:
         """The plan for this kind of pilot."""
         plan = self._plan(scale, alpha)
         if self.columns is not None:
-            return AdjustedPlan(plan, self.worth())
+            plan = AdjustedPlan(plan, self._explained().worth)
         return plan if self.codes is None else GroupedPlan(plan, self.design(), alpha)
 
     def _plan(self, scale: float | str | None, alpha: float) -> Plan:
@@ -82,9 +82,11 @@ class Pilot:
         return AmountsPlan(self.summary, scale, alpha)
 
     def design(self) -> Design:
-        """The design effect of the groups on what the test looks at."""
+        """The design effect of the groups on what the test looks at, or on what is left of it."""
         assert self.values is not None
         assert self.codes is not None
+        if self.columns is not None:
+            return design_of([(self._explained().left, self.codes)], self.size)
         if self.kind == AMOUNTS:
             return design_of([(_psi(self.values), self.codes)], self.size)
         yes = self.values == self.special[-1]
@@ -95,16 +97,24 @@ class Pilot:
 
     def worth(self) -> float:
         """How many times the data adjusting for the covariates is worth."""
+        worth = self._explained().worth
+        if self.codes is None:
+            return worth
+        plain = replace(self, columns=None).design().effect
+        return max(1.0, worth * plain / self.design().effect)
+
+    def _explained(self) -> Explained:
+        """What the covariates leave of the numbers that the test looks at."""
         assert self.values is not None
         assert self.columns is not None
         if self.kind == TWO_PARTS:
             raise ValueError(
-                "a covariate is for amounts and yes/no data: if most values are equal, plan "
-                "without it"
+                "covariates and strata are for amounts and yes/no data: if most values are equal, "
+                "plan without them"
             )
         yes = self.kind == YES_NO
         e = (self.values == self.special[-1]).astype(np.float64) if yes else _psi(self.values)
-        return worth_of(e, self.columns)
+        return explained(e, self.columns)
 
     @property
     def common(self) -> float | None:
@@ -123,19 +133,19 @@ class Pilot:
     def resampled(self, rng: np.random.Generator) -> Pilot:
         """A pilot of the same kind from values, or whole groups, drawn with replacement."""
         values = self.single_values()
-        if self.columns is not None:
-            rows = rng.integers(values.size, size=values.size)
-            drawn = values[rows]
-            return replace(self, summary=_summary(drawn), values=drawn, columns=self.columns[rows])
-        if self.codes is None:
+        if self.codes is None and self.columns is None:
             values = np.sort(values)  # the order of rows does not matter, nor does a summary
-            drawn = values[rng.integers(values.size, size=values.size)]
-            return replace(self, summary=_summary(drawn), values=drawn)
-        groups = int(self.codes.max()) + 1
-        members = [np.flatnonzero(self.codes == g) for g in rng.integers(groups, size=groups)]
-        drawn = values[np.concatenate(members)]
-        codes = np.repeat(np.arange(groups), [each.size for each in members])
-        return replace(self, summary=_summary(drawn), values=drawn, codes=codes)
+        codes = None
+        if self.codes is None:
+            rows = rng.integers(values.size, size=values.size)
+        else:
+            groups = int(self.codes.max()) + 1
+            members = [np.flatnonzero(self.codes == g) for g in rng.integers(groups, size=groups)]
+            rows = np.concatenate(members)
+            codes = np.repeat(np.arange(groups), [each.size for each in members])
+        columns = None if self.columns is None else self.columns[rows]
+        drawn = values[rows]
+        return replace(self, summary=_summary(drawn), values=drawn, codes=codes, columns=columns)
 
     def single_values(self) -> Array:
         """The values; of a small summary, its points."""
@@ -165,13 +175,15 @@ def pilot_of(
     given: npt.ArrayLike | Summary,
     groups: npt.ArrayLike | None,
     covariate: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
 ) -> Pilot:
     """A pilot from what a user passes, with its kind."""
-    if groups is not None and covariate is not None:
-        raise ValueError("a plan is for groups or for a covariate, not for both")
+    adjusted = covariate is not None or strata is not None
     if isinstance(given, Summary):
-        if covariate is not None:
-            raise ValueError("a covariate needs the single values, which a summary does not hold")
+        if adjusted:
+            raise ValueError(
+                "covariates and strata need the single values, which a summary does not hold"
+            )
         if groups is not None:
             raise ValueError("groups need the single values, which a summary does not hold")
         return _with_kind(Pilot(given))
@@ -180,7 +192,7 @@ def pilot_of(
         raise nan_error("pilot", sample)
     values = sample.astype(np.float64)
     codes = None if groups is None else group_codes(groups, values.size, "pilot")
-    columns = None if covariate is None else columns_of(covariate, values)
+    columns = columns_of(covariate, strata, values) if adjusted else None
     return _with_kind(Pilot(_summary(values), values, codes, columns=columns))
 
 

@@ -45,6 +45,7 @@ def sample_size(
     share: float | None = None,
     groups: npt.ArrayLike | None = None,
     covariate: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
 ) -> int:
     """Values that the first sample needs to show a change; the second has ``ratio`` times as many.
 
@@ -78,6 +79,8 @@ def sample_size(
     covariate : array_like
         What will be known before the experiment about each value of the pilot: a column, or an
         array with several. The plan is for the test of randomised arms that is adjusted for it.
+    strata : array_like
+        Labels that will be known before, such as countries: a column, or an array with several.
 
     Notes
     -----
@@ -99,7 +102,7 @@ def sample_size(
     _check_power(alpha, power)
     change = _change(shift, factor, share)
     _check_ratio(ratio)
-    plan = pilot_of(pilot, groups, covariate).plan(scale, alpha)
+    plan = pilot_of(pilot, groups, covariate, strata).plan(scale, alpha)
     plan.check(change)
     return math.ceil(size_for(plan, change, power, alpha, ratio))
 
@@ -115,6 +118,7 @@ def detectable_shift(
     ratio: float = 1.0,
     groups: npt.ArrayLike | None = None,
     covariate: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
 ) -> float:
     """The shift that samples of n and m values show with this power; m is ``ratio``·n by default.
 
@@ -129,7 +133,7 @@ def detectable_shift(
     """
     _check_power(alpha, power)
     m = _second_size(n, m, ratio)
-    plan = pilot_of(pilot, groups, covariate).plan(scale, alpha)
+    plan = pilot_of(pilot, groups, covariate, strata).plan(scale, alpha)
     plan.check(Change(shift=1e-300))
     return float(shift_for(plan, n, m, power, alpha))
 
@@ -147,6 +151,7 @@ def power(
     share: float | None = None,
     groups: npt.ArrayLike | None = None,
     covariate: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
 ) -> float:
     """The probability that samples of n and m values show a change; m is ``ratio``·n by default.
 
@@ -160,7 +165,7 @@ def power(
     require_shares(alpha=alpha)
     m = _second_size(n, m, ratio)
     change = _change(shift, factor, share, nothing=True)
-    plan = pilot_of(pilot, groups, covariate).plan(scale, alpha)
+    plan = pilot_of(pilot, groups, covariate, strata).plan(scale, alpha)
     plan.check(change)
     return plan.power(change, n, m)
 
@@ -194,7 +199,7 @@ class Planned:
     common: float | None = None
     """The value that at least half of the pilot has; None if there is none."""
     worth: float | None = None
-    """How many times the data the covariate is worth; None without one."""
+    """How many times the data covariates and strata are worth; None without them."""
 
     @property
     def by_shift(self) -> bool:
@@ -210,6 +215,7 @@ class _Options(TypedDict):
     ratio: float
     groups: npt.ArrayLike | None
     covariate: npt.ArrayLike | None
+    strata: npt.ArrayLike | None
 
 
 class _Moves(TypedDict):
@@ -233,6 +239,7 @@ def plan(
     share: float | None = None,
     groups: npt.ArrayLike | None = None,
     covariate: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
 ) -> Planned:
     """Sizes, change and power in one answer, with the range that a small pilot leaves open.
 
@@ -247,8 +254,10 @@ def plan(
     >>> answer.n, answer.m, answer.range
     (1015, 4060, (776.0, 1197.0))
     """
-    known = pilot_of(pilot, groups, covariate)
-    options = _Options(alpha=alpha, scale=scale, ratio=ratio, groups=groups, covariate=covariate)
+    known = pilot_of(pilot, groups, covariate, strata)
+    options = _Options(
+        alpha=alpha, scale=scale, ratio=ratio, groups=groups, covariate=covariate, strata=strata
+    )
     moves = _Moves(shift=shift, factor=factor, share=share)
     if n is None:
         asked, n = "n", sample_size(pilot, power=power, **options, **moves)
