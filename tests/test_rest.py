@@ -1,4 +1,4 @@
-"""The values other than the common one: their test on a scale between the data and logarithms."""
+"""The values other than the common one: their test on a curve between the data and logarithms."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_if_only_the_rest_has_an_impossible_scale_the_share_is_compared() -> Non
     )
 
 
-def test_a_factor_is_found_more_often_than_on_the_scale_of_the_data() -> None:
+def test_a_factor_is_found_more_often_than_in_the_data_themselves() -> None:
     """20 against 80 values, as with 60% zeros among 50 and 200: 37% instead of 30% are found."""
     rng = np.random.default_rng(8)
     x, y = 1.5 * rng.lognormal(3.0, 0.8, (500, 20)), rng.lognormal(3.0, 0.8, (500, 80))

@@ -1,8 +1,8 @@
-"""The scale on which the values other than the common one are compared.
+"""The curve on which the values other than the common one are compared.
 
 A change of these values is often a change by a factor: revenue, durations, sizes. Then logarithms
-are the better scale. But not all data have logarithms, and one value that is tiny or negative must
-not decide. So the scale is a curve between the data and their logarithms:
+show it best. But not all data have logarithms, and one value that is tiny or negative must not
+decide. So the values are compared on a curve between the data and their logarithms:
 
     h(v) = L·(asinh((v − common)/s) − asinh((v₀ − common)/s)),   L = √(s² + (v₀ − common)²)
 
@@ -37,7 +37,7 @@ TAIL = np.array([0.05, 0.1, 0.15, 0.2, 0.25])
 
 
 class Curve(NamedTuple):
-    """A scale for values, given as offsets from an origin near the data."""
+    """The function h. Values are offsets from an origin near the data."""
 
     middle: float = 0.0
     """v₀, the median of the values."""

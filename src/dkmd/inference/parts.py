@@ -1,7 +1,7 @@
 """The two parts of a column with a common value: how many values differ from it, and these values.
 
 The share of the values that differ is compared by ``share_tails``, and the values by dkmd's test on
-a scale between the data and their logarithms (``rest``, ``curve``). Each part has a weight, and its
+a curve between the data and their logarithms (``rest``, ``curve``). Each part has a weight, and its
 p-value counts as p/weight. The weights of both parts add up to 1, so
 p = min(p_share/weight, p_rest/weight) is a p-value for the column (Bonferroni). Weights are 1/2
 where both parts have something to say. If the rest is nearly one value, or is on one side hardly

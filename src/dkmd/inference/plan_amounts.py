@@ -92,7 +92,7 @@ class AmountsPlan:
         return bool(row_tails(x[None], y[None], self._scale).pvalue("two-sided")[0] < self._alpha)
 
     def on_scale(self, x: Side, y: Side, atoms_x: Atoms, atoms_y: Atoms) -> Compared:
-        """The samples on the scale on which they are compared: here, as they are."""
+        """The samples as they are compared: here, as they are."""
         return x, y, atoms_x, atoms_y
 
     def expected(self, change: Change, n: float, m: float) -> float:

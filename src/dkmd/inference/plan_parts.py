@@ -1,7 +1,7 @@
 """Plans for mostly-one-value data: the share of the other values, and the values themselves.
 
 The test has two parts, p = min(1, 2·min(p_share, p_rest)): ``share_tails`` of how many values
-differ from the common one, and the comparison of those that do, on their own scale (``curve``). So
+differ from the common one, and the comparison of those that do, on a ``Curve``. So
 each part is tested at alpha/2.
 """
 

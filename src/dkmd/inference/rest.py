@@ -1,4 +1,4 @@
-"""dkmd's test of the values other than the common one, on the scale of a ``Curve``.
+"""dkmd's test of the values other than the common one, on a ``Curve``.
 
 The test knows shifts on the curve. In data units a shift δ on the curve is the distance between two
 centres: h⁻¹(c + (1 − w)·δ) − h⁻¹(c − w·δ). c is the common centre and w is where c lies between the
