@@ -208,3 +208,16 @@ def test_a_centre_at_infinity_is_an_infinite_factor_with_a_lower_end() -> None:
     assert (rest.factor, high) == (math.inf, math.inf)
     assert (1.0 < low < math.inf) == (rest.pvalue < 0.05)
     assert rest.interval(0.95)[1] == math.inf
+
+
+def test_values_that_hardly_vary_have_the_factor_of_their_shift() -> None:
+    rng = np.random.default_rng(13)
+    near = rng.normal(0.4, 1.0, 60), rng.normal(0.0, 1.0, 60)
+    shift = _rest(near[0] + 1e6, near[1] + 1e6)
+    low, high = shift.interval(0.95)
+    ends = shift.factor_interval(0.95)
+    assert 1e6 * (shift.factor - 1.0) == pytest.approx(shift.shift, rel=1e-3)
+    assert [1e6 * (end - 1.0) for end in ends] == pytest.approx([low, high], rel=2e-3)
+    stamps = _rest(1000.0 * near[0] + 1.7e18, 1000.0 * near[1] + 1.7e18)
+    assert not stamps.has_factor
+    assert stamps.shift == pytest.approx(1000.0 * shift.shift, rel=0.3)

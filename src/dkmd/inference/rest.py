@@ -35,6 +35,9 @@ from dkmd.inference.two_sample import run
 FARTHEST = 500.0
 """Logarithms of factors are cut here, so that squares of the factor stay finite."""
 
+SMALLEST_STEP = 1e-9
+"""Values that vary less than this, as a part of their size, have no factor in double precision."""
+
 
 @dataclass(frozen=True)
 class Rest:
@@ -77,7 +80,7 @@ class Rest:
 
     @property
     def has_factor(self) -> bool:
-        """Whether a factor has a meaning: all values are positive, and a centre is finite."""
+        """Whether there is a factor: all values are positive, and they vary enough."""
         return self.positive and not math.isnan(self._log_factor)
 
     @cached_property
@@ -93,8 +96,8 @@ class Rest:
         if outcome.pair.constant:
             return self.factor, self.factor
         low, high = outcome.shift_interval(confidence)
-        width = 0.5 * (high - low) / outcome.pair.witness.length
-        width = min(max(width, 1e-9), 1.0) if math.isfinite(width) else 1.0
+        width = 0.5 * (high - low) / outcome.pair.witness.length * self._step
+        width = min(max(width, 1e-6 * self._step), 1.0) if math.isfinite(width) else 1.0
         ends = inverted(outcome.test, self._divided, middle, width, confidence, "two-sided")
         return as_factor(ends[0]), as_factor(ends[1])
 
@@ -147,10 +150,18 @@ class Rest:
     @cached_property
     def _log_factor(self) -> float:
         x, y = self.centers
-        if not (x > 0.0 and y > 0.0) or math.isinf(min(x, y)):
+        if not (x > 0.0 and y > 0.0 and self._step > SMALLEST_STEP):
             return math.nan
         start = math.log(x) - math.log(y)  # ±inf if one centre is at infinity
-        return balanced(lambda log: self._divided(log).statistic, start, 0.1)
+        return balanced(lambda log: self._divided(log).statistic, start, self._step)
+
+    @cached_property
+    def _step(self) -> float:
+        """A step of factors: the width of ψ as a part of the smaller centre, at most a tenth."""
+        smaller = min(self.centers)
+        if self.exact is None or not 0.0 < smaller < math.inf:
+            return math.nan
+        return min(0.1, self.exact.pair.witness.length / smaller)
 
     def _divided(self, log_factor: float) -> Studentized:
         """The test of (x/√f, y·√f). The curve and the width of ψ stay the same."""
