@@ -185,6 +185,18 @@ def test_everywhere_the_numbers_are_those_of_arrays(
         assert found.pairing[:4] == expected.pairing[:4]
 
 
+def test_a_property_of_units_adjusts_nothing_in_an_engine() -> None:
+    number = EXPERIMENT.host.str[1:].astype(float)
+    rows = EXPERIMENT.assign(cores=number % 7, zone=(number % 3).astype(str))
+    asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "pair_by": "host", **ARMS}
+    table = duckdb.connect().from_df(rows)
+    raw = compare(table, **asked)
+    found = compare(table, **asked, covariate="cores", strata="zone", randomized=True)
+    assert found.shift == pytest.approx(raw.shift, abs=1e-9)
+    assert found.pvalue == pytest.approx(raw.pvalue, rel=1e-6)
+    assert any("pairing has already removed" in note for note in found.warnings)
+
+
 def test_few_rows_of_an_engine_have_the_skewness_of_what_is_left() -> None:
     few = EXPERIMENT[:80]
     asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True, **ARMS}

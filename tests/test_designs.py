@@ -379,9 +379,11 @@ def test_pairs_that_share_their_covariate_gain_nothing() -> None:
     x, y = unit + 0.3 + 0.1 * rng.normal(size=30), unit + 0.1 * rng.normal(size=30)
     labels = np.arange(30)
     plain = dkmd_2samp(x, y, groups=(labels, labels), paired=True)
-    result = adjusted(x, y, groups=(labels, labels), paired=True, covariate=(unit, unit))
+    with pytest.warns(RuntimeWarning, match="pairing has already removed"):
+        result = adjusted(x, y, groups=(labels, labels), paired=True, covariate=(unit, unit))
     assert result.statistic == pytest.approx(plain.statistic, rel=1e-9)
-    without = adjusted(x, y, paired=True, covariate=(unit, unit))  # x[i] and y[i] are a pair
+    with pytest.warns(RuntimeWarning, match="pairing has already removed"):  # x[i], y[i]: a pair
+        without = adjusted(x, y, paired=True, covariate=(unit, unit))
     assert numbers(without) == numbers(result)
 
 
@@ -597,6 +599,26 @@ def test_many_values_need_only_their_sums(monkeypatch: pytest.MonkeyPatch) -> No
     two = adjusted(x, y, covariate=(cx, cy))
     assert numbers(two) == pytest.approx(numbers(one), rel=1e-12)
     assert two.pvalue == pytest.approx(one.pvalue, rel=1e-3)  # only the skewness is another
+
+
+@pytest.mark.parametrize("weigh", ["units", "values"])
+def test_what_is_the_same_for_a_unit_on_both_sides_adjusts_nothing(weigh: str) -> None:
+    """Rounding errors of such a covariate must not become a slope."""
+    rng = np.random.default_rng(14)
+    units = np.arange(20)
+    level = 3.0 * np.sin(units)
+    samples, groups = [], []
+    for each in (3, 4):
+        groups.append(np.repeat(units, each))
+        samples.append(level[groups[-1]] + rng.normal(size=20 * each))
+    how: Any = {"groups": tuple(groups), "paired": True, "weigh": weigh}
+    raw = dkmd_2samp(*samples, **how)
+    known = tuple(level[group] ** 2 for group in groups)
+    with pytest.warns(RuntimeWarning, match="pairing has already removed"):
+        found = dkmd_2samp(*samples, **how, covariate=known, randomized=True)
+    assert found.shift == pytest.approx(raw.shift, abs=1e-9)
+    assert found.pvalue == pytest.approx(raw.pvalue, rel=1e-9)
+    assert found.df == pytest.approx(raw.df)
 
 
 def test_plans_take_a_covariate() -> None:

@@ -32,6 +32,11 @@ ENOUGH = MOST_VALUES // 2 + 1
 """With so many values on both sides, the skewness under relabelling is that of ψ, not of what is
 left of ψ. Either is at most 0.03 of that of single values."""
 
+SAME_WITHIN_UNITS = (
+    "some covariates or strata are the same for each unit on both sides: pairing has already "
+    "removed what they explain"
+)
+
 
 class Explained(NamedTuple):
     """What is subtracted from e = w·ψ: w of x and of y at a centre, and θ."""
@@ -67,6 +72,8 @@ def adjust(
         explained = Explained(center, pair.weights(center), found.theta(center))
         clusters, other = effect(found, explained)
         found = replace(found, clusters=clusters, model=other or model)
+        if other is not None and other.rank < model.rank:
+            notes = (*notes, SAME_WITHIN_UNITS)
     return _outcome(raw, found, frame.names, notes)
 
 

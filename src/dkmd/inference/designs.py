@@ -182,9 +182,9 @@ def _left(
     columns = prepared.x.columns, prepared.y.columns
     theta, model = explained.theta, None
     if design.paired is not None:
-        theta = design.paired.theta(e_x, e_y, columns)
+        theta, rank = design.paired.slopes(e_x, e_y, columns)
         assert pair.model is not None
-        model = pair.model._replace(theta=theta)
+        model = pair.model._replace(theta=theta, rank=rank)
     left = e_x - columns[0].explained(theta), e_y - columns[1].explained(theta)
     return design.clusters(*left), model
 

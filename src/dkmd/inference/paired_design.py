@@ -62,7 +62,7 @@ class PairedUnits(NamedTuple):
         """The variance of the difference of means of e, as ``Units`` has it for ψ."""
         return clusters_of(*self.sums(e_x, e_y), self.guarded)
 
-    def theta(self, e_x: Array, e_y: Array, columns: tuple[Columns, Columns]) -> Array:
+    def slopes(self, e_x: Array, e_y: Array, columns: tuple[Columns, Columns]) -> Slopes:
         """θ from the moves of D and of ḡx − ḡy by leaving out one unit at a time."""
         of_e = self.sums(e_x, e_y)
         of_g = []
@@ -70,7 +70,7 @@ class PairedUnits(NamedTuple):
             counts = counted(codes, self.units)
             each = sums.weight / np.maximum(counts, 1.0)
             of_g.append(each[:, None] * of.by_code(codes, self.units))
-        return theta_of(of_e, (of_g[0], of_g[1]))
+        return slopes_of(of_e, (of_g[0], of_g[1]))
 
 
 def clusters_of(x: UnitSums, y: UnitSums, guarded: bool) -> Clusters:
@@ -86,14 +86,31 @@ def clusters_of(x: UnitSums, y: UnitSums, guarded: bool) -> Clusters:
     )
 
 
-def theta_of(e: tuple[UnitSums, UnitSums], g: tuple[Array, Array]) -> Array:
-    """θ from the moves of D and of ḡx − ḡy; g are the weighted sums of units, (units, columns)."""
+class Slopes(NamedTuple):
+    """θ of the columns g, and how many directions of g it tells apart."""
 
-    def moves(of_x: UnitSums, of_y: UnitSums) -> Array:
-        return np.asarray(of_x.moves() - of_y.moves())
+    theta: Array
+    rank: float
 
-    of_g = [
-        moves(*(side._replace(psi=of[:, j]) for side, of in zip(e, g, strict=True)))
-        for j in range(g[0].shape[1])
-    ]
-    return np.asarray(np.linalg.lstsq(np.column_stack(of_g), moves(*e), rcond=1e-10)[0])
+
+NO_MOVE = 1e-9
+"""Columns whose two sides move together up to this share do not differ within units."""
+
+
+def slopes_of(e: tuple[UnitSums, UnitSums], g: tuple[Array, Array]) -> Slopes:
+    """θ from the moves of D and of ḡx − ḡy; g are the weighted sums of units, (units, columns).
+
+    What is the same for a unit on both sides does not move ḡx − ḡy but for rounding errors. Such
+    columns have no slope: pairing has removed what they explain.
+    """
+    x, y = (
+        np.column_stack([side._replace(psi=of[:, j]).moves() for j in range(of.shape[1])])
+        for side, of in zip(e, g, strict=True)
+    )
+    size = np.sqrt((x * x).sum(axis=0) + (y * y).sum(axis=0))
+    size = np.where(size > 0.0, size, 1.0)
+    left, values, right = np.linalg.svd((x - y) / size, full_matrices=False)
+    kept = values > NO_MOVE
+    parts = left.T @ (e[0].moves() - e[1].moves())
+    theta = right[kept].T @ (parts[kept] / values[kept]) / size
+    return Slopes(np.asarray(theta), float(kept.sum()))

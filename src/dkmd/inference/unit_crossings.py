@@ -24,7 +24,7 @@ from dkmd.inference.frame import Frame
 from dkmd.inference.groups import Clusters
 from dkmd.inference.label_codes import Labels
 from dkmd.inference.options import Options
-from dkmd.inference.paired_design import clusters_of, theta_of
+from dkmd.inference.paired_design import clusters_of, slopes_of
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.inference.unit_design import UnitSums
 from dkmd.inference.unit_labels import numbered
@@ -120,7 +120,7 @@ class UnitCrossings(NamedTuple):
             UnitSums(side.weight, by * side.psi, by * by * side.squares)
             for (side, _), by in zip(sides, explained.weights, strict=True)
         )
-        theta = theta_of((x, y), (sides[0][1], sides[1][1]))
+        theta, rank = slopes_of((x, y), (sides[0][1], sides[1][1]))
         of_x, of_y = (
             _left_over(e, g, theta, by * products, cross.gram)
             for e, (_, g), by, products, cross in zip(
@@ -128,7 +128,9 @@ class UnitCrossings(NamedTuple):
                 strict=True,
             )
         )  # fmt: skip
-        return clusters_of(of_x, of_y, self._guarded(witness)), pair.model._replace(theta=theta)
+        return clusters_of(of_x, of_y, self._guarded(witness)), pair.model._replace(
+            theta=theta, rank=rank
+        )
 
     def _sides(self, witness: Witness) -> list[tuple[UnitSums, Array]]:
         """The weighted sums of ψ and of g of the units that are used, on both sides."""
