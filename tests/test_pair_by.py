@@ -229,6 +229,19 @@ def test_columns_of_a_paired_drift_share_queries(
         assert found[name].pairing is not None
 
 
+def test_whole_numbers_label_units_in_memory_and_in_an_engine() -> None:
+    """A frame spells labels as text, and an engine has numbers."""
+    old, new = (f.assign(host=f.host.astype("category").cat.codes.astype(int)) for f in (OLD, NEW))
+    table = ibis.duckdb.connect().create_table("t", pa.Table.from_pandas(new[new.host != 3]))
+    found, expected = compare(old, table, **HOW), compare(old, new[new.host != 3], **HOW)
+    assert found.pairing is not None
+    assert expected.pairing is not None
+    assert found.pairing[:4] == expected.pairing[:4]
+    assert found.shift == pytest.approx(expected.shift, abs=2e-8)
+    turned = compare(table, old, **HOW)
+    assert turned.shift == pytest.approx(-expected.shift, abs=2e-8)
+
+
 def test_a_column_that_cannot_be_paired_does_not_stop_the_others() -> None:
     home = ibis.duckdb.connect()
     other = NEW.assign(gone=np.where(NEW.host == NEW.host[0], 1.5, np.nan), half=NEW.latency / 2)

@@ -27,12 +27,12 @@ from dkmd.inference.options import Options
 from dkmd.inference.paired_design import clusters_of, slopes_of
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.inference.unit_design import UnitSums
-from dkmd.inference.unit_labels import numbered
 from dkmd.inference.unit_streams import (
     LabelledRows,
     UnitStream,
     UnitStreams,
     asked_both,
+    common_labels,
     compare_unit_streams,
     weight_of_unit,
 )
@@ -147,7 +147,7 @@ class UnitCrossings(NamedTuple):
         one, two = asked_both(
             partial(self.x.by_unit, witness, self.logs), partial(self.y.by_unit, witness, self.logs)
         )
-        known = numbered(one.labels, two.labels)
+        known = common_labels(one.labels, two.labels)
         size, places = int(known.labels.size), known.common()
         x, y = (
             side.at(at, known.labels, size) for side, at in zip((one, two), places, strict=True)

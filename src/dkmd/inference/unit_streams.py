@@ -26,7 +26,7 @@ from dkmd.inference.result import NoOutcome, Outcome
 from dkmd.inference.scale import fitted_sides
 from dkmd.inference.sides import Side
 from dkmd.inference.unit_design import UnitRows
-from dkmd.inference.unit_labels import numbered
+from dkmd.inference.unit_labels import Numbered, numbered
 from dkmd.inference.units import KindsOfUnits, Units, fitted_bins, require_known, tested_units
 from dkmd.statistic.witness import Witness
 
@@ -46,6 +46,16 @@ def asked_both(x: Callable[[], Answer], y: Callable[[], Answer]) -> tuple[Answer
         y()
         raise
     return of_x, y()
+
+
+def common_labels(x: Labels, y: Labels) -> Numbered:
+    """``numbered``, where one side may spell whole numbers as text: frames do, engines do not."""
+    kinds = x.dtype.kind, y.dtype.kind
+    if kinds[0] in "iu" and kinds[1] not in "iu":
+        return numbered(x.astype(str).astype(object), y)
+    if kinds[1] in "iu" and kinds[0] not in "iu":
+        return numbered(x, y.astype(str).astype(object))
+    return numbered(x, y)
 
 
 class LabelledRows(NamedTuple):
@@ -83,7 +93,7 @@ class UnitStreams(NamedTuple):
         of_x, of_y = asked_both(
             partial(self.x.sums, witness, self.logs), partial(self.y.sums, witness, self.logs)
         )
-        known = numbered(of_x.labels, of_y.labels)
+        known = common_labels(of_x.labels, of_y.labels)
         size, (x, y) = int(known.labels.size), known.common()
         return known.labels, of_x.rows.at(x, size), of_y.rows.at(y, size)
 
@@ -126,7 +136,7 @@ def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBi
     )
     shared = round(x.weight)
     if shared < 2:
-        known = numbered(streams.x.labels(), streams.y.labels())
+        known = common_labels(streams.x.labels(), streams.y.labels())
         there = (_present(codes, known.labels.size) for codes in known.common())
         KindsOfUnits.of(*there).require("units")
     each = weight_of_unit(x, y)

@@ -11,8 +11,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.weighted import BinSums
 from dkmd.inference.label_codes import Labels, hashed
 from dkmd.inference.unit_design import UnitRows, counted
-from dkmd.inference.unit_labels import numbered
-from dkmd.inference.unit_streams import LabelledRows, UnitStream
+from dkmd.inference.unit_streams import LabelledRows, UnitStream, common_labels
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
 from dkmd.statistic.witness import Witness
 
@@ -34,7 +33,7 @@ def units_of(side: ColumnData) -> UnitStream:
 
 def shared_labels(ours: Labels, theirs: Labels) -> Labels:
     """The labels that both have, in order."""
-    x, y = numbered(ours, theirs).common()
+    x, y = common_labels(ours, theirs).common()
     there = np.isin(x, y)
     return np.sort(ours[there])
 

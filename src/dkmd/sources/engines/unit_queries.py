@@ -36,7 +36,7 @@ from dkmd.sources.engines.group_sums import with_psi
 from dkmd.sources.engines.measured import COUNTS
 from dkmd.sources.engines.summaries import bin_sums_of
 from dkmd.sources.engines.unit_batches import Question, UnitBatch
-from dkmd.sources.unit_sides import MovedUnits
+from dkmd.sources.unit_sides import MovedUnits, shared_labels
 from dkmd.statistic.witness import Witness
 
 MOST_NAMED = 100_000
@@ -136,11 +136,12 @@ class EngineUnits:
         rows = self.rows
         if isinstance(beside, EngineUnits) and self._is_in_reach(beside):
             return rows.semi_join(beside.rows.select(GROUP).distinct(), GROUP)
-        ours, theirs = self.labels().tolist(), set(beside.labels().tolist())
-        apart = [label for label in ours if label not in theirs]
+        ours = self.labels()
+        shared = shared_labels(ours, beside.labels()).tolist()
+        there = set(shared)
+        apart = [label for label in ours.tolist() if label not in there]
         if not apart:
             return rows
-        shared = [label for label in ours if label in theirs]
         if min(len(apart), len(shared)) > MOST_NAMED:
             raise EngineError(
                 f"more than {MOST_NAMED:,} units are on one side only, and the sides are in "
