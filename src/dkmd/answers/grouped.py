@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.answers.findings import (
     MISSING,
@@ -24,6 +23,7 @@ from dkmd.answers.findings import (
 )
 from dkmd.answers.orientation import centers_of, compared, turned
 from dkmd.base.arrays import Array
+from dkmd.base.reading import Codes
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.label_codes import hashed
 from dkmd.inference.options import Options
@@ -41,7 +41,7 @@ class Grouped(NamedTuple):
     """The values of one side that are not missing, and the number of the group of each."""
 
     values: Array
-    codes: npt.NDArray[np.int64]
+    codes: Codes
 
 
 def grouped_sides(reference: ColumnData, current: ColumnData) -> tuple[Grouped, Grouped] | None:

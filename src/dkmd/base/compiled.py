@@ -5,8 +5,9 @@ This module uses Numba and the standard library only, and knows nothing about st
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TypeVar, cast
@@ -59,6 +60,34 @@ def spread(task: Callable[[Item], T], items: Iterable[Item], work: int) -> list[
         return list(pool.map(task, all_items))
     others = [pool.submit(task, item) for item in all_items[1:]]
     return [task(item) for item in all_items[:1]] + [other.result() for other in others]
+
+
+CHUNKS = 8
+"""Parts of a large array. They do not depend on the number of threads, so results are identical."""
+
+LEAST_CHUNK = 1 << 18
+"""Values of a part, at least."""
+
+
+def chunks_of(size: int, least: int = LEAST_CHUNK) -> list[slice]:
+    """The parts of an array."""
+    step = max(least, math.ceil(size / CHUNKS))
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def spread_parts(
+    task: Callable[[int, slice], T], sizes: Sequence[int], results: Sequence[int] | None = None
+) -> list[list[T]]:
+    """``task(array, part)`` for the parts of arrays of these sizes, in threads; a list per array.
+
+    ``results`` says how many numbers each result of an array has: parts have four times as many
+    values, so that their results do not matter beside them.
+    """
+    least = [max(2 * LEAST_CHUNK, 4 * numbers) for numbers in results or [0 for _ in sizes]]
+    cut = [chunks_of(size, few) for size, few in zip(sizes, least, strict=True)]
+    parts = [(array, at) for array, slices in enumerate(cut) for at in slices]
+    found = iter(spread(lambda part: task(*part), parts, sum(sizes)))
+    return [[next(found) for _ in slices] for slices in cut]
 
 
 @lru_cache(maxsize=8)

@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array, piece, piece_bounds
-from dkmd.base.compiled import compiled, spread
+from dkmd.base.compiled import chunks_of, compiled, spread
 from dkmd.binned.filling import (
     BLOCK,
-    CHUNKS,
     FIRST_ROW,
     UPPER_EDGE,
     Index,
@@ -103,13 +102,11 @@ def crossed(
     grid: Grid,
 ) -> Crossed:
     """The sums of one side in one pass. A row whose value is NaN is left out."""
-    chunk = max(1 << 18, math.ceil(values.size / CHUNKS))
 
-    def part(start: int) -> Filled:
-        stop = min(start + chunk, values.size)
-        return _filled((values, covariates, codes), (start, stop), plan, grid)
+    def part(at: slice) -> Filled:
+        return _filled((values, covariates, codes), (at.start, at.stop), plan, grid)
 
-    parts = spread(part, range(0, max(values.size, 1), chunk), values.size)
+    parts = spread(part, chunks_of(values.size) or [slice(0, 0)], values.size)
     return _sparse(reduce(_both, parts), plan, grid)
 
 

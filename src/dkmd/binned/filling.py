@@ -15,14 +15,11 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import PIECE, Array, RealArray, piece, piece_bounds
 from dkmd.base.compiled import compiled
+from dkmd.base.reading import Codes
 from dkmd.binned.grid import EDGES, FARTHEST, SIDE, Grid
 
 Index = npt.NDArray[np.int64]
 Map = Callable[[Array], Array]
-
-
-CHUNKS = 8
-"""Parts of a large array. They do not depend on the number of threads, so results are identical."""
 
 
 _CELL_BITS = 8
@@ -33,7 +30,8 @@ _CELLS = np.ldexp(
 ).reshape(-1)
 
 
-_LARGEST = 2.0**40
+LARGEST = 2.0**40
+"""Values this many units from the centre, or farther, have no regular bin."""
 
 
 _ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either end
@@ -54,7 +52,7 @@ def _first_rows() -> npt.NDArray[np.uint16]:
     """
     rows = np.zeros(_BELOW_ZERO + _CELLS.size, dtype=np.uint16)
     rows[: _CELLS.size] = SIDE + np.searchsorted(EDGES, _CELLS - 1.0, side="right")
-    ends = np.append(_CELLS[1:], 2.0 * _LARGEST) - 1.0  # every |u| of a cell is below
+    ends = np.append(_CELLS[1:], 2.0 * LARGEST) - 1.0  # every |u| of a cell is below
     rows[_BELOW_ZERO:] = SIDE - np.minimum(np.searchsorted(EDGES, ends) - 1, SIDE - 1)
     return rows
 
@@ -84,9 +82,9 @@ _SPECIAL = 5  # counts of NaN, −inf and +inf, then minimum and maximum
 @compiled
 def _any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> int:
     """The row of a table for any u, ±inf included. Beyond ±2^40 it is that of an overflow bin."""
-    if u >= _LARGEST:
+    if u >= LARGEST:
         return _ROWS - 1
-    if u <= -_LARGEST:
+    if u <= -LARGEST:
         return 0
     return int(row_in(cell_of(u), u, first_row, upper_edge))
 
@@ -143,7 +141,7 @@ def _add(values: Array, grid: Grid, table: Table, special: Array) -> None:
 
 def is_regular(value: float, grid: Grid) -> bool:
     """Whether a value has a regular bin: not NaN, not infinite, not far away."""
-    return abs((value - grid.center) * (1.0 / grid.unit)) < _LARGEST
+    return abs((value - grid.center) * (1.0 / grid.unit)) < LARGEST
 
 
 @compiled
@@ -207,7 +205,7 @@ def _fill(
         low, high = value_range(part)
         # if its ends have a regular bin, so has every value of the piece; NaN would be an end
         if not (
-            abs((low - center) * per_unit) < _LARGEST and abs((high - center) * per_unit) < _LARGEST
+            abs((low - center) * per_unit) < LARGEST and abs((high - center) * per_unit) < LARGEST
         ):
             return start
         special[3], special[4] = min(special[3], low), max(special[4], high)
@@ -261,11 +259,11 @@ def _add_rare(
     finite = values[np.isfinite(values)]
     with np.errstate(over="ignore"):
         u = (finite - center) * per_unit
-    for row, beyond in ((0, u <= -_LARGEST), (2 * SIDE + 1, u >= _LARGEST)):
+    for row, beyond in ((0, u <= -LARGEST), (2 * SIDE + 1, u >= LARGEST)):
         far = np.clip(u[beyond], -FARTHEST, FARTHEST)
         table.counts[row] += far.size
         table.sums[row] += far.sum(), far @ far
-    return finite, finite[np.abs(u) < _LARGEST]
+    return finite, finite[np.abs(u) < LARGEST]
 
 
 def filled_by_weight(values: Array, weights: Array, grid: Grid) -> tuple[Array, Array]:
@@ -303,7 +301,7 @@ def _fill_by_weight(
 
 
 def filled_by_unit(
-    values: Array, codes: Index, each: Array, grid: Grid
+    values: Array, codes: Codes, each: Array, grid: Grid
 ) -> tuple[Array, Array, tuple[float, float]]:
     """``filled_by_weight`` where a value of unit g weighs ``each[g]``, and the range of values."""
     table, infinite, ends = np.zeros((_ROWS, 3)), np.zeros(2), [math.inf, -math.inf]
@@ -311,7 +309,7 @@ def filled_by_unit(
     for start, stop in piece_bounds(values.size):
         part, of = values[start:stop], codes[start:stop]
         low, high = value_range(part)
-        if abs((low - center) * per_unit) < _LARGEST and abs((high - center) * per_unit) < _LARGEST:
+        if abs((low - center) * per_unit) < LARGEST and abs((high - center) * per_unit) < LARGEST:
             _fill_by_unit(part, of, each, center, per_unit, FIRST_ROW, UPPER_EDGE, table)
         else:
             low, high = value_range(part[np.isfinite(part)])
@@ -325,7 +323,7 @@ def filled_by_unit(
 @compiled
 def _fill_by_unit(
     values: Array,
-    codes: Index,
+    codes: Codes,
     each: Array,
     center: float,
     per_unit: float,

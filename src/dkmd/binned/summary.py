@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled, spread
+from dkmd.base.compiled import chunks_of, compiled, spread
 from dkmd.binned.filling import (
-    CHUNKS,
     FIRST_ROW,
     UPPER_EDGE,
     Index,
@@ -119,10 +118,8 @@ class Summary:
         if sample.dtype.kind not in "fiub":
             raise TypeError(f"values must be real numbers, got an array of {sample.dtype}")
         sample = sample.reshape(-1)
-        chunk = max(1 << 18, math.ceil(sample.size / CHUNKS))
-        starts = range(0, sample.size, chunk)
         parts = spread(
-            lambda at: filled(sample[at : at + chunk], self.grid, through), starts, sample.size
+            lambda at: filled(sample[at], self.grid, through), chunks_of(sample.size), sample.size
         )
         for table, special in parts:
             self._add_table(table, special)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.reading import Codes
 from dkmd.binned.filling import Index, filled_by_unit, filled_by_weight
 from dkmd.binned.grid import SIDE, Grid
 from dkmd.binned.summary import Moments, bin_moments
@@ -44,7 +45,7 @@ class BinSums(NamedTuple):
     rows: int  # the number of values
 
     @classmethod
-    def of_units(cls, values: Array, codes: Index, each: Array, grid: Grid) -> BinSums:
+    def of_units(cls, values: Array, codes: Codes, each: Array, grid: Grid) -> BinSums:
         """The sums of values without NaN, where a value of unit g weighs ``each[g]``."""
         table, infinite, (low, high) = filled_by_unit(values, codes, each, grid)
         rows = np.flatnonzero(table[:, 0] > 0.0)

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled
+from dkmd.base.reading import Codes
 from dkmd.inference.label_codes import coded, present_labels
 from dkmd.inference.tails import Tails, relabelled_skewness
 from dkmd.statistic.witness import Witness
@@ -44,29 +46,11 @@ class GroupSums(NamedTuple):
     def of(cls, count: Array, psi: Array, squares: float) -> GroupSums:
         """The sums from the size and Σψ of every group, and Σψ² over all values."""
         n = float(count.sum())
-        rest = np.where(count < n, n - count, math.nan)
-        weights = 1.0 / (rest * rest)
-        return cls(
-            groups=count.size,
-            size=n,
-            psi=float(psi.sum()),
-            squares=squares,
-            sizes=float(count @ count),
-            left_out=(
-                float((psi * psi) @ weights),
-                float((psi * count) @ weights),
-                float((count * count) @ weights),
-            ),
-            sums=(float(psi @ psi), float(psi @ count), float(psi @ (psi * psi))),
-            mixed=(
-                float((psi * psi) @ count),
-                float(psi @ (count * count)),
-                float(count @ (count * count)),
-            ),
-        )
+        total, sizes, left_out, sums, mixed = _products(count, psi, n)
+        return cls(count.size, n, total, squares, sizes, left_out, sums, mixed)
 
     @classmethod
-    def of_values(cls, psi: Array, codes: npt.NDArray[np.int64]) -> GroupSums:
+    def of_values(cls, psi: Array, codes: Codes) -> GroupSums:
         """The sums from ψ of every value and the number of its group."""
         groups = int(codes.max()) + 1 if codes.size else 0
         count = np.bincount(codes, minlength=groups).astype(np.float64)
@@ -114,6 +98,28 @@ class GroupSums(NamedTuple):
         second = ss - 2.0 * off * sn + off**2 * self.sizes
         third = sss - 3.0 * off * ssn + 3.0 * off**2 * snn - off**3 * nnn
         return max(0.0, second), third
+
+
+Three = tuple[float, float, float]
+
+
+@compiled
+def _products(count: Array, psi: Array, n: float) -> tuple[float, float, Three, Three, Three]:
+    """The sums of ``GroupSums.of``."""
+    total = sizes = 0.0
+    one = two = three = 0.0
+    ss = sn = sss = 0.0
+    ssn = snn = nnn = 0.0
+    for i in range(count.size):
+        s, g = psi[i], count[i]
+        rest = n - g if g < n else math.nan
+        weight = 1.0 / (rest * rest)
+        total += s
+        sizes += g * g
+        one, two, three = one + s * s * weight, two + s * g * weight, three + g * g * weight
+        ss, sn, sss = ss + s * s, sn + s * g, sss + s * s * s
+        ssn, snn, nnn = ssn + s * s * g, snn + s * g * g, nnn + g * g * g
+    return total, sizes, (one, two, three), (ss, sn, sss), (ssn, snn, nnn)
 
 
 SumsAt = Callable[[Witness], GroupSums]

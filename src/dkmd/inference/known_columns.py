@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import PIECE, Array
+from dkmd.base.compiled import CHUNKS
 from dkmd.base.errors import ColumnError
 from dkmd.binned.crossed import MISSING, Crossed, crossed
-from dkmd.binned.filling import CHUNKS
 from dkmd.binned.grid import Grid
 from dkmd.inference.covariates import Known, Named
 from dkmd.inference.frame import Factor, Frame, fit_covariate, fit_factor

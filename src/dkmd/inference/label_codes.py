@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.compiled import compiled
+from dkmd.base.reading import Codes
 
 Index = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
@@ -23,7 +24,7 @@ Labels = npt.NDArray[Any]
 class Coded(NamedTuple):
     """The number of each value's label, and the label of each number."""
 
-    codes: Index
+    codes: Codes
     labels: Labels  # some numbers may have no value
 
     def merged(self) -> Coded:
@@ -35,7 +36,9 @@ class Coded(NamedTuple):
 
     def count_missing(self) -> int:
         """How many labels are None, NaN or NaT."""
-        gone = int(np.count_nonzero(self.codes < 0))
+        gone = 0
+        if self.codes.size and self.codes.min() < 0:
+            gone = int(np.count_nonzero(self.codes < 0))
         missing = np.flatnonzero(_missing(self.labels))
         return gone + int(np.isin(self.codes, missing).sum()) if missing.size else gone
 
@@ -69,6 +72,11 @@ def coded(labels: Coded | Labels) -> Coded:
     return labels if isinstance(labels, Coded) else hashed(labels)
 
 
+def native(labels: Labels) -> Labels:
+    """Labels in one block of memory and in the byte order of the machine, as loops need them."""
+    return np.ascontiguousarray(labels, dtype=labels.dtype.newbyteorder("="))
+
+
 def encoded(given: Any) -> Coded | Labels:
     """Labels as numbers where that is quick, else as an array. Missing labels have the number −1.
 
@@ -78,8 +86,7 @@ def encoded(given: Any) -> Coded | Labels:
     if package == "pandas":
         given = getattr(given, "array", given)  # of a Series or an Index
         if hasattr(given, "categories") and hasattr(given, "codes"):
-            codes = np.asarray(given.codes, dtype=np.int64)
-            return Coded(codes, np.asarray(given.categories))
+            return Coded(np.asarray(given.codes), np.asarray(given.categories))
         if hasattr(given, "__arrow_array__") and given.dtype.kind == "O":
             return _of_arrow(given.__arrow_array__())
     elif package == "polars":
@@ -105,8 +112,9 @@ def _of_arrow(given: Any) -> Coded | Labels:
     codes = given.indices
     if codes.null_count:
         codes = codes.cast(pa.int64()).fill_null(-1)
-    numbers = codes.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return Coded(numbers, _objects(given.dictionary.to_pylist())).merged()
+    return Coded(
+        codes.to_numpy(zero_copy_only=False), _objects(given.dictionary.to_pylist())
+    ).merged()
 
 
 def _is_text(kind: Any) -> bool:

@@ -202,12 +202,12 @@ def compare_grouped(
     if stopped_by_nan(int(sum(gone.sum() for gone in missing)), options):
         return NoOutcome(options.alternative)
     values = [a[~gone].astype(np.float64) for a, gone in zip((x, y), missing, strict=True)]
-    codes = [hashed(c[~gone]).codes for c, gone in zip(codes, missing, strict=True)]
+    used = [hashed(c[~gone]).codes for c, gone in zip(codes, missing, strict=True)]
 
     def sums(witness: Witness) -> tuple[GroupSums, GroupSums]:
         of_x, of_y = (
             GroupSums.of_values(witness(v) / witness.length, c)
-            for v, c in zip(values, codes, strict=True)
+            for v, c in zip(values, used, strict=True)
         )
         return of_x, of_y
 

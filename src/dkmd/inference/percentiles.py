@@ -17,9 +17,9 @@ from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.reading import Codes
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.groups import GroupSums
 
@@ -132,7 +132,7 @@ def values_needed(level: float, confidence_level: float = CONFIDENCE) -> int:
 
 
 def size_of_groups(
-    values: Array, codes: npt.NDArray[np.int64], quantiles: Quantiles, confidence_level: float
+    values: Array, codes: Codes, quantiles: Quantiles, confidence_level: float
 ) -> Callable[[float], float]:
     """How many independent values grouped values are worth, as a function of the level.
 

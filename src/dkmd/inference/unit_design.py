@@ -7,13 +7,15 @@ that of pairs. docs/inference.md has the formulas.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled
+from dkmd.base.compiled import compiled, spread_parts
+from dkmd.base.reading import Codes
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.tails import critical
 from dkmd.statistic.cubics import add_by_number, cubics_of
@@ -38,22 +40,11 @@ class UnitRows(NamedTuple):
     slope: float = math.nan  # Σψ' over all values, if it was asked for
 
     @classmethod
-    def of(cls, values: Array, codes: Index, counts: Array, witness: Witness) -> UnitRows:
+    def of(cls, values: Array, codes: Codes, counts: Array, witness: Witness) -> UnitRows:
         """The sums from values without NaN, the numbers of their units and how many each has."""
-        table, length = np.zeros((counts.size, 3)), witness.length
-        cubics = cubics_of(witness)
-        if cubics is not None:
-            add_by_number(values, codes, witness.center, witness.per_unit, cubics, table)
-            slope = float(table[:, 2].sum()) * witness.per_unit * length
-            return cls(counts, table[:, 0].copy(), table[:, 1].copy(), slope)
-        slope = 0.0
-        for start in range(0, values.size, AT_ONCE):
-            piece = slice(start, start + AT_ONCE)
-            _add_by_unit(np.asarray(witness(values[piece])), codes[piece], table)
-            slope += float(np.asarray(witness.derivative(values[piece])).sum())
-        return cls(counts, table[:, 0] / length, table[:, 1] / length**2, slope)
+        return rows_of([UnitValues(values, codes, counts)], witness)[0]
 
-    def at(self, places: Index | None, units: int) -> UnitRows:
+    def at(self, places: Codes | None, units: int) -> UnitRows:
         """The same sums where unit i has the number ``places[i]`` among more units."""
         if places is None:
             return self
@@ -71,17 +62,67 @@ class UnitRows(NamedTuple):
         return GroupSums.of(self.counts[there], self.psi[there], float(self.squares.sum()))
 
 
+class UnitValues(NamedTuple):
+    """The values of one side without NaN, the numbers of their units and how many each has."""
+
+    values: Array
+    codes: Codes
+    counts: Array
+
+
+def rows_of(sides: Sequence[UnitValues], witness: Witness) -> list[UnitRows]:
+    """The sums of every unit of each side at a witness."""
+    summed = _summing(witness)
+
+    def part(number: int, at: slice) -> tuple[Array, float]:
+        values, codes, counts = sides[number]
+        table = np.zeros((counts.size, 2))
+        return table, summed(values[at], codes[at], table)
+
+    sizes = [side.values.size for side in sides]
+    found = spread_parts(part, sizes, [side.counts.size for side in sides])
+    rows = []
+    for side, parts in zip(sides, found, strict=True):
+        psi, squares = np.zeros((2, side.counts.size))
+        for table, _ in parts:
+            psi += table[:, 0]
+            squares += table[:, 1]
+        rows.append(UnitRows(side.counts, psi, squares, sum(slope for _, slope in parts)))
+    return rows
+
+
+def _summing(witness: Witness) -> Callable[[Array, Codes, Array], float]:
+    """A function that adds Σψ and Σψ² of units to a table, ψ in lengths, and returns Σψ'."""
+    cubics, length = cubics_of(witness), witness.length
+
+    def by_cubics(values: Array, codes: Codes, table: Array) -> float:
+        assert cubics is not None
+        per_unit = witness.per_unit
+        slope = add_by_number(values, codes, witness.center, per_unit, cubics, table)
+        return float(slope) * per_unit * length
+
+    def by_witness(values: Array, codes: Codes, table: Array) -> float:
+        slope = 0.0
+        for start in range(0, values.size, AT_ONCE):
+            piece = slice(start, start + AT_ONCE)
+            _add_by_unit(np.asarray(witness(values[piece])) / length, codes[piece], table)
+            slope += float(np.asarray(witness.derivative(values[piece])).sum())
+        return slope
+
+    return by_witness if cubics is None else by_cubics
+
+
 @compiled
-def counted(codes: Index, units: int) -> Array:
+def counted(codes: Codes, units: int) -> Array:
     """How many values each unit has."""
     counts = np.zeros(units)
     for i in range(codes.size):
-        counts[codes[i]] += 1.0
+        counts[np.uint64(codes[i])] += 1.0
     return counts
 
 
 @compiled
-def _add_by_unit(psi: Array, codes: Index, table: Array) -> None:
+def _add_by_unit(psi: Array, codes: Codes, table: Array) -> None:
     """Add ψ and ψ² of every unit."""
     for i in range(psi.size):
         at, one = codes[i], psi[i]

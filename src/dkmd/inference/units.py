@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import spread
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
+from dkmd.binned.cells import UnitSide, weighted_cells
 from dkmd.binned.filling import value_range
 from dkmd.binned.summary import Atoms, Summary
 from dkmd.binned.weighted import BinSums, WeightedBins
@@ -39,7 +42,7 @@ from dkmd.inference.result import ExactOutcome, NoOutcome, Outcome
 from dkmd.inference.scale import Scale, fitted_sides, scale_of, scale_of_bins
 from dkmd.inference.sides import Side
 from dkmd.inference.tails import Tails
-from dkmd.inference.unit_design import Design, UnitRows, UnitSums, counted, reach
+from dkmd.inference.unit_design import Design, UnitRows, UnitSums, UnitValues, reach, rows_of
 from dkmd.inference.unit_labels import Numbered, common_codes
 from dkmd.statistic.witness import Witness
 
@@ -184,9 +187,11 @@ class Units:
         notes = []
         for counts in (in_x, in_y):
             largest, total = int(counts.argmax()), float(counts.sum())
-            most, typical = float(counts[largest]), float(np.median(counts[counts > 0]))
+            most, there = float(counts[largest]), counts[counts > 0.0]
             outweighs = self.weigh == "values" and most > 0.5 * total
-            if not outweighs and most < UNLIKE * typical:
+            if not outweighs and most < UNLIKE * float(there.min()):
+                continue  # the median is not smaller
+            if not outweighs and most < UNLIKE * float(np.median(there)):
                 continue
             told = (
                 "and outweighs the others: weigh='units' weighs all units alike"
@@ -253,13 +258,22 @@ def compare_units(
     require_known(options, weigh)
     known = common_codes(groups, (x.size, y.size))
     x, y = (np.ascontiguousarray(side, dtype=np.float64) for side in (x, y))
-    if any(map(math.isnan, (*value_range(x), *value_range(y)))):
+    held = _Held(x, y, known)
+    if weigh == "units" and held.all_shared and not is_small(x.size, y.size):
+        with suppress(_FoundNaN):
+            return held.test(weigh, options)
+    ranges = spread(value_range, (x, y), x.size + y.size)
+    if any(math.isnan(end) for ends in ranges for end in ends):
         missing = np.isnan(x), np.isnan(y)
         if stopped_by_nan(int(missing[0].sum() + missing[1].sum()), options):
             return NoOutcome(options.alternative)
         x, y = x[~missing[0]], y[~missing[1]]
-        known = known._replace(x=known.x[~missing[0]], y=known.y[~missing[1]])
-    return _Held(x, y, known).test(weigh, options)
+        held = _Held(x, y, known.kept(~missing[0], ~missing[1]))
+    return held.test(weigh, options)
+
+
+class _FoundNaN(Exception):  # noqa: N818
+    """A value is NaN. Bins find that out, so many values are not looked at for this alone."""
 
 
 class _Held:
@@ -268,12 +282,22 @@ class _Held:
     def __init__(self, x: Array, y: Array, known: Numbered) -> None:
         self.x, self.y, self.known = x, y, known
         self._rows: tuple[Witness, tuple[UnitRows, UnitRows]] | None = None
-        counts = [counted(codes, size) for codes, size in self._codes()]
-        self.counts: tuple[Array, Array] = (counts[0], counts[1])
+        self.counts = known.counts()
+
+    @cached_property
+    def inside(self) -> tuple[Array, Array]:
+        """How many values each common number has, in x and in y."""
+        x, y = (_placed(*each, self.size) for each in self._in_place(self.counts))
+        return x, y
+
+    @property
+    def all_shared(self) -> bool:
+        """Whether no unit is on one side only."""
+        return KindsOfUnits.of(*self.inside)[1:] == (0, 0)
 
     def test(self, weigh: str, options: Options) -> Outcome:
         """The test of units that are weighed in one way."""
-        in_x, in_y = (_placed(*each, self.size) for each in self._in_place(self.counts))
+        in_x, in_y = self.inside
         KindsOfUnits.of(in_x, in_y).require(weigh)
         sides = self._weighed(value_weights(in_x, in_y, weigh), weigh)
         of_x, of_y, origin, fitted = sides.fitted(options)
@@ -283,9 +307,9 @@ class _Held:
     def _weighed(self, each: tuple[Array, Array], weigh: str) -> _Weighed:
         """Both sides, where a value of unit g weighs ``each[g]``."""
         x, y = (
-            UnitSide(values, codes, weights if places is None else weights[places]).kept()
-            for values, (codes, _), (weights, places) in zip(
-                (self.x, self.y), self._codes(), self._in_place(each), strict=True
+            UnitSide(values, codes, weights if places is None else weights[places]).kept(counts)
+            for values, codes, (weights, places), counts in zip(
+                (self.x, self.y), self.known[:2], self._in_place(each), self.counts, strict=True
             )
         )
         return _Weighed(x, y, weigh)
@@ -295,10 +319,6 @@ class _Held:
         """The number of common numbers of units."""
         return int(self.known.labels.size)
 
-    def _codes(self) -> list[tuple[Index, int]]:
-        """The numbers of each side's values, and how many numbers the side has."""
-        return list(zip((self.known.x, self.known.y), self.known.sizes, strict=True))
-
     def _in_place(self, each: tuple[Array, Array]) -> list[tuple[Array, Index | None]]:
         """Something for each side, and the common numbers of its units."""
         return list(zip(each, self.known.places, strict=True))
@@ -306,11 +326,8 @@ class _Held:
     def rows(self, witness: Witness) -> tuple[UnitRows, UnitRows]:
         """The sums over units at a witness."""
         if self._rows is None or self._rows[0] != witness:
-            sides = zip((self.x, self.y), self._codes(), self.counts, strict=True)
-            found = spread(
-                lambda side: UnitRows.of(side[0], side[1][0], side[2], witness),
-                sides, self.x.size + self.y.size,
-            )  # fmt: skip
+            sides = zip((self.x, self.y), self.known[:2], self.counts, strict=True)
+            found = rows_of([UnitValues(*side) for side in sides], witness)
             x, y = (
                 rows.at(places, self.size)
                 for rows, places in zip(found, self.known.places, strict=True)
@@ -331,23 +348,6 @@ def _placed(numbers: Array, places: Index | None, size: int) -> Array:
     found = np.zeros(size)
     found[places] = numbers
     return found
-
-
-class UnitSide(NamedTuple):
-    """The values of one side, the numbers of their units, and what a value of each unit weighs."""
-
-    values: Array
-    codes: Index
-    each: Array
-
-    def kept(self) -> UnitSide:
-        """The side without values of units that are left out."""
-        if self.each.all():
-            return self
-        inside = self.each[self.codes] > 0.0
-        return (
-            self if inside.all() else UnitSide(self.values[inside], self.codes[inside], self.each)
-        )
 
 
 class _Weighed(NamedTuple):
@@ -372,9 +372,11 @@ class _Weighed(NamedTuple):
             summaries = Summary.of(x.values, grid), Summary.of(y.values, grid)
             of_x, of_y, fitted = fitted_sides(*summaries, scale, options.label_free)
             return of_x, of_y, grid.center, fitted
-        work = x.values.size + y.values.size
-        sums = spread(lambda side: BinSums.of_units(*side, grid), (x, y), work)
-        bins = [each.times(1.0, grid) for each in sums]
+        bins = weighted_cells((x, y), grid)
+        if bins is None:
+            if any(np.isnan(side.values).any() for side in (x, y)):
+                raise _FoundNaN
+            bins = [BinSums.of_units(*side, grid).times(1.0, grid) for side in (x, y)]
         of_x, of_y, fitted = fitted_bins((bins[0], bins[1]), grid.unit, options)
         return of_x, of_y, grid.center, fitted
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dkmd.base.errors import ColumnError
+from dkmd.base.reading import Codes
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.label_codes import Index, hashed
@@ -73,7 +74,7 @@ def read_cells(
     return found
 
 
-def _rows_of(codes: Index, size: int) -> list[Index]:
+def _rows_of(codes: Codes, size: int) -> list[Index]:
     """The rows of each code, in order."""
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=size))[:-1]

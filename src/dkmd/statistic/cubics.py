@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
+from dkmd.base.reading import CACHED, Codes, require_below, require_numbers
 from dkmd.statistic.table import evaluate
 from dkmd.statistic.witness import Witness
 
@@ -61,22 +61,45 @@ def _tabulated(kernel: str, weight: str) -> Cubics:
     return Cubics(np.ascontiguousarray(powers), float(np.exp2(octave[-1] + 1.0) - 1.0))
 
 
-BLOCK = 1024
+BLOCK = 256
 """Values whose intervals are found, several at a time, before ψ is added."""
 
 
 @compiled
 def add_by_number(
     values: Array,
-    numbers: npt.NDArray[np.int64],
+    numbers: Codes,
     center: float,
     per_unit: float,
     cubics: Cubics,
     table: Array,
-) -> None:
-    """Add ψ, ψ² and dψ/dr of values without NaN to the row ``numbers[i]`` of a table."""
+) -> float:
+    """Add ψ and ψ² of values without NaN to the row ``numbers[i]`` of a table; Σ dψ/dr of all.
+
+    The checks of a piece also bring it into the cache.
+    """
+    slope = 0.0
+    for start in range(0, values.size, CACHED):
+        piece, of = values[start : start + CACHED], numbers[start : start + CACHED]
+        require_numbers(piece)
+        require_below(of, table.shape[0])
+        slope += _add_piece(piece, of, center, per_unit, cubics, table)
+    return slope
+
+
+@compiled
+def _add_piece(
+    values: Array,
+    numbers: Codes,
+    center: float,
+    per_unit: float,
+    cubics: Cubics,
+    table: Array,
+) -> float:
+    """``add_by_number`` for a piece."""
     flat, powers, top = table.reshape(-1), cubics.powers.reshape(-1), cubics.top
     place, interval = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    slope = 0.0
     for start in range(0, values.size, BLOCK):
         block, of = values[start : start + BLOCK], numbers[start : start + BLOCK]
         for i in range(block.size):
@@ -87,13 +110,12 @@ def add_by_number(
             place[i] = math.copysign(one - np.int64(bits & _START).view(np.float64), away)
         for i in range(block.size):
             t, k = abs(place[i]), np.uint64(interval[i]) * np.uint64(4)
-            c1, c2, c3 = (
-                powers[k + np.uint64(1)],
-                powers[k + np.uint64(2)],
-                powers[k + np.uint64(3)],
-            )
-            psi = math.copysign((powers[k] + c1 * t) + (c2 + c3 * t) * (t * t), place[i])
-            at = np.uint64(of[i]) * np.uint64(3)
-            flat[at] += psi
-            flat[at + np.uint64(1)] += psi * psi
-            flat[at + np.uint64(2)] += c1 + t * (2.0 * c2 + 3.0 * c3 * t)
+            third = powers[k + np.uint64(3)]
+            second = powers[k + np.uint64(2)] + third * t
+            first = powers[k + np.uint64(1)] + second * t
+            psi = math.copysign(powers[k] + first * t, place[i])
+            at = np.uint64(of[i]) * np.uint64(2)
+            total, squares = flat[at] + psi, flat[at + np.uint64(1)] + psi * psi
+            flat[at], flat[at + np.uint64(1)] = total, squares
+            slope += first + (second + third * t) * t
+    return slope
