@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 from scipy.stats import PermutationMethod, mannwhitneyu, permutation_test, ttest_ind
 from statsmodels.stats.weightstats import ztest
 from timing import best_seconds, extra_mebibytes, machine
@@ -102,9 +104,9 @@ def _cpu_main() -> int:
     return 0
 
 
-def _samples(n: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(n)
-    return rng.normal(size=n), rng.normal(0.1, 1.0, size=n)
+def _samples(n: int, seed: int | None = None, shift: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n if seed is None else seed)
+    return rng.normal(size=n), rng.normal(shift, 1.0, size=n)
 
 
 def _row(
@@ -161,8 +163,9 @@ def _test_rows() -> list[Ratio]:
         rows.append(_row("dkmd_2samp", n, "scipy ttest_ind (Welch)", whole, welch, limit))
         if n == 2_000_000:
             plain = lambda x=x, y=y: dkmd_2samp(x, y)  # noqa: E731
-            adjusted = lambda x=x, y=y: _adjusted(x, y)  # noqa: E731
-            rows.append(_row("adjusted", n, "dkmd_2samp without it", adjusted, plain, None))
+            known = _samples(n, seed=5, shift=0.0)
+            adjusted = lambda x=x, y=y: dkmd_2samp(x, y, covariate=known, randomized=True)  # noqa: B023, E731
+            rows.append(_row("adjusted", n, "dkmd_2samp without it", adjusted, plain, 2.0))
         if n == 20_000_000:
             rows += _filling_rows(x, y, welch)
     return rows
@@ -174,19 +177,21 @@ def _units_rows() -> list[Ratio]:
     x, y = _samples(n)
     rng = np.random.default_rng(7)
     hosts = rng.integers(0, 1_000, n), rng.integers(0, 1_000, n)
-    names = tuple(np.char.add("host-", each.astype(str)) for each in hosts)
+    known = np.array([f"host-{i}" for i in range(1_000)])
+    names = tuple(known[each] for each in hosts)
+    kinds = {
+        "numbers": (hosts, 2.0),
+        "categories": (tuple(map(pd.Categorical, names)), 2.0),
+        "dictionaries": (tuple(pa.array(each).dictionary_encode() for each in names), 2.0),
+        "text": (names, None),
+        "Arrow text": (tuple(pa.array(each) for each in names), None),
+    }
     rows = []
-    for what, labels in (("numbers", hosts), ("text", names)):
+    for what, (labels, limit) in kinds.items():
         paired = lambda labels=labels: dkmd_2samp(x, y, groups=labels, paired=True)  # noqa: E731
-        limit = 2.0 if what == "numbers" else None
         plain = lambda: dkmd_2samp(x, y)  # noqa: E731
-        rows.append(_row(f"paired units, {what}", n, "dkmd_2samp", paired, plain, limit))
+        rows.append(_row(f"units, {what}", n, "dkmd_2samp", paired, plain, limit))
     return rows
-
-
-def _adjusted(x: np.ndarray, y: np.ndarray) -> None:
-    """Run the test with a covariate, which is the other sample in another order."""
-    dkmd_2samp(x, y, covariate=(y[::-1], x[::-1]), randomized=True)
 
 
 def _everything(x: np.ndarray, y: np.ndarray) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import naive
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -21,11 +22,13 @@ from numpy.testing import assert_allclose
 from outcomes import exact_outcome
 from scipy import stats
 
-from dkmd import Witness, dkmd_2samp, dkmd_rel, verdict
+from dkmd import Grid, Witness, dkmd_2samp, dkmd_rel, verdict
 from dkmd.base.arrays import Array
+from dkmd.binned.unit_bins import UnitSide, unit_bins
+from dkmd.binned.weighted import BinSums
 from dkmd.inference.groups import Clusters
 from dkmd.inference.unit_design import Design, UnitRows, UnitSums
-from dkmd.statistic.cubics import cubics_of
+from dkmd.statistic.cubics import add_by_number, cubics_of
 
 WIDE = Witness(1.3, 1.3)
 
@@ -516,3 +519,89 @@ def test_cubics_are_psi_and_its_slope(weight: str) -> None:
     assert_allclose(found.psi, witness(values) / witness.length, rtol=0.0, atol=3e-11 * bound)
     assert_allclose(found.squares, found.psi**2)
     assert found.slope == pytest.approx(witness.derivative(values).sum(), rel=1e-9)
+
+
+def large(seed: int) -> tuple[Array, npt.NDArray[np.int64]]:
+    """More values than are compared without bins, and the numbers of their units."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_t(3, 3_000), rng.integers(3, 40, 3_000)
+
+
+def test_bins_of_units_are_those_of_streams() -> None:
+    values, codes = large(91)
+    values[:3] = -0.0, 0.0, 8.0
+    each = np.random.default_rng(92).uniform(0.5, 2.0, 40)
+    grid = Grid(0.0, 0.125)
+    found = unit_bins([UnitSide(values, codes, each)], grid)
+    assert found is not None
+    expected = BinSums.of_units(values, codes, each, grid).times(1.0, grid)
+    assert found[0].within == expected.within
+    for one, other in zip(found[0].moments, expected.moments, strict=True):
+        assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+    for odd in (math.nan, math.inf, 1e300):
+        values[-1] = odd
+        assert unit_bins([UnitSide(values, codes, each)], grid) is None
+
+
+@pytest.mark.filterwarnings("ignore:.*one side only")
+@pytest.mark.parametrize("shared", [True, False])
+def test_missing_values_of_large_samples_are_left_out_or_propagate(shared: bool) -> None:
+    x, gx = large(93)
+    y, gy = large(94)
+    if not shared:
+        gx = np.where(gx == 7, 77, gx)
+    gone = np.arange(0, 300, 50)
+    kept = np.delete(x, gone), np.delete(gx, gone)
+    expected = dkmd_2samp(kept[0], y, groups=(kept[1], gy), paired=True)
+    x[gone] = math.nan
+    found = dkmd_2samp(x, y, groups=(gx, gy), paired=True, nan_policy="omit")
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-12)
+    assert found.pairing == pytest.approx(expected.pairing)
+    nothing = dkmd_2samp(x, y, groups=(gx, gy), paired=True, nan_policy="propagate")
+    assert math.isnan(nothing.pvalue)
+
+
+@pytest.mark.parametrize("far", [math.inf, 1e300])
+def test_a_far_value_does_not_change_how_the_others_are_paired(far: float) -> None:
+    """Such a value has no regular bin."""
+    x, gx = large(95)
+    y, gy = large(96)
+    x[0], y[0] = 1e6, 1e6
+    near = dkmd_2samp(x, y, groups=(gx, gy), paired=True)
+    x[0], y[0] = far, far
+    beyond = dkmd_2samp(x, y, groups=(gx, gy), paired=True)
+    assert beyond.statistic == pytest.approx(near.statistic, rel=1e-4)
+    assert beyond.standard_error == pytest.approx(near.standard_error, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda n: n + 10**6,
+        lambda n: n - 20,
+        lambda n: n.astype(np.int16),
+        lambda n: n.astype(">i4"),
+        lambda n: np.repeat(n, 2)[::2],
+        lambda n: n.astype(np.uint64),
+        lambda n: np.char.add("unit ", n.astype(str)).astype("U40"),
+        lambda n: np.array(["a" * 60 if i == 39 else f"{i}" for i in n]),
+    ],
+)
+def test_labels_of_many_values_give_the_same_answer(change: Callable[[Any], Any]) -> None:
+    """Numbers are used in place, whatever their type, and short text in wide types as well."""
+    (x, gx), (y, gy) = large(97), large(98)
+    plain = dkmd_2samp(x, y, groups=(gx, gy), paired=True)
+    found = dkmd_2samp(x, y, groups=(change(gx), change(gy)), paired=True)
+    assert found.pvalue == pytest.approx(plain.pvalue, rel=1e-11)
+    assert found.pairing == pytest.approx(plain.pairing)
+
+
+def test_numbers_of_units_out_of_range_are_errors() -> None:
+    values, codes = large(99)
+    rows = np.zeros((20, 2))
+    cubics = cubics_of(WIDE)
+    assert cubics is not None
+    with pytest.raises(IndexError, match="out of range"):
+        add_by_number(values, codes, 0.0, 1.0, cubics, rows)
+    with pytest.raises(ValueError, match="NaN"):
+        add_by_number(np.array([math.nan]), codes[:1] * 0, 0.0, 1.0, cubics, rows)

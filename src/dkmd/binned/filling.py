@@ -34,7 +34,7 @@ LARGEST = 2.0**40
 """Values this many units from the centre, or farther, have no regular bin."""
 
 
-_ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either end
+ROWS = 2 * SIDE + 2  # bins −1 − SIDE … SIDE: an overflow bin at either end
 
 
 _SIGN, _ONE = np.uint64(1 << 63), np.uint64(1023 << 52)  # of a double's bits
@@ -59,7 +59,7 @@ def _first_rows() -> npt.NDArray[np.uint16]:
 
 def _upper_edges() -> Array:
     """The smallest u above each row of a regular bin."""
-    edges = np.full(_ROWS, math.inf)
+    edges = np.full(ROWS, math.inf)
     edges[: SIDE + 1] = np.nextafter(-EDGES[::-1], math.inf)  # bins below 0 own their upper edge
     edges[SIDE] = 0.0
     edges[SIDE + 1 : 2 * SIDE] = EDGES[1:SIDE]
@@ -80,10 +80,10 @@ _SPECIAL = 5  # counts of NaN, −inf and +inf, then minimum and maximum
 
 
 @compiled
-def _any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> int:
+def any_row(u: float, first_row: npt.NDArray[np.uint16], upper_edge: Array) -> int:
     """The row of a table for any u, ±inf included. Beyond ±2^40 it is that of an overflow bin."""
     if u >= LARGEST:
-        return _ROWS - 1
+        return ROWS - 1
     if u <= -LARGEST:
         return 0
     return int(row_in(cell_of(u), u, first_row, upper_edge))
@@ -94,7 +94,7 @@ def occupied(
     table: Table, low: float, high: float, first_row: npt.NDArray[np.uint16], upper_edge: Array
 ) -> tuple[Index, Index, Array, Array]:
     """Bins, counts, Σu and Σu² of the occupied rows between low and high (in units)."""
-    first, beyond = _any_row(low, first_row, upper_edge), _any_row(high, first_row, upper_edge) + 1
+    first, beyond = any_row(low, first_row, upper_edge), any_row(high, first_row, upper_edge) + 1
     size = 0
     for row in range(first, beyond):
         size += table.counts[row] > 0
@@ -111,7 +111,7 @@ def occupied(
 
 def filled(sample: RealArray, grid: Grid, through: Map | None) -> tuple[Table, Array]:
     """The dense table of one chunk, and the ``_SPECIAL`` numbers."""
-    table = Table(np.zeros(_ROWS, dtype=np.int64), np.zeros((_ROWS, 2)))
+    table = Table(np.zeros(ROWS, dtype=np.int64), np.zeros((ROWS, 2)))
     special = np.zeros(_SPECIAL)
     special[3], special[4] = math.inf, -math.inf
     if through is None and sample.dtype == np.float64 and sample.flags.c_contiguous:
@@ -137,11 +137,6 @@ def _add(values: Array, grid: Grid, table: Table, special: Array) -> None:
             low, high = value_range(finite)
             special[3], special[4] = min(special[3], low), max(special[4], high)
             done += rest.size
-
-
-def is_regular(value: float, grid: Grid) -> bool:
-    """Whether a value has a regular bin: not NaN, not infinite, not far away."""
-    return abs((value - grid.center) * (1.0 / grid.unit)) < LARGEST
 
 
 @compiled
@@ -268,7 +263,7 @@ def _add_rare(
 
 def filled_by_weight(values: Array, weights: Array, grid: Grid) -> tuple[Array, Array]:
     """The dense table of values that count ``weights`` times, and the weights at −inf and +inf."""
-    table, infinite = np.zeros((_ROWS, 3)), np.zeros(2)
+    table, infinite = np.zeros((ROWS, 3)), np.zeros(2)
     _fill_by_weight(
         values, weights, grid.center, 1.0 / grid.unit, FIRST_ROW, UPPER_EDGE, table, infinite
     )
@@ -293,7 +288,7 @@ def _fill_by_weight(
             infinite[int(value > 0.0)] += weight
             continue
         u = (value - center) * per_unit
-        row = int(_any_row(u, first_row, upper_edge))
+        row = int(any_row(u, first_row, upper_edge))
         u = min(max(u, -FARTHEST), FARTHEST)
         table[row, 0] += weight
         table[row, 1] += weight * u
@@ -304,7 +299,7 @@ def filled_by_unit(
     values: Array, codes: Codes, each: Array, grid: Grid
 ) -> tuple[Array, Array, tuple[float, float]]:
     """``filled_by_weight`` where a value of unit g weighs ``each[g]``, and the range of values."""
-    table, infinite, ends = np.zeros((_ROWS, 3)), np.zeros(2), [math.inf, -math.inf]
+    table, infinite, ends = np.zeros((ROWS, 3)), np.zeros(2), [math.inf, -math.inf]
     center, per_unit = grid.center, 1.0 / grid.unit
     for start, stop in piece_bounds(values.size):
         part, of = values[start:stop], codes[start:stop]
@@ -365,7 +360,7 @@ def filled_by_columns(values: Array, weights: Array, columns: Array, grid: Grid)
     """The sums of values without NaN; ``columns`` is (values, columns)."""
     width = columns.shape[1]
     found = ColumnSums(
-        np.zeros((_ROWS, 3, width + 1)), np.zeros((2, width + 1)), np.zeros((width, width))
+        np.zeros((ROWS, 3, width + 1)), np.zeros((2, width + 1)), np.zeros((width, width))
     )
     per_unit = 1.0 / grid.unit
     _fill_columns(values, weights, columns, grid.center, per_unit, FIRST_ROW, UPPER_EDGE, *found)
@@ -399,7 +394,7 @@ def _fill_columns(
             infinite[end, width] += weight
             continue
         u = (value - center) * per_unit
-        row = int(_any_row(u, first_row, upper_edge))
+        row = int(any_row(u, first_row, upper_edge))
         u = min(max(u, -FARTHEST), FARTHEST)
         for j in range(width + 1):
             g = weight * columns[i, j] if j < width else weight

@@ -15,7 +15,8 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.binned.crossed import PSI, Crossed
+from dkmd.binned.crossed import Crossed
+from dkmd.binned.crossed_loops import PSI
 from dkmd.inference.adjusted import AdjustedPair
 from dkmd.inference.categories import category_pvalue
 from dkmd.inference.cross import Cross, Model

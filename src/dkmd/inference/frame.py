@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.binned.crossed import MISSING, PSI, Plan, bounded
+from dkmd.binned.crossed_loops import MISSING, PSI, Plan, bounded
 from dkmd.inference.direct import atoms_of, origin_of
 from dkmd.inference.pooled_shape import Shape, shape_of
 

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from dkmd.base.arrays import PIECE, Array
 from dkmd.base.compiled import CHUNKS
 from dkmd.base.errors import ColumnError
-from dkmd.binned.crossed import MISSING, Crossed, crossed
+from dkmd.base.reading import Codes
+from dkmd.binned.crossed import Crossed, crossed
+from dkmd.binned.crossed_loops import MISSING
 from dkmd.binned.grid import Grid
 from dkmd.inference.covariates import Known, Named
 from dkmd.inference.frame import Factor, Frame, fit_covariate, fit_factor
@@ -70,14 +72,14 @@ class Columns(NamedTuple):
         """The columns of some values."""
         return Columns(self.numbers[rows], tuple(c[rows] for c in self.codes), self.levels)
 
-    def by_code(self, codes: Index, size: int) -> Array:
+    def by_code(self, codes: Codes, size: int) -> Array:
         """Σg over the values of each code, (codes, columns)."""
         found, at = np.zeros((size, self.width)), self.numbers.shape[1]
         for j in range(at):
             found[:, j] = np.bincount(codes, self.numbers[:, j], size)
         for of, levels in zip(self.codes, self.levels, strict=True):
             inside = of > 0
-            cells = codes[inside] * levels + of[inside] - 1
+            cells = codes[inside].astype(np.int64) * levels + of[inside] - 1
             counts = np.bincount(cells, minlength=size * levels)
             found[:, at : at + levels] = counts.reshape(size, levels)
             at += levels

@@ -164,7 +164,7 @@ def _of_objects(given: Labels) -> Coded:
             found = _of_arrow(pa.array(given, pa.large_string()))
             assert isinstance(found, Coded)
             if not (found.codes < 0).any():
-                return found
+                return Coded(found.codes.astype(np.int64), found.labels)
     labels, codes = _by_dictionary(given)
     return Coded(codes, labels)
 
@@ -221,8 +221,15 @@ def _rows_of_words(labels: Labels) -> Words:
 
 def _table_of(words: Words, most: int) -> tuple[Index, Index]:
     """The number of each row's label, and the first row of each; nothing if they are too many."""
+    used = 0
+    if words.first.size:  # a wide type may hold short text: the rest is 0 in most labels
+        used = int(np.flatnonzero(words.first[:FEW].any(axis=0)).max(initial=-1)) + 1
     with np.errstate(over="ignore"):  # plain Python warns where compiled code wraps around
-        return _numbered(words, most)
+        found = _numbered(words, most, used)
+        width = int(words.first.shape[1])
+        if found[1].size or used == width or not words.last.size:
+            return found
+        return _numbered(words, most, width)
 
 
 _MIX, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
@@ -242,10 +249,11 @@ def _placed(hashes: npt.NDArray[np.uint64], slots: int) -> Index:
 
 
 @compiled
-def _numbered(words: Words, most: int) -> tuple[Index, Index]:
+def _numbered(words: Words, most: int, used: int) -> tuple[Index, Index]:  # noqa: PLR0912
     """``_table_of``, by open addressing. It is one loop, because calls with arrays cost more.
 
-    The hash of a label is a sum of products that do not wait for each other.
+    The hash of a label is a sum of products that do not wait for each other. Nothing is returned if
+    a word after the first ``used`` ones is not 0.
     """
     others, last, rows = words.first, words.last, words.last.size
     width = others.shape[1]
@@ -255,12 +263,17 @@ def _numbered(words: Words, most: int) -> tuple[Index, Index]:
     hashes = np.empty(min(rows, most), dtype=np.uint64)
     count = 0
     for row in range(rows):
+        beyond = _0
+        for j in range(used, width):
+            beyond |= others[row, j]
+        if beyond != _0:
+            return codes[:0], first[:0]
         mixed, key = last[row] * _MIX, _STEP
-        for j in range(0, width - 1, 2):
+        for j in range(0, used - 1, 2):
             mixed += (others[row, j] ^ key) * (others[row, j + 1] ^ (key >> _29))
             key += _STEP
-        if width & 1:
-            mixed += (others[row, width - 1] ^ key) * _STEP
+        if used & 1:
+            mixed += (others[row, used - 1] ^ key) * _STEP
         mixed = (mixed ^ (mixed >> _32)) * _MIX
         mixed ^= mixed >> _29
         at = mixed & np.uint64(slots - 1)
@@ -271,7 +284,7 @@ def _numbered(words: Words, most: int) -> tuple[Index, Index]:
             if hashes[known] == mixed:
                 other = first[known]
                 apart = last[row] ^ last[other]
-                for j in range(width):
+                for j in range(used):
                     apart |= others[row, j] ^ others[other, j]
                 if apart == _0:
                     break

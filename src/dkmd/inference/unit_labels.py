@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled, spread_parts
+from dkmd.base.compiled import compiled, spread, spread_parts
 from dkmd.base.reading import Codes
 from dkmd.inference.groups import SampleGroups
 from dkmd.inference.label_codes import Coded, Index, Labels, coded, native, present_labels
@@ -40,10 +40,12 @@ class Numbered(NamedTuple):
         x, y = (self.labels.size if at is None else at.size for at in self.places)
         return x, y
 
-    def common(self) -> tuple[Codes, Codes]:
+    def common(self) -> tuple[Index, Index]:
         """The common number of each value's label."""
         sides = zip((self.x, self.y), self.places, strict=True)
-        x, y = (codes if at is None else at[codes] for codes, at in sides)
+        x, y = (
+            (codes if at is None else at[codes]).astype(np.int64, copy=False) for codes, at in sides
+        )
         return x, y
 
     def counts(self) -> tuple[Array, Array]:
@@ -64,9 +66,8 @@ class Numbered(NamedTuple):
 
 def common_codes(groups: tuple[SampleGroups, SampleGroups], sizes: tuple[int, int]) -> Numbered:
     """The labels of both samples as numbers. Missing labels are an error."""
-    of_x, of_y = (
-        present_labels(g, n, name) for g, n, name in zip(groups, sizes, "xy", strict=True)
-    )
+    sides = list(zip(groups, sizes, "xy", strict=True))
+    of_x, of_y = spread(lambda side: present_labels(*side), sides, sum(sizes))
     if isinstance(of_x, Coded) or isinstance(of_y, Coded):
         return _joined(coded(of_x), coded(of_y))
     return numbered(of_x, of_y)
@@ -75,7 +76,9 @@ def common_codes(groups: tuple[SampleGroups, SampleGroups], sizes: tuple[int, in
 def numbered(of_x: Labels, of_y: Labels) -> Numbered:
     """Labels that are all present as numbers."""
     close = _close_numbers(of_x, of_y)
-    return _joined(coded(of_x), coded(of_y)) if close is None else close
+    if close is not None:
+        return close
+    return _joined(*spread(coded, (of_x, of_y), of_x.size + of_y.size))
 
 
 def _joined(x: Coded, y: Coded) -> Numbered:

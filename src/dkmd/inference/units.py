@@ -20,9 +20,9 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import spread
 from dkmd.base.errors import TOO_FAR_APART, ColumnError
-from dkmd.binned.cells import UnitSide, weighted_cells
 from dkmd.binned.filling import value_range
 from dkmd.binned.summary import Atoms, Summary
+from dkmd.binned.unit_bins import UnitSide, unit_bins
 from dkmd.binned.weighted import BinSums, WeightedBins
 from dkmd.inference.direct import origin_of, side_of
 from dkmd.inference.groups import FEW_GROUPS, Clusters, Effect, Pairing, SampleGroups
@@ -372,7 +372,7 @@ class _Weighed(NamedTuple):
             summaries = Summary.of(x.values, grid), Summary.of(y.values, grid)
             of_x, of_y, fitted = fitted_sides(*summaries, scale, options.label_free)
             return of_x, of_y, grid.center, fitted
-        bins = weighted_cells((x, y), grid)
+        bins = unit_bins((x, y), grid)
         if bins is None:
             if any(np.isnan(side.values).any() for side in (x, y)):
                 raise _FoundNaN

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.binned.crossed import MISSING
+from dkmd.binned.crossed_loops import MISSING
 from dkmd.binned.weighted_sums import CLOSE
 from dkmd.inference.frame import AT_ENDS, Covariate, Frame
 from dkmd.sources.engines.aggregate import (

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.binned.crossed import Crossed, Plan
+from dkmd.binned.crossed import Crossed
+from dkmd.binned.crossed_loops import Plan
 from dkmd.binned.grid import Grid
 from dkmd.binned.weighted_crossed import WeightedCrossed
 from dkmd.inference.cross_streams import Level, UnitColumns
