@@ -346,6 +346,8 @@ def test_the_answer_has_words_json_and_a_page(reversed_: Segmented, tmp_path: Pa
     reversed_.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.count('<section class="segments">') == 3
+    assert page.index('<section class="hero') < page.index('<section class="segments')
+    assert page.rindex('<section class="segments">') < page.index('<div class="detail')
     assert "country × device</" in page
     assert reversed_.call is not None
     assert "segments=['country', 'device'], cross=True" in reversed_.call.python()
