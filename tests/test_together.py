@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,9 @@ def test_a_margin_is_in_scales() -> None:
     still = dkmd.compare(OLD, OLD.sample(frac=1.0, random_state=1), together="f_*", margin="1sd")
     assert still.verdict == "equivalent"
     assert "are EQUIVALENT" in still.headline()
+    assert still.length == 0.0
+    assert "less than 1.00 scales, at most " in still.headline()
+    assert replace(still, pvalue=0.01).line().endswith("scales (p = 0.01).")
     unclear = dkmd.compare(*_frames(3, moved=0.0), together="f_*")
     assert "no clear move" in unclear.headline()
     assert unclear.carriers is None

@@ -229,6 +229,8 @@ class TogetherComparison(Documented):
         if not self.is_clear:
             return f"{columns}: no clear move ({p})."
         low, high = (plain(end, 3) for end in self.length_interval)
+        if self.length == 0.0:  # noise alone is as long
+            return f"{columns} moved by at most {high} scales ({p})."
         return f"{columns} moved by {plain(self.length, 3)} scales ({low} to {high}, {p})."
 
     def _answer(self) -> str:
@@ -236,6 +238,8 @@ class TogetherComparison(Documented):
         before, after = self.reference.label, self.current.label
         low, high = (plain(end, 3) for end in self.length_interval)
         size = f"{plain(self.length, 3)} scales ({level_of(self.alpha)} interval {low} to {high})"
+        if self.length == 0.0:  # noise alone is as long
+            size = f"at most {high} scales (with a confidence of {level_of(self.alpha)})"
         by = "" if self.margin is None else f"{plain(self.margin, 3)} scales"
         if self.verdict == "equivalent":
             return (
