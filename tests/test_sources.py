@@ -370,16 +370,20 @@ def _arrow(path: Path, columns: dict[str, Any], rows: int) -> Path:
     return path
 
 
-def test_groups_of_batches_are_held_however_many_there_are(
+def test_batches_are_streamed_with_groups_and_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path = _arrow(
+        tmp_path / "x.arrow", {"x": np.arange(50.0), "g": ["a", "b", "c"] * 16 + ["d"] * 2}, 7
+    )
+    moved = _arrow(tmp_path / "y.arrow", {"x": np.arange(50.0) + 9, "g": ["a", "b"] * 25}, 7)
+    held = compare(str(path), str(moved), column="x", groups="g", scale=10.0)
     monkeypatch.setattr(files, "LARGE", 10)
-    path = _arrow(tmp_path / "x.arrow", {"x": np.arange(50.0), "g": ["a", "b"] * 25}, 7)
-    data = files.open_files(str(path)).read("x", "g")
-    assert isinstance(data, HeldColumn)
-    assert data.groups is not None
-    assert (data.values.tolist(), data.groups.tolist()) == ([*range(50)], ["a", "b"] * 25)
-    assert isinstance(files.open_files(str(path)).read("x"), StreamedColumn)
+    for groups in (None, "g"):
+        assert isinstance(files.open_files(str(path)).read("x", groups), StreamedColumn)
+    streamed = compare(str(path), str(moved), column="x", groups="g", scale=10.0)
+    assert streamed.pvalue == pytest.approx(held.pvalue, rel=1e-9)
+    assert streamed.shift == pytest.approx(held.shift, rel=1e-9)
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(10, HeldColumn), (11, StreamedColumn)])

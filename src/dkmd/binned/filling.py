@@ -305,7 +305,7 @@ def filled_by_unit(
         part, of = values[start:stop], codes[start:stop]
         low, high = value_range(part)
         if abs((low - center) * per_unit) < LARGEST and abs((high - center) * per_unit) < LARGEST:
-            _fill_by_unit(part, of, each, center, per_unit, FIRST_ROW, UPPER_EDGE, table)
+            fill_by_unit(part, of, each, center, per_unit, FIRST_ROW, UPPER_EDGE, table)
         else:
             low, high = value_range(part[np.isfinite(part)])
             _fill_by_weight(
@@ -316,7 +316,7 @@ def filled_by_unit(
 
 
 @compiled
-def _fill_by_unit(
+def fill_by_unit(
     values: Array,
     codes: Codes,
     each: Array,
@@ -326,7 +326,10 @@ def _fill_by_unit(
     upper_edge: Array,
     table: Array,
 ) -> None:
-    """``_fill`` with the weights of units."""
+    """``_fill`` with the weights of units, for values that are finite and not far from the others.
+
+    All three sums are read before one is written, so that they are read at once.
+    """
     flat = table.reshape(-1)
     units, cells = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint32)
     rows = np.empty(BLOCK, dtype=np.uint16)
@@ -339,9 +342,11 @@ def _fill_by_unit(
             rows[i] = row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
         for i in range(block.size):
             u, weight, at = units[i], each[np.uint64(of[i])], np.uint64(rows[i]) * np.uint64(3)
-            flat[at] += weight
-            flat[at + np.uint64(1)] += weight * u
-            flat[at + np.uint64(2)] += weight * u * u
+            weighted = weight * u
+            total, first = flat[at] + weight, flat[at + np.uint64(1)] + weighted
+            second = flat[at + np.uint64(2)] + weighted * u
+            flat[at] = total
+            flat[at + np.uint64(1)], flat[at + np.uint64(2)] = first, second
 
 
 class ColumnSums(NamedTuple):

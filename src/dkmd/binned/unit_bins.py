@@ -21,16 +21,12 @@ from dkmd.binned.filling import (
     ROWS,
     UPPER_EDGE,
     any_row,
-    cell_of,
-    row_in,
+    fill_by_unit,
     value_range,
 )
 from dkmd.binned.grid import SIDE, Grid
 from dkmd.binned.summary import bin_moments
 from dkmd.binned.weighted import WeightedBins
-
-BLOCK = 256
-"""Values whose bins are found, several at a time, before they are added."""
 
 
 class UnitSide(NamedTuple):
@@ -123,36 +119,5 @@ def _fill(
             return math.nan, math.nan
         low, high = min(low, least), max(high, most)
         require_below(of, each.size)
-        _add(part, of, each, center, per_unit, first_row, upper_edge, table)
+        fill_by_unit(part, of, each, center, per_unit, first_row, upper_edge, table)
     return low, high
-
-
-@compiled
-def _add(
-    values: Array,
-    codes: Codes,
-    each: Array,
-    center: float,
-    per_unit: float,
-    first_row: npt.NDArray[np.uint16],
-    upper_edge: Array,
-    table: Array,
-) -> None:
-    """Add values with regular bins."""
-    flat = table.reshape(-1)
-    units, cells = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint32)
-    rows = np.empty(BLOCK, dtype=np.uint16)
-    for start in range(0, values.size, BLOCK):
-        block, of = values[start : start + BLOCK], codes[start : start + BLOCK]
-        for i in range(block.size):
-            units[i] = (block[i] - center) * per_unit
-            cells[i] = cell_of(units[i])
-        for i in range(block.size):
-            rows[i] = row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
-        for i in range(block.size):
-            u, weight, at = units[i], each[np.uint64(of[i])], np.uint64(rows[i]) * np.uint64(3)
-            weighted = weight * u
-            total, first = flat[at] + weight, flat[at + np.uint64(1)] + weighted
-            second = flat[at + np.uint64(2)] + weighted * u
-            flat[at] = total
-            flat[at + np.uint64(1)], flat[at + np.uint64(2)] = first, second

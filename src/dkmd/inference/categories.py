@@ -9,6 +9,7 @@ corrected for the number of levels. The intervals of all levels hold at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -162,5 +163,11 @@ def compare_shares(
     changes = []
     for level, yes_x, yes_y in zip(levels, counts_x.tolist(), counts_y.tolist(), strict=True):
         counts = Counts(yes_x, n, yes_y, m)
-        changes.append(LevelChange(level, counts, *share_interval(counts, each)))
+        changes.append(LevelChange(level, counts, *_interval(counts, each)))
     return changes
+
+
+@lru_cache(maxsize=10_000)
+def _interval(counts: Counts, confidence_level: float) -> tuple[float, float]:
+    """The interval of a level. Rare levels often have the same counts as others."""
+    return share_interval(counts, confidence_level)
