@@ -262,6 +262,16 @@ def test_an_error_that_was_foreseen_tells_what_to_do(
     assert "unexpected" not in message
 
 
+def test_ctrl_c_in_a_compiled_module_that_is_being_loaded_is_an_interruption(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = ImportError("initialization failed")
+    error.__cause__ = KeyboardInterrupt()
+    monkeypatch.setattr(dkmd.answers.gate, "gate", _fail_with(error))
+    monkeypatch.setattr(dkmd.cli, "_end_within", lambda _: None)
+    assert here(*FAILS, code=130).stderr.endswith("dkmd: interrupted\n")
+
+
 def test_debug_shows_where_and_still_gives_no_verdict() -> None:
     words = [str(COMMAND), "gate", "none.json", "none.json", "--debug"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

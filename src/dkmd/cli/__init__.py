@@ -138,11 +138,22 @@ def _run(arguments: list[str], debug: bool) -> int:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # also panics of Rust, which are not Exceptions
+        if _from_interrupt(error):
+            raise KeyboardInterrupt from error
         if debug:
             import traceback
 
             traceback.print_exc()
         return fail(told(error) if isinstance(error, EXPECTED) else _fault(error), BAD_INPUT)
+
+
+def _from_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C caused an error: a compiled module that it stops says "ImportError"."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _command(arguments: list[str]) -> int:
