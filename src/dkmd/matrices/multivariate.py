@@ -20,7 +20,7 @@ from dkmd.matrices.fit import Fit, How, Units, constant_columns, fit_independent
 from dkmd.matrices.length import debiased_length
 from dkmd.matrices.pairs import differences_of
 from dkmd.matrices.picture import projected
-from dkmd.matrices.resampling import variance_of
+from dkmd.matrices.resampling import noise_of, variance_of
 from dkmd.matrices.result import (
     DkmdMultivariateResult,
     Pvalues,
@@ -272,7 +272,7 @@ def _result(
 
     scale = fit.frame.scale
     variance = variance_of(fit.by_column)
-    squared, noise = float(fit.shift @ fit.shift), float(variance_of(fit.sides).sum())
+    squared, noise = float(fit.shift @ fit.shift), noise_of(fit.sides)
     return DkmdMultivariateResult(
         statistic=placed(fit.statistic, 0.0),
         shift=placed(fit.column_shift * scale, 0.0),
