@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from keepers import CSV, KEEPERS, Keep
-from shell import answer_in, run
+from shell import answer_in, here
 
 import dkmd
 from dkmd import compare, drift
@@ -261,7 +261,9 @@ def test_pairs_and_peers_need_numbers(tmp_path: Path) -> None:
     skipped = drift(table, table, pair_by="arm").skipped
     assert skipped["country"] == f"it {NOT_PAIRED}"
     table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
-    told = run("compare", "t.csv", "t.csv", "-c", "country", "--peers", cwd=tmp_path, code=2).stderr
+    told = here(
+        "compare", "t.csv", "t.csv", "-c", "country", "--peers", cwd=tmp_path, code=2
+    ).stderr
     assert told == "dkmd: --peers needs numbers, and country holds categories\n"
 
 
@@ -279,15 +281,15 @@ def test_the_command_fails_on_categories_if_asked(tmp_path: Path) -> None:
     for name, shares in (("a", (0.4, 0.3, 0.2, 0.1)), ("b", (0.2, 0.5, 0.2, 0.1))):
         _table(1_000, 12, shares).to_pandas().to_csv(tmp_path / f"{name}.csv", index=False)
     words = ("drift", "a.csv", "b.csv", "--quiet", "--fail-on")
-    assert "categories changed: country" in run(*words, "category", cwd=tmp_path, code=1).stdout
-    run(*words, "shift", cwd=tmp_path, code=0)
-    told = run("compare", "a.csv", "b.csv", "-c", "country", cwd=tmp_path).stdout
+    assert "categories changed: country" in here(*words, "category", cwd=tmp_path, code=1).stdout
+    here(*words, "shift", cwd=tmp_path, code=0)
+    told = here("compare", "a.csv", "b.csv", "-c", "country", cwd=tmp_path).stdout
     assert answer_in(told).startswith("country CHANGED: ")
 
 
 def test_control_characters_in_levels_are_written_out(tmp_path: Path) -> None:
     pd.DataFrame({"c": ["\x1b[31mred", "b"] * 20}).to_parquet(tmp_path / "a.parquet")
-    told = run("compare", "a.parquet", "a.parquet", "-c", "c", cwd=tmp_path).stdout
+    told = here("compare", "a.parquet", "a.parquet", "-c", "c", cwd=tmp_path).stdout
     assert "\x1b" not in told
     assert "\\x1b[31mred" in told
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from keepers import CSV, KEEPERS
 from scipy import stats
-from shell import run
+from shell import here
 
 from dkmd import Comparison, Summary, compare, dkmd_2samp, drift
 from dkmd.answers.gate import gate, load_runs
@@ -123,16 +123,16 @@ def test_the_mean_is_that_of_the_paired_t_test_of_unit_means() -> None:
 
 @pytest.mark.slow
 def test_the_command_pairs(files: tuple[str, str]) -> None:
-    done = run("compare", *files, "-c", "latency", "--pair-by", "host", "--json")
+    done = here("compare", *files, "-c", "latency", "--pair-by", "host", "--json")
     found = json.loads(done.stdout)
     assert found["pairing"]["shared"] == 22
     expected = compare(*files, column="latency", pair_by="host")
     assert found["pvalue"] == pytest.approx(expected.pvalue)
     assert expected.call is not None
     assert "--pair-by host" in (expected.call.command() or "")
-    both = run("compare", *files, "-c", "latency", "--pair-by", "host", "--groups", "host", code=2)
+    both = here("compare", *files, "-c", "latency", "--pair-by", "host", "--groups", "host", code=2)
     assert "give groups or pair_by, not both" in both.stderr
-    several = run("drift", *files, "--pair-by", "host", "--json")
+    several = here("drift", *files, "--pair-by", "host", "--json")
     assert "it holds the units" in several.stdout
 
 
@@ -280,7 +280,7 @@ def test_weigh_needs_units(files: tuple[str, str]) -> None:
         compare(OLD, NEW, column="latency", weigh="values")
     with pytest.raises(ValueError, match="weigh must be one of"):
         compare(OLD, NEW, column="latency", pair_by="host", weigh="hosts")
-    done = run("compare", *files, "-c", "latency", "--pair-by", "host", "--weigh", "values")
+    done = here("compare", *files, "-c", "latency", "--pair-by", "host", "--weigh", "values")
     assert "units have values on one side only" not in done.stdout
     call = compare(*files, **HOW, weigh="values").call
     assert call is not None
@@ -322,9 +322,9 @@ def test_the_gate_pairs_benchmarks_by_machine(tmp_path: Path) -> None:
     paired = gate(*map(load_runs, patterns), margin="1%", pair_by="machine")
     assert paired.outcome == "failed"
     assert paired.rows[0].shift == pytest.approx(0.03, abs=0.005)
-    done = run("gate", *patterns, "--margin", "1%", "--pair-by", "machine", code=1)
+    done = here("gate", *patterns, "--margin", "1%", "--pair-by", "machine", code=1)
     assert "benchmarks are paired by machine: 5 on both sides" in done.stdout
-    refused = run("gate", *patterns, "--margin", "1%", "--pair-by", "round", code=2)
+    refused = here("gate", *patterns, "--margin", "1%", "--pair-by", "round", code=2)
     assert "do not say their round" in refused.stderr
 
 
@@ -339,9 +339,9 @@ def test_the_gate_pairs_by_round_and_by_a_column(tmp_path: Path) -> None:
         sort_ms = 10.0 * factor * weather * np.exp(0.01 * rng.normal(size=36))
         pd.DataFrame({"round": rounds, "sort_ms": sort_ms}).to_csv(path, index=False)
     words = ("gate", *paths, "-c", "sort_ms", "--margin", "1%")
-    run(*words, code=3)
-    run(*words, "--pair-by", "round", code=1)
-    both = run(*words, "--pair-by", "round", "--groups", "round", code=2)
+    here(*words, code=3)
+    here(*words, "--pair-by", "round", code=1)
+    both = here(*words, "--pair-by", "round", "--groups", "round", code=2)
     assert "give groups or pair_by, not both" in both.stderr
 
 
