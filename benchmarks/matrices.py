@@ -14,9 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,14 +37,16 @@ Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Array]
 
 ALPHA = 0.05
-RESAMPLES = 199
+RESAMPLES = 999
+"""As many as ``dkmd_multivariate`` draws by default. Peers draw as many."""
+
 ROUNDS = 8
 
-SHARES = {"size": 1.0, "spread": 1.0, "power": 0.5, "embeddings": 0.25}
-"""The share of --trials that each cell of a part gets."""
+EMBEDDINGS = 0.25
+"""The share of --trials that cells of real vectors get."""
 
-WIDE = {"size": 0.25, "spread": 0.25, "power": 0.4}
-"""The same for cells with more than 100 columns, as a share of that. They cost most of the time."""
+LARGEST = 0.25
+"""The share that cells of 1,000 columns and 2,000 rows get. A trial takes half a second there."""
 
 
 def normal(rng: np.random.Generator, n: int, d: int) -> Array:
@@ -172,13 +177,17 @@ def hotelling(x: Array, y: Array, rng: np.random.Generator) -> float:
 
 def _permuted(kernel: Array, n: int, rng: np.random.Generator) -> float:
     """The p-value of the sum of a kernel over labels 1/n and −1/m, by relabelling."""
-    total = len(kernel)
-    labels = np.full((RESAMPLES + 1, total), -1.0 / (total - n))
-    labels[0, :n] = 1.0 / n
-    for row in labels[1:]:
-        row[rng.permutation(total)[:n]] = 1.0 / n
+    labels = _labels(n, len(kernel) - n, rng)
     values = np.einsum("ij,ij->i", labels @ kernel, labels)
     return float(np.mean(values >= values[0] * (1.0 - 1e-12)))
+
+
+def _labels(n: int, m: int, rng: np.random.Generator) -> Array:
+    """1/n for rows of x and −1/m for rows of y: as they are, then relabelled at random."""
+    labels = np.full((RESAMPLES + 1, n + m), -1.0 / m)
+    labels[:, :n] = 1.0 / n
+    rng.permuted(labels[1:], axis=1, out=labels[1:])
+    return labels
 
 
 def mmd(x: Array, y: Array, rng: np.random.Generator) -> float:
@@ -201,11 +210,8 @@ def slices(x: Array, y: Array, rng: np.random.Generator) -> float:
     scale = 1.4826 * np.median(np.abs(pooled - middle), axis=0)
     psi = Witness(1.0, 1.0)((pooled - middle) / scale)
     psi = (psi - psi.mean(axis=0)) / psi.std(axis=0)
-    n = len(x)
-    values = [float(np.max(np.abs(psi[:n].sum(axis=0))))]
-    for _ in range(RESAMPLES):
-        values.append(float(np.max(np.abs(psi[rng.permutation(len(psi))[:n]].sum(axis=0)))))
-    return float(np.mean(np.array(values) >= values[0] * (1.0 - 1e-12)))
+    values = np.abs(_labels(len(x), len(y), rng) @ psi).max(axis=1)
+    return float(np.mean(values >= values[0] * (1.0 - 1e-12)))
 
 
 def bonferroni(x: Array, y: Array, rng: np.random.Generator) -> float:
@@ -341,29 +347,45 @@ def run_cell(part: str, cell: Cell, trials: int, round_: int) -> dict[str, float
     return size(cell, draws, trials, round_)
 
 
-def study(parts: Sequence[str], trials: int, out: Path, seconds: float) -> None:
-    """Run the rounds of cells that are not in the files yet, for some CPU time.
+def study(parts: Sequence[str], trials: int, out: Path, seconds: float, jobs: int) -> None:
+    """Run the rounds of cells that are not in the files yet, in several processes.
 
-    A round goes through all parts, so cells have about equal numbers of trials at any time.
+    A round goes through all parts, so cells have about equal numbers of trials at any time. After
+    ``seconds`` no other cell is begun.
     """
-    asked = [(part, cell) for part in parts for cell in CELLS[part]()]
-    for round_ in range(ROUNDS):
-        for part, cell in asked:
-            # read again each time: several processes may share the work
-            if (*cell, round_) in {(*line["cell"], line["round"]) for line in _lines(out, part)}:
-                continue
-            if time.process_time() > seconds:
+    done = {(part, *line["cell"], line["round"]) for part in parts for line in _lines(out, part)}
+    asked = [
+        (part, cell, round_)
+        for round_ in range(ROUNDS)
+        for part in parts
+        for cell in CELLS[part]()
+        if (part, *cell, round_) not in done
+    ]
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by processes that start from now on
+    started, left = time.monotonic(), iter(asked)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        running: dict[Future[dict[str, float]], tuple[str, Cell, int]] = {}
+        while True:
+            while len(running) < jobs and time.monotonic() - started < seconds:
+                task = next(left, None)
+                if task is None:
+                    break
+                part, cell, round_ = task
+                count = _count(part, cell, trials)
+                running[pool.submit(run_cell, part, cell, count, round_)] = task
+            if not running:
                 return
-            start, count = time.process_time(), _count(part, cell.columns, trials)
-            found = run_cell(part, cell, count, round_)
-            _append(out, part, {"cell": cell, "round": round_, "trials": count, **found})
-            taken = time.process_time() - start
-            print(part, round_, *cell, count, found, f"{taken:.0f} s", flush=True)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                part, cell, round_ = running.pop(future)
+                line = {"cell": cell, "round": round_, "trials": _count(part, cell, trials)}
+                _append(out, part, {**line, **future.result()})
+                print(part, *line.values(), future.result(), flush=True)
 
 
-def _count(part: str, columns: int, trials: int) -> int:
-    """The trials of a cell in one round: wide cells have fewer."""
-    share = SHARES[part] * (WIDE[part] if columns > 100 else 1.0)
+def _count(part: str, cell: Cell, trials: int) -> int:
+    """The trials of a cell in one round."""
+    largest = cell.columns == 1000 and cell.n + cell.m == 2000
+    share = EMBEDDINGS if part == "embeddings" else LARGEST if largest else 1.0
     return max(10, math.ceil(trials * share / ROUNDS))
 
 
@@ -504,7 +526,8 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--out", type=Path, default=Path("build/matrices"))
-    parser.add_argument("--seconds", type=float, default=math.inf, help="CPU time to stop after")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--speed", action="store_true")
     asked = parser.parse_args()
@@ -519,7 +542,7 @@ def main() -> None:
         limit = 3.0 * found["mean(0) and var(0) of both sides, seconds"] + 2.0
         slow = found["dkmd_multivariate, seconds"] > limit
         raise SystemExit(int(slow or found["memory beyond the input, MiB"] > 200.0))
-    study(asked.part or PARTS, asked.trials, asked.out, asked.seconds)
+    study(asked.part or PARTS, asked.trials, asked.out, asked.seconds, asked.jobs)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ from scipy import stats
 import dkmd
 from dkmd.base.errors import DkmdError, NanError, TooLittleError
 from dkmd.matrices import center, fit
+from dkmd.matrices.blocks import equal_blocks, random_blocks
 from dkmd.matrices.center import Slope
 from dkmd.matrices.length import length_interval
 from dkmd.matrices.multivariate import dkmd_multivariate, run_multivariate
 from dkmd.matrices.radial import PSI, radial, slopes, width
-from dkmd.matrices.resampling import Relabelling, Staying, equal_blocks, random_blocks
+from dkmd.matrices.relabelling import Relabelling, Staying
 from dkmd.matrices.rows import Frame, Rows, sums_of
 from dkmd.statistic.witness import Witness
 

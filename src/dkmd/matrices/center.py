@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
@@ -73,11 +72,17 @@ def robust_scales(rows: Array) -> tuple[Array, Array]:
 
     If more than half the values tie, the MAD is that of the values that differ (DESIGN 2.3).
     """
-    median = np.median(rows, axis=0)
+    median = _medians(rows)
+    return median, _spreads(rows, median)
+
+
+def _medians(rows: Array) -> Array:
+    """The median of each column; of its finite values, if it is not finite itself."""
+    median: Array = np.median(rows, axis=0)
     for j in np.flatnonzero(~np.isfinite(median)):
         finite = rows[np.isfinite(rows[:, j]), j]
         median[j] = np.median(finite) if finite.size else 0.0
-    return median, _spreads(rows, median)
+    return median
 
 
 def within_scales(sample: Sample, otherwise: Array) -> Array:
@@ -86,7 +91,7 @@ def within_scales(sample: Sample, otherwise: Array) -> Array:
     A column that varies on neither side has the scale ``otherwise``.
     """
     parts = [part for part in np.split(sample.rows, [sample.of_x]) if part.size]
-    residuals = np.concatenate([part - robust_scales(part)[0] for part in parts])
+    residuals = np.concatenate([part - _medians(part) for part in parts])
     scale = _spreads(residuals, np.zeros(residuals.shape[1]))
     return np.where(scale > 0.0, scale, otherwise)
 
@@ -182,18 +187,21 @@ class Slope:
         return bool(self.rows.shape[1] > self.rows.shape[0])
 
     @cached_property
-    def _factor(self) -> tuple[Array, bool]:
-        """Cholesky's factor: of the slope, or of the matrix of rows by rows."""
+    def _inverse(self) -> Array:
+        """The inverse: of the slope, or of the matrix of rows by rows.
+
+        NumPy works it out, because its products come next: BLAS of SciPy has threads of its own,
+        and the two get in each other's way.
+        """
         v = self.rows
         matrix = -(v @ v.T) / self.across if self.wide else -(v.T @ v)
         matrix[np.diag_indices_from(matrix)] += 1.0 if self.wide else self.across
-        factor: tuple[Array, bool] = cho_factor(matrix, overwrite_a=True, check_finite=False)
-        return factor
+        return np.asarray(np.linalg.inv(matrix))
 
     def solve(self, vectors: Array) -> Array:
         """The inverse times each row of ``vectors``."""
         a, v = self.across, self.rows
         if self.wide:
-            inner = cho_solve(self._factor, (vectors @ v.T).T / a).T
-            return np.asarray((vectors + inner @ v) / a)
-        return np.asarray(cho_solve(self._factor, vectors.T).T)
+            inner = (vectors @ v.T) @ self._inverse
+            return np.asarray((vectors + inner @ v / a) / a)
+        return np.asarray(vectors @ self._inverse)

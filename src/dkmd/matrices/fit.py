@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.matrices.blocks import Blocks, equal_blocks, random_blocks
 from dkmd.matrices.center import (
     NORMAL_MAD,
     Sample,
@@ -23,19 +24,10 @@ from dkmd.matrices.center import (
     sampled,
     within_scales,
 )
+from dkmd.matrices.flipping import Flips, Influences, flipped_about_zero, flips_of
+from dkmd.matrices.nulls import Statistics
 from dkmd.matrices.radial import Radial, radial
-from dkmd.matrices.resampling import (
-    Blocks,
-    Flips,
-    Influences,
-    Relabelling,
-    Statistics,
-    Staying,
-    equal_blocks,
-    flipped_about_zero,
-    flips_of,
-    random_blocks,
-)
+from dkmd.matrices.relabelling import Relabelling, Staying
 from dkmd.matrices.rows import Frame, Index, Rows, sums_of
 from dkmd.matrices.whitening import whitening
 

@@ -17,10 +17,10 @@ from dkmd.inference.options import NAN_POLICIES
 from dkmd.matrices.center import SAMPLED, Sample, pooled_sample, sampled
 from dkmd.matrices.door import Matrices, check_matrices
 from dkmd.matrices.fit import Fit, How, Units, constant_columns, fit_independent, fit_pairs
+from dkmd.matrices.flipping import noise_of, variance_of
 from dkmd.matrices.length import debiased_length
 from dkmd.matrices.pairs import differences_of
 from dkmd.matrices.picture import projected
-from dkmd.matrices.resampling import noise_of, variance_of
 from dkmd.matrices.result import (
     DkmdMultivariateResult,
     Pvalues,

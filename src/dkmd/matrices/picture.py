@@ -10,7 +10,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.matrices.fit import Fit
-from dkmd.matrices.resampling import TINY
+from dkmd.matrices.nulls import TINY
 from dkmd.matrices.rows import Rows
 
 MOST_DRAWN = 2000

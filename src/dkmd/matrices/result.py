@@ -14,18 +14,11 @@ from dkmd.base.arrays import Array
 from dkmd.inference.defaults import ALPHA, CONFIDENCE, require_shares
 from dkmd.inference.result import ConfidenceInterval
 from dkmd.matrices.fit import Fit
+from dkmd.matrices.flipping import variance_of
 from dkmd.matrices.length import length_interval
-from dkmd.matrices.resampling import (
-    ENOUGH_BLOCKS,
-    FEW,
-    TIE,
-    TINY,
-    shares_above,
-    tail_of_largest,
-    tail_of_sum,
-    variance_of,
-)
+from dkmd.matrices.nulls import TIE, TINY, shares_above
 from dkmd.matrices.rows import Index
+from dkmd.matrices.tails import ENOUGH_BLOCKS, FEW, tail_of_largest, tail_of_sum
 
 GUARD = 1.2
 """p is never below the p-value of flipped signs divided by this. If centres are equal and spreads
