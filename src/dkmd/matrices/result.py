@@ -20,9 +20,13 @@ from dkmd.matrices.nulls import TIE, TINY, shares_above
 from dkmd.matrices.rows import Index
 from dkmd.matrices.tails import ENOUGH_BLOCKS, FEW, tail_of_largest, tail_of_sum
 
-GUARD = 1.2
-"""p is never below the p-value of flipped signs divided by this. If centres are equal and spreads
-or correlations are not, flips keep false alarms at about 6% or less at the level 5%."""
+GUARD = (0.9, 1.2)
+"""p is never below the p-value of flipped signs divided by the second number if each side has
+``GUARD_ROWS[1]`` independent rows, and by the first if a side has ``GUARD_ROWS[0]`` or fewer. If
+centres are equal and spreads or correlations are not, false alarms stay at about 6% or less at the
+level 5%. Few rows tell little about spreads and correlations, so the guard is stricter there."""
+
+GUARD_ROWS = (30, 100)
 
 MOST_OF_IT = 0.8
 """The share of the squared shift that the carrying columns have."""
@@ -216,11 +220,14 @@ def column_pvalues(fit: Fit) -> Array:
 def pvalues_of(fit: Fit, norm_only: bool) -> Pvalues:
     """The p-values of relabellings, guarded by flips; from an approximation in the far tail.
 
-    Relabellings keep the level if both samples come from one distribution. Flips then need not keep
-    it too: they may reject more often by the factor GUARD, so the larger p costs little power.
+    Relabellings keep the level if both samples come from one distribution. With enough rows, flips
+    need not keep it too: they may reject more often by a factor, so they cost little power.
     """
     flips = fit.flips.statistics
-    counted = np.maximum(fit.relabelled.pvalues(), np.array(flips.pvalues()) / GUARD)
+    guard = float(np.interp(min(fit.units), GUARD_ROWS, GUARD))
+    least = 1.0 / (flips.total.size + 1)  # the data count as one of the resamples
+    guarded = np.minimum(least + (np.array(flips.pvalues()) - least) / guard, 1.0)
+    counted = np.maximum(fit.relabelled.pvalues(), guarded)
     rare = counted * (flips.total.size + 1) <= FEW
     if rare.any() and _tails_hold(fit):
         total = tail_of_sum(fit.sides, flips.observed_total, norm_only)
