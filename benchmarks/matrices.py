@@ -164,6 +164,90 @@ def size(cell: Cell, draws: tuple[Draw, Draw], trials: int, round_: int) -> dict
     return dict(zip(names, map(float, shares), strict=True))
 
 
+def rare(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Yes or no: 2% of the values are 1, the others 0."""
+    return np.asarray(rng.random((n, d)) < 0.02, dtype=np.float64)
+
+
+def mostly_zero(rng: np.random.Generator, n: int, d: int) -> Array:
+    """90% of the values are 0, the others lognormal."""
+    return np.where(rng.random((n, d)) < 0.9, 0.0, lognormal(rng, n, d))
+
+
+def few_counts(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Counts with a mean of 0.5."""
+    return rng.poisson(0.5, size=(n, d)).astype(np.float64)
+
+
+def cauchy(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Independent Cauchy columns."""
+    return rng.standard_cauchy((n, d))
+
+
+def mixed(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Normal columns, but the first is a rare yes, the second very skewed, the third rounded."""
+    rows = normal(rng, n, d)
+    rows[:, 0], rows[:, 1], rows[:, 2] = (
+        rows[:, 0] > 2.0,
+        np.exp(3.0 * rows[:, 1]),
+        rows[:, 2].round(),
+    )
+    return rows
+
+
+ODD: dict[str, tuple[Draw, Sequence[tuple[int, int, int]]]] = {
+    "2% yes": (rare, ((10, 100, 100), (10, 30, 150), (100, 100, 500))),
+    "90% zeros": (mostly_zero, ((10, 100, 100), (10, 30, 150))),
+    "counts, mean 0.5": (few_counts, ((3, 50, 50), (10, 10, 100))),
+    "Cauchy": (cauchy, ((10, 30, 30), (100, 10, 100))),
+    "mixed kinds": (mixed, ((5, 20, 200),)),
+    "normal": (normal, ((5, 5, 5), (10, 5, 500))),
+    "lognormal": (lognormal, ((10, 5, 500), (100, 10, 100))),
+    "normal, groups of 5 rows": (normal, ((10, 20, 20), (3, 10, 40))),
+    "lognormal, pairs": (lognormal, ((10, 30, 30), (100, 100, 100))),
+    "t2, whitened": (t2, ((3, 30, 30), (10, 50, 250))),
+}
+"""Equal distributions that may break a test: the draw, and (columns, n, m)."""
+
+
+def odd_cells() -> Iterator[Cell]:
+    """Atoms, zeros, counts, few rows, groups, pairs, whitening."""
+    for name, (_, sizes) in ODD.items():
+        for sizes_of_cell in sizes:
+            yield Cell(name, *sizes_of_cell)
+
+
+def odd(cell: Cell, trials: int, round_: int) -> dict[str, float]:
+    """Shares of p at most 5%, 1% and 0.1%, of any column at most 5%, and of covers of 0."""
+    rng = np.random.default_rng([cell.columns, cell.n, cell.m, len(cell.name), round_])
+    found = []
+    for _ in range(trials):
+        x, y = (ODD[cell.name][0](rng, rows, cell.columns) for rows in (cell.n, cell.m))
+        groups = None
+        if (
+            "groups" in cell.name
+        ):  # each row becomes the unit of five, with as much noise of its own
+            x, y = (
+                np.repeat(rows, 5, axis=0) + normal(rng, 5 * len(rows), cell.columns)
+                for rows in (x, y)
+            )
+            groups = np.arange(len(x)) // 5, np.arange(len(y)) // 5
+        if "pairs" in cell.name:  # what both rows of a pair share
+            shared = 3.0 * lognormal(rng, cell.n, cell.columns)
+            x, y = x + shared, y + shared
+        result = run_multivariate(
+            x, y, whiten="whitened" in cell.name, groups=groups, paired="pairs" in cell.name,
+            n_resamples=RESAMPLES, rng=int(rng.integers(2**31)),
+        )  # fmt: skip
+        p, columns = result.pvalue, result.column_pvalues
+        found.append((p <= 0.05, p <= 0.01, p <= 0.001, bool((columns <= ALPHA).any()),
+                      result.length_interval().low == 0.0))  # fmt: skip
+    names = ("5%", "1%", "0.1%", "any column", "0 in interval")
+    return dict(
+        zip(names, np.mean(np.array(found, dtype=np.float64), axis=0).tolist(), strict=True)
+    )
+
+
 def hotelling(x: Array, y: Array, rng: np.random.Generator) -> float:
     """The p-value of Hotelling's T²; NaN if there are too few rows."""
     n, m, d = len(x), len(y), x.shape[1]
@@ -332,6 +416,7 @@ def embeddings(cell: Cell, trials: int, round_: int) -> dict[str, float]:
 CELLS = {
     "size": size_cells,
     "spread": spread_cells,
+    "odd": odd_cells,
     "power": power_cells,
     "embeddings": embedding_cells,
 }
@@ -343,6 +428,8 @@ def run_cell(part: str, cell: Cell, trials: int, round_: int) -> dict[str, float
         return power(cell, trials, round_)
     if part == "embeddings":
         return embeddings(cell, trials, round_)
+    if part == "odd":
+        return odd(cell, trials, round_)
     draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
     return size(cell, draws, trials, round_)
 
@@ -517,7 +604,7 @@ def write(page: Path, out: Path) -> None:
     page.write_text(text)
 
 
-PARTS = ("spread", "size", "power", "embeddings")
+PARTS = ("odd", "spread", "size", "power", "embeddings")
 
 
 def main() -> None:

@@ -33,6 +33,8 @@ class Statistics(NamedTuple):
     observed_total: float
     observed_largest: float
     complete: bool = False  # whether these are all relabellings, the observed one included
+    logarithms: bool = False  # whether sums are replaced by −log of their tails under χ²
+    columns: Array | None = None  # the squared t of each column of the data, if they are its own
 
     def pvalues(self) -> tuple[float, float, float]:
         """The p-values of the sum, of the largest, and of the smaller of these two."""

@@ -69,12 +69,16 @@ class Relabelling:
         observed = np.zeros((1, blocks))
         observed[0, : self.of_x] = 1.0
         products = self._products(norm_only)
+        columns, none = np.empty((1, self.sums.shape[1])), np.empty((0, 0))
+        of_data = self._of(observed, products, norm_only, columns)
         parts = [
-            self._of(labels, products, norm_only)
-            for labels in [observed, *(self._every() if few else self._drawn(resamples, rng))]
+            self._of(labels, products, norm_only, none)
+            for labels in (self._every() if few else self._drawn(resamples, rng))
         ]
         total, largest = np.concatenate(parts, axis=1)
-        return Statistics(total[1:], largest[1:], float(total[0]), float(largest[0]), few)
+        return Statistics(
+            total, largest, float(of_data[0, 0]), float(of_data[1, 0]), few, True, columns[0]
+        )
 
     def _products(self, norm_only: bool) -> _Products:
         squares = self.sums * self.sums
@@ -99,7 +103,7 @@ class Relabelling:
             pairs.astype(kind),
         )
 
-    def _of(self, labels: Array, products: _Products, norm_only: bool) -> Array:
+    def _of(self, labels: Array, products: _Products, norm_only: bool, of_columns: Array) -> Array:
         """Both statistics of some labellings, studentised with slopes and variances of sides."""
         x, y = self._factors(labels, self.staying[0]), self._factors(1.0 - labels, self.staying[1])
         in_x = labels.astype(products.sums.dtype)
@@ -114,6 +118,7 @@ class Relabelling:
             x,
             y,
             norm_only,
+            of_columns,
         )
         columns = self.sums.shape[1]
         weights = labels * (x.weight - y.weight)[:, None] + y.weight[:, None]

@@ -37,13 +37,15 @@ def labelled_statistics(
     x: SideFactors,
     y: SideFactors,
     norm_only: bool,
+    of_columns: Array,
 ) -> Array:
     """The sum of squared t and the largest of each labelling, (2, labellings).
 
     ``in_x``, ``squares_in_x`` and ``products_in_x`` are the sums over the blocks in x of Ψ, of its
     square and of Ψ times the block's size, (labellings, columns). ``products_in_x`` has no columns
     if all blocks have the same ``size``. ``totals`` has the same three sums over all blocks and the
-    least variance, and ``staying`` the sums of the rows that stay on each side.
+    least variance, and ``staying`` the sums of the rows that stay on each side. The squared t of
+    the first labellings go to ``of_columns``, as many as it has rows.
     """
     count, columns = in_x.shape
     equal = products_in_x.shape[1] == 0
@@ -67,6 +69,8 @@ def labelled_statistics(
             moved = x.step[i] * mean_x - y.step[i] * mean_y
             squared = moved * moved
             t = squared / max(variance, TINY)
+            if i < of_columns.shape[0]:
+                of_columns[i, j] = t
             total += t
             largest = max(largest, t)
             squared_length += squared

@@ -1,15 +1,21 @@
-"""Approximations of p-values in the far tail, where resamples are too few to count."""
+"""P-values in the far tail, where resamples are too few to count.
+
+An approximation only says how fast a tail falls. Where it begins is counted: at the tenth largest
+resample. So the approximation need not hold for the data, only beyond what resamples show.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from dkmd.base.arrays import Array
 from dkmd.matrices.flipping import Influences, variance_of
-from dkmd.matrices.nulls import TINY
+from dkmd.matrices.nulls import TINY, shares_above
 
 FEW = 10
 """With fewer resamples than this as extreme as the data, the p-value comes from an approximation
@@ -18,38 +24,86 @@ of the tail, because a count of so few says little."""
 ENOUGH_BLOCKS = 20
 """The approximation needs this many independent blocks on each side."""
 
+LEAST = 1e-300
+"""A tail below this at its beginning says nothing about how it goes on."""
 
-def tail_of_sum(sides: tuple[Influences, ...], total: float, norm_only: bool) -> float:
-    """An F approximation of the p-value of the sum, by three moments of its weights.
+
+def beyond(null: Array, observed: Array, tail: Callable[[Array], Array]) -> Array:
+    """The share of resamples that are at least as large as each observed value.
+
+    If fewer than ``FEW`` are, ``tail`` carries it on from the value that just so many reach.
+    """
+    counted = shares_above(null, observed, False)
+    rare = counted * (null.size + 1) <= FEW
+    if null.size < FEW or not rare.any():
+        return counted
+    start = np.partition(null, null.size - FEW)[null.size - FEW]
+    at_start = tail(np.full_like(observed, start))
+    falls = np.minimum(tail(observed) / np.maximum(at_start, LEAST), 1.0)
+    return np.where(rare & (at_start > LEAST), FEW / (null.size + 1) * falls, counted)
+
+
+@dataclass(frozen=True)
+class SumTail:
+    """The tail of the sum of squared t by F, from three moments of its weights.
 
     The sum is a weighted sum of squared normals. Its weights are the eigenvalues of the correlation
     matrix of the shift. The traces of its powers come from the blocks, without a matrix of columns.
     """
-    variance = np.maximum(variance_of(sides), TINY)
-    unit = np.sqrt(variance.sum() + 0.0 * variance) if norm_only else np.sqrt(variance)
-    parts = np.concatenate([side.sums / unit for side in sides])
-    gram = parts @ parts.T
-    first = float(np.trace(gram))
-    # products of different blocks only: their own squares would add noise to the traces
-    np.fill_diagonal(gram, 0.0)
-    second = max(float(np.sum(gram * gram)), first * first / variance.size)
-    third = max(float(np.sum((gram @ gram) * gram)), second * second / first)
-    freedom = second**3 / third**2
-    standard = (total - first) / math.sqrt(2.0 * second)
-    value = max(standard * math.sqrt(2.0 * freedom) + freedom, 0.0) / freedom
-    blocks = sum(side.count - 1 for side in sides)
-    return float(special.fdtrc(freedom, blocks, value))
+
+    first: float
+    second: float
+    third: float
+    blocks: int
+
+    @classmethod
+    def of(cls, sides: tuple[Influences, ...], norm_only: bool) -> SumTail:
+        """From the influences of both sides; of the length alone if asked for."""
+        variance = np.maximum(variance_of(sides), TINY)
+        unit = np.sqrt(variance.sum() + 0.0 * variance) if norm_only else np.sqrt(variance)
+        parts = np.concatenate([side.sums / unit for side in sides])
+        gram = parts @ parts.T
+        first = float(np.trace(gram))
+        # products of different blocks only: their own squares would add noise to the traces
+        np.fill_diagonal(gram, 0.0)
+        second = max(float(np.sum(gram * gram)), first * first / variance.size)
+        third = max(float(np.sum((gram @ gram) * gram)), second * second / first)
+        return cls(first, second, third, sum(side.count - 1 for side in sides))
+
+    def __call__(self, total: Array) -> Array:
+        """The tail at some sums."""
+        freedom = self.second**3 / self.third**2
+        standard = (total - self.first) / math.sqrt(2.0 * self.second)
+        value = np.maximum(standard * math.sqrt(2.0 * freedom) + freedom, 0.0) / freedom
+        return np.asarray(special.fdtrc(freedom, self.blocks, value))
+
+    def of_logarithm(self, total: Array) -> Array:
+        """The same at −log of the tail under χ², as relabellings have it."""
+        freedom = self.first**2 / self.second
+        return self(self.first / freedom * special.chdtri(freedom, np.exp(-total)))
 
 
-def tail_of_largest(sides: tuple[Influences, ...], largest: Array) -> Array:
-    """Šidák's bound on the p-values of squared t of single columns, by Satterthwaite's df."""
-    variances = np.stack([side.variance for side in sides])
-    total = np.maximum(variances.sum(axis=0), TINY)
-    freedom = total**2 / np.maximum(
-        np.sum(
-            [v * v / (side.count - 1) for v, side in zip(variances, sides, strict=True)], axis=0
-        ),
-        TINY * TINY,
-    )
-    single = special.fdtrc(1.0, np.maximum(freedom, 1.0), largest)
-    return np.asarray(-np.expm1(total.size * np.log1p(-np.minimum(single, 1.0 - 1e-16))))
+@dataclass(frozen=True)
+class LargestTail:
+    """The tail of the largest squared t by Šidák's bound."""
+
+    freedom: Array  # of the t of each column
+
+    @classmethod
+    def of(cls, sides: tuple[Influences, ...]) -> LargestTail:
+        """From the influences of both sides, by Satterthwaite's rule."""
+        variances = np.stack([side.variance for side in sides])
+        total = np.maximum(variances.sum(axis=0), TINY)
+        parts = [v * v / (side.count - 1) for v, side in zip(variances, sides, strict=True)]
+        freedom = total**2 / np.maximum(np.sum(parts, axis=0), TINY * TINY)
+        return cls(np.maximum(freedom, 1.0))
+
+    def of_columns(self, squared: Array) -> Array:
+        """The tail at a squared t of each column."""
+        single = special.fdtrc(1.0, self.freedom, squared)
+        single = np.minimum(single, 1.0 - 1e-16)
+        return np.asarray(-np.expm1(self.freedom.size * np.log1p(-single)))
+
+    def __call__(self, squared: Array) -> Array:
+        """The tail at some squared t, whichever column they are of."""
+        return np.array([self.of_columns(each).max() for each in squared])
