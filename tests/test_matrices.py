@@ -13,14 +13,16 @@ from scipy import stats
 
 import dkmd
 from dkmd.base.errors import DkmdError, NanError, TooLittleError
-from dkmd.matrices import center, fit
+from dkmd.matrices import center, fit, flipping, relabelling
 from dkmd.matrices.blocks import equal_blocks, random_blocks
 from dkmd.matrices.center import Slope
+from dkmd.matrices.flipping import Influences, flips_of
 from dkmd.matrices.length import length_interval
 from dkmd.matrices.multivariate import dkmd_multivariate, run_multivariate
 from dkmd.matrices.radial import PSI, radial, slopes, width
 from dkmd.matrices.relabelling import Relabelling, Staying
 from dkmd.matrices.rows import Frame, Rows, sums_of
+from dkmd.matrices.tails import START, beyond
 from dkmd.statistic.witness import Witness
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes
@@ -187,6 +189,22 @@ def test_all_relabellings_of_few_rows_give_the_exact_p_value() -> None:
     assert found.pvalues()[0] == pytest.approx(np.mean(every[:, 0] >= every[0, 0] * (1 - 1e-10)))
 
 
+def test_many_blocks_in_single_precision_have_the_same_statistics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(3)
+    sums, sizes = rng.normal(size=(90, 7)), np.ones(90)
+    still = Staying(rng.normal(size=7), 40.0, 30.0), Staying(rng.normal(size=7), 5.0, 4.0)
+    given = Relabelling(sums, sizes, rng.uniform(0.3, 1.0, size=90), 30, still)
+    single = given.statistics(99, np.random.default_rng(1), False)
+    monkeypatch.setattr(relabelling, "SMALL", 90)
+    double = given.statistics(99, np.random.default_rng(1), False)
+    np.testing.assert_allclose(single.total, double.total, rtol=1e-4)
+    np.testing.assert_allclose(single.largest, double.largest, rtol=1e-4)
+    assert single.columns is not None
+    assert single.columns.max() == pytest.approx(single.observed_largest)
+
+
 def test_relabelling_is_about_right_if_only_spreads_and_correlations_differ() -> None:
     """The variance of D alone rejected 12%; 300 trials of 5% have more than 9% once in 900 runs."""
     rng = np.random.default_rng(21)
@@ -198,6 +216,90 @@ def test_relabelling_is_about_right_if_only_spreads_and_correlations_differ() ->
         assert found.fit is not None
         rejected += found.fit.relabelled.pvalues()[2] <= 0.05
     assert rejected <= 27
+
+
+@pytest.mark.parametrize("counts", [(12, 17), (7, 30), (12,)])
+def test_statistics_of_flipped_signs_follow_their_definition(
+    counts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: each side's flipped influences, their variance about their mean, both lengths."""
+    rng = np.random.default_rng(30)
+    sides = tuple(Influences(rng.normal(size=(n, 3)) / n) for n in counts)
+    shift, drawn = np.array([0.3, -0.1, 0.2]), []
+    keep = flipping._balanced_signs
+
+    def noted(*given: Any) -> Any:
+        drawn.append(keep(*given))
+        return drawn[-1]
+
+    monkeypatch.setattr(flipping, "_balanced_signs", noted)
+    found = flips_of(sides, shift, 20, np.random.default_rng(4), False)
+    moved, variance, long = np.zeros((20, 3)), np.zeros((20, 3)), np.zeros((20, 3))
+    for side, signs, sign in zip(sides, drawn, (1.0, -1.0), strict=False):
+        n, flipped = side.count, signs.astype(float) @ side.sums
+        moved += sign * flipped
+        variance += (n * np.sum(side.sums**2, axis=0) - flipped**2) / (n - 1)
+        long += sign * flipped * math.sqrt(n / (n - 1))
+    t = moved**2 / variance
+    np.testing.assert_allclose(found.statistics.total, t.sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(found.statistics.largest, t.max(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(found.squared, np.sum(long**2, axis=1), rtol=1e-5)
+    along = long @ shift / np.linalg.norm(shift)
+    np.testing.assert_allclose(found.along, along, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("blocks", [10, 11, 40])
+def test_balanced_signs_keep_the_variance_of_sums_that_add_up_to_0(blocks: int) -> None:
+    """The mean square of 20,000 sums has a relative error of at most √(2/20,000) = 1%."""
+    rng = np.random.default_rng(31)
+    values = rng.exponential(size=blocks)
+    values -= values.mean()
+    signs = flipping._balanced_signs(20_000, blocks, rng)
+    assert np.abs(np.sign(signs).sum(axis=1)).max() <= 1.0
+    assert np.sign(signs).mean() == pytest.approx(0.0, abs=0.02)
+    assert np.mean((signs @ values) ** 2) == pytest.approx(np.sum(values**2), rel=0.04)
+
+
+def test_sums_over_many_columns_vary_under_flips_as_they_do_in_the_data() -> None:
+    """χ² of 1,000 columns has a standard deviation of 45. Independent signs gave 62 at 30:30."""
+    rng = np.random.default_rng(32)
+    x, y = rng.normal(size=(30, 1000)), rng.normal(size=(30, 1000))
+    found = run_multivariate(x, y).fit
+    assert found is not None
+    assert 42.0 < found.flips.statistics.total.std() < 54.0
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 30.0])
+def test_a_far_tail_begins_where_resamples_can_be_counted(factor: float) -> None:
+    """Of 999 exponential values, and with a tail that is wrong by any factor."""
+    null = np.sort(np.random.default_rng(33).exponential(size=999))
+    start, far = null[-START], null[-1] + 12.0
+    at = beyond(null, np.array([null[500], null[-1], far]), lambda t: factor * np.exp(-t))
+    assert at[0] == pytest.approx(500 / 1000)
+    assert at[1] == pytest.approx(2 / 1000)
+    assert at[2] == pytest.approx(START / 1000 * math.exp(start - far))
+
+
+def test_a_tail_that_says_nothing_leaves_the_count() -> None:
+    null = np.random.default_rng(33).exponential(size=999)
+    assert beyond(null, np.array([50.0]), lambda t: 0.0 * t)[0] == pytest.approx(1 / 1000)
+    few = beyond(null[:5], np.array([50.0]), lambda t: np.exp(-t))
+    assert few[0] == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize("seed", [67, 255])
+def test_rare_events_have_no_tiny_p_values_by_chance(seed: int) -> None:
+    """Data sets of equal sides of which relabelling rejects 3 in 1,000, and flips nearly all.
+
+    A tail that began at 0 made such p-values 1e-9. Of 500 data sets some have one.
+    """
+    rng = np.random.default_rng(seed)
+    x, y = (np.asarray(rng.random((n, 60)) < 0.02, dtype=float) for n in (60, 300))
+    found = run_multivariate(x, y)
+    assert found.fit is not None
+    assert found.fit.flips.statistics.pvalues()[2] == pytest.approx(1 / 1000)
+    assert found.pvalue == pytest.approx(found.fit.relabelled.pvalues()[2])
+    assert 0.001 < found.pvalue < 0.01
 
 
 def test_blocks_have_equal_sizes_and_the_rest_stays() -> None:
@@ -449,6 +551,27 @@ def test_intervals_and_p_values_of_columns_agree() -> None:
         excluded = (low > 0.0) | (high < 0.0)
         np.testing.assert_array_equal(excluded, found.column_pvalues < 1.0 - level)
     assert np.flatnonzero(found.column_pvalues < 0.05).tolist() == [3]
+
+
+def test_a_column_that_relabelling_does_not_reject_has_an_interval_that_holds_0() -> None:
+    """Ten skewed rows against 100. The t of the shift alone would name some columns."""
+    rng = np.random.default_rng(35)
+    kept_by_relabelling = 0
+    for trial in range(12):
+        x, y = np.exp(rng.normal(size=(10, 60))), np.exp(rng.normal(size=(100, 60)))
+        found = run_multivariate(x, y, rng=trial, n_resamples=199)
+        null = found.fit.relabelled if found.fit else None
+        assert null is not None
+        assert null.columns is not None
+        own = np.array([(np.sum(null.largest >= t) + 1) / 200 for t in null.columns])
+        assert (found.column_pvalues >= own - 1e-12).all()
+        for level in (0.5, 0.9, 0.95):
+            low, high = found.shift_interval(level)
+            excluded = (low > 0.0) | (high < 0.0)
+            np.testing.assert_array_equal(excluded, found.column_pvalues < 1.0 - level)
+            half = 0.5 * (high - low) / found.standard_error
+            kept_by_relabelling += int(np.ptp(half) > 1e-9)
+    assert kept_by_relabelling > 0
 
 
 def test_the_length_loses_what_noise_adds() -> None:

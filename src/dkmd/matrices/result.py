@@ -18,7 +18,7 @@ from dkmd.matrices.flipping import variance_of
 from dkmd.matrices.length import length_interval
 from dkmd.matrices.nulls import TIE, TINY, Statistics, shares_above
 from dkmd.matrices.rows import Index
-from dkmd.matrices.tails import ENOUGH_BLOCKS, FEW, LargestTail, SumTail, beyond
+from dkmd.matrices.tails import ENOUGH_BLOCKS, LargestTail, SumTail, beyond
 
 GUARD = (0.9, 1.2)
 """p is never below the p-value of flipped signs divided by the second number if each side has
@@ -257,8 +257,8 @@ def pvalues_of(fit: Fit, norm_only: bool) -> Pvalues:
     if norm_only:
         largest = total
     both = total if norm_only else min(1.0, 2.0 * min(total, largest))
-    rare = counted[2] * (flips.total.size + 1) <= FEW
-    return Pvalues(total, largest, min(both, float(counted[2])) if rare else float(counted[2]))
+    reached = bool(counted[2] > 1.5 * least)  # by a resample
+    return Pvalues(total, largest, float(counted[2]) if reached else min(both, float(counted[2])))
 
 
 def _far(null: Statistics, of_sum: SumTail, of_largest: LargestTail) -> Array:

@@ -1,7 +1,7 @@
-"""P-values in the far tail, where resamples are too few to count.
+"""P-values in the far tail, which no resample reaches.
 
 An approximation only says how fast a tail falls. Where it begins is counted: at the tenth largest
-resample. So the approximation need not hold for the data, only beyond what resamples show.
+resample. As long as a resample reaches the data, p is a count and needs no approximation.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from dkmd.base.arrays import Array
 from dkmd.matrices.flipping import Influences, variance_of
 from dkmd.matrices.nulls import TINY, shares_above
 
-FEW = 10
-"""With fewer resamples than this as extreme as the data, the p-value comes from an approximation
-of the tail, because a count of so few says little."""
+START = 10
+"""A tail goes on from the value that so many resamples reach."""
 
 ENOUGH_BLOCKS = 20
 """The approximation needs this many independent blocks on each side."""
@@ -31,16 +30,18 @@ LEAST = 1e-300
 def beyond(null: Array, observed: Array, tail: Callable[[Array], Array]) -> Array:
     """The share of resamples that are at least as large as each observed value.
 
-    If fewer than ``FEW`` are, ``tail`` carries it on from the value that just so many reach.
+    If none is, ``tail`` tells how much smaller p is than where the tail starts.
     """
     counted = shares_above(null, observed, False)
-    rare = counted * (null.size + 1) <= FEW
-    if null.size < FEW or not rare.any():
+    least = 1.0 / (null.size + 1)
+    farther = counted < 1.5 * least
+    if null.size < START or not farther.any():
         return counted
-    start = np.partition(null, null.size - FEW)[null.size - FEW]
+    start = np.partition(null, null.size - START)[null.size - START]
     at_start = tail(np.full_like(observed, start))
-    falls = np.minimum(tail(observed) / np.maximum(at_start, LEAST), 1.0)
-    return np.where(rare & (at_start > LEAST), FEW / (null.size + 1) * falls, counted)
+    farther &= at_start > LEAST
+    falls = START * tail(observed) / np.maximum(at_start, LEAST)
+    return np.where(farther, least * np.minimum(falls, 1.0), counted)
 
 
 @dataclass(frozen=True)
