@@ -333,6 +333,24 @@ def test_passes_over_many_rows_agree_with_all_rows_at_once(monkeypatch: pytest.M
     assert parts.pvalue < 0.01 or whole.pvalue >= 0.01
 
 
+def test_a_million_rows_of_100_columns() -> None:
+    """float32 of 400 MB. A shift of 0.02 scales is ten standard errors; a row is at infinity."""
+    rng = np.random.default_rng(9)
+    x, y = (rng.standard_normal((500_000, 100), dtype=np.float32) for _ in range(2))
+    x[:, 7] += np.float32(0.02)
+    x[3] = np.inf
+    found = run_multivariate(x, y)
+    assert found.sizes == (500_000, 500_000)
+    assert found.pvalue < 1e-10
+    carriers = found.carriers()
+    assert carriers is not None
+    assert carriers.columns.tolist() == [7]
+    assert found.shift[7] == pytest.approx(0.02, abs=3 * found.standard_error[7])
+    assert found.standard_error[7] == pytest.approx(0.002, rel=0.1)
+    low, high = found.length_interval()
+    assert low < 0.02 < high < 0.03
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.int64, "fortran", "big-endian", "strided"])
 def test_every_kind_of_array_gives_the_same_answer(kind: Any) -> None:
     rng = np.random.default_rng(9)

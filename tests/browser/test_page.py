@@ -318,6 +318,14 @@ def test_no_page_is_wider_than_its_window(opened: Open, name: str, width: int) -
         assert max(ends) <= width
 
 
+@pytest.mark.parametrize("width", [1001, 1100, 1250, 1251])
+def test_names_of_columns_have_room(opened: Open, width: int) -> None:
+    """About 20 letters. Before, a window of 1,100 pixels left room for 4."""
+    page = opened("drift", width=width).page
+    widths = page.locator("tbody > .row > th").evaluate_all("all => all.map(e => e.clientWidth)")
+    assert min(widths) >= 160
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_cells_of_a_row_do_not_overlap(opened: Open, name: str) -> None:
     page = opened(name, width=1280).page
@@ -332,7 +340,7 @@ def test_cells_of_a_row_do_not_overlap(opened: Open, name: str) -> None:
             assert left[1] <= right[0] + 0.5
 
 
-@pytest.mark.parametrize("width", [320, 360, 800, 1280, 1600])
+@pytest.mark.parametrize("width", [320, 360, 800, 1001, 1100, 1250, 1280, 1600])
 @pytest.mark.parametrize("name", NAMES)
 def test_cells_hold_what_they_show(opened: Open, name: str, width: int) -> None:
     page = opened(name, width=width).page
