@@ -30,6 +30,7 @@ from scipy.special import fdtrc
 from timing import best_seconds, extra_mebibytes
 
 from dkmd.inference.two_sample import row_tails
+from dkmd.matrices.flipping import noise_of
 from dkmd.matrices.multivariate import run_multivariate
 from dkmd.statistic.witness import Witness
 
@@ -42,8 +43,8 @@ RESAMPLES = 999
 
 ROUNDS = 8
 
-EMBEDDINGS = 0.25
-"""The share of --trials that cells of real vectors get."""
+SHARES = {"coverage": 0.5, "embeddings": 0.25}
+"""The share of --trials that cells of a part get, if it is not 1."""
 
 LARGEST = 0.25
 """The share that cells of 1,000 columns and 2,000 rows get. A trial takes half a second there."""
@@ -248,6 +249,46 @@ def odd(cell: Cell, trials: int, round_: int) -> dict[str, float]:
     )
 
 
+COVERED: dict[str, tuple[Draw, Draw]] = {
+    **{name: (FAMILIES[name],) * 2 for name in ("normal", "t2", "lognormal", "factor")},
+    "1:3": SPREADS["1:3"],
+}
+
+
+def coverage_cells() -> Iterator[Cell]:
+    """A move of every column, about one scale long together."""
+    for d in (2, 10, 100):
+        for name in COVERED:
+            for n, m in ((30, 30), (50, 250), (200, 200)):
+                yield Cell(name, d, n, m)
+
+
+def coverage(cell: Cell, trials: int, round_: int) -> dict[str, float]:
+    """Shares of intervals that hold the true length, and all true shifts; and of wrong equivalence.
+
+    The last one is the share of p ≤ 5% against "at least as long as it is". Beside them, the mean
+    of the squared length without noise, as a share of the true one.
+    """
+    rng = np.random.default_rng([cell.columns, cell.n, cell.m, 100 + round_])
+    moved, found = 1.0 / math.sqrt(cell.columns), []
+    draws = COVERED[cell.name]
+    for _ in range(trials):
+        x = draws[0](rng, cell.n, cell.columns) + moved
+        y = draws[1](rng, cell.m, cell.columns)
+        result = run_multivariate(x, y, n_resamples=RESAMPLES, rng=int(rng.integers(2**31)))
+        assert result.fit is not None
+        length = moved * math.sqrt(float(np.sum(result.scale**-2.0)))
+        low, high = result.length_interval()
+        below, above = result.shift_interval()
+        squared = float(result.fit.shift @ result.fit.shift) - noise_of(result.fit.sides)
+        found.append((low <= length <= high, bool(((below <= moved) & (moved <= above)).all()),
+                      result.equivalence(length) <= ALPHA, squared / length**2))  # fmt: skip
+    names = ("length", "all columns", "equivalent", "length² / true")
+    return dict(
+        zip(names, np.mean(np.array(found, dtype=np.float64), axis=0).tolist(), strict=True)
+    )
+
+
 def hotelling(x: Array, y: Array, rng: np.random.Generator) -> float:
     """The p-value of Hotelling's T²; NaN if there are too few rows."""
     n, m, d = len(x), len(y), x.shape[1]
@@ -417,6 +458,7 @@ CELLS = {
     "size": size_cells,
     "spread": spread_cells,
     "odd": odd_cells,
+    "coverage": coverage_cells,
     "power": power_cells,
     "embeddings": embedding_cells,
 }
@@ -430,6 +472,8 @@ def run_cell(part: str, cell: Cell, trials: int, round_: int) -> dict[str, float
         return embeddings(cell, trials, round_)
     if part == "odd":
         return odd(cell, trials, round_)
+    if part == "coverage":
+        return coverage(cell, trials, round_)
     draws = SPREADS[cell.name] if part == "spread" else (FAMILIES[cell.name],) * 2
     return size(cell, draws, trials, round_)
 
@@ -472,7 +516,7 @@ def study(parts: Sequence[str], trials: int, out: Path, seconds: float, jobs: in
 def _count(part: str, cell: Cell, trials: int) -> int:
     """The trials of a cell in one round."""
     largest = cell.columns == 1000 and cell.n + cell.m == 2000
-    share = EMBEDDINGS if part == "embeddings" else LARGEST if largest else 1.0
+    share = LARGEST if largest else SHARES.get(part, 1.0)
     return max(10, math.ceil(trials * share / ROUNDS))
 
 
@@ -604,7 +648,7 @@ def write(page: Path, out: Path) -> None:
     page.write_text(text)
 
 
-PARTS = ("odd", "spread", "size", "power", "embeddings")
+PARTS = ("odd", "coverage", "spread", "size", "power", "embeddings")
 
 
 def main() -> None:

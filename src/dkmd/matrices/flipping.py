@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.matrices.length import noisiest_direction
 from dkmd.matrices.nulls import TINY, Statistics, batches
 from dkmd.matrices.rows import Numbers
 from dkmd.matrices.studentized import flipped_statistics
@@ -88,7 +89,7 @@ class Flips(NamedTuple):
 
     statistics: Statistics
     squared: Array  # ‖shift*‖² of each resample
-    along: Array  # its component along the observed shift
+    along: Array  # its component along the direction that a move may have
 
 
 def flips_of(
@@ -103,8 +104,7 @@ def flips_of(
     The variance is worked out anew for each resample, so that few blocks have heavy tails as they
     should: of normal influences, t has blocks − 1 degrees of freedom.
     """
-    length = math.sqrt(float(shift @ shift))
-    toward = shift / length if length > 0.0 else np.zeros_like(shift)
+    toward = noisiest_direction(shift, np.concatenate([side.sums for side in sides]))
     total, largest, squared, along = _flipped(sides, toward, resamples, rng, norm_only)
     observed = _observed(shift, variance_of(sides), norm_only)
     return Flips(Statistics(total, largest, *observed), squared, along)
