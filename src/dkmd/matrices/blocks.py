@@ -18,6 +18,12 @@ class Blocks:
     sizes: Array
 
     @property
+    def of_rows(self) -> bool:
+        """Whether each row is a block, in their order. The last block may be empty."""
+        rows = self.of_row.size
+        return bool(rows <= self.count and np.array_equal(self.of_row, np.arange(rows)))
+
+    @property
     def count(self) -> int:
         """The number of blocks."""
         return int(self.sizes.size)

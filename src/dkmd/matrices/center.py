@@ -39,6 +39,9 @@ CLOSE_FOR_MANY = 1e-6
 FLATTEST = 1e-9
 """The least slope in any direction, as a share of the slope across rows."""
 
+LEAST_LOST = 1e-12
+"""The least difference of a row's slopes across and along it, as a share of the first."""
+
 MOST_STEPS = 500
 
 
@@ -171,15 +174,16 @@ class Slope:
 
     across: float
     rows: Array  # V, (sampled rows, columns)
+    ratio: Array  # of each row's Ψ to its row of V
 
     @classmethod
     def of(cls, z: Array, witness: Radial) -> Slope:
         """The slope from standardised rows."""
         across, along, squared = row_slopes(z, *witness[:2])
         # rows at infinity have no slope along them; a little is left, so that it can be inverted
-        lost = (1.0 - FLATTEST) * np.maximum(across - along, 0.0)
-        drop = lost / np.maximum(squared, 1e-300) / across.size
-        return cls(float(across.mean()), z * np.sqrt(drop)[:, None])
+        lost = (1.0 - FLATTEST) * np.maximum(across - along, LEAST_LOST * across)
+        root = np.sqrt(lost / np.maximum(squared, 1e-300) / across.size)
+        return cls(float(across.mean()), z * root[:, None], across / root)
 
     @property
     def wide(self) -> bool:
@@ -197,6 +201,16 @@ class Slope:
         matrix = -(v @ v.T) / self.across if self.wide else -(v.T @ v)
         matrix[np.diag_indices_from(matrix)] += 1.0 if self.wide else self.across
         return np.asarray(np.linalg.inv(matrix))
+
+    def solve_own(self) -> Array:
+        """The inverse times Ψ of each of the rows; if rows are wide, in a third of the time."""
+        if not self.wide:
+            return self.solve(self.rows * self.ratio[:, None])
+        v = self.rows
+        matrix = -(v @ v.T)
+        matrix[np.diag_indices_from(matrix)] += self.across
+        # V·(a·I − VᵀV)⁻¹ = (a·I − V·Vᵀ)⁻¹·V
+        return np.asarray(self.ratio[:, None] * np.linalg.solve(matrix, v))
 
     def solve(self, vectors: Array) -> Array:
         """The inverse times each row of ``vectors``."""

@@ -175,12 +175,20 @@ def _relabelled(
     if not sample.complete:
         frame = refined((x, y), frame, witness, slope)
     each = max(1, min(units[0].count, units[1].count) // BLOCKS_OF_SMALLER)
+    blocks_of = [
+        unit.blocks(equal_blocks(unit.count, each, MOST_RELABELLED, how.rng)) for unit in units
+    ]
+    own = None
+    if sample.complete and not how.whiten and all(blocks.of_rows for blocks in blocks_of):
+        own = np.split(slope.solve_own(), [x.size])
     parts, sizes, slopes, means, staying = [], [], [], [], []
-    for rows, unit in zip((x, y), units, strict=True):
-        blocks = unit.blocks(equal_blocks(unit.count, each, MOST_RELABELLED, how.rng))
+    for side, (rows, blocks) in enumerate(zip((x, y), blocks_of, strict=True)):
         sums = sums_of(rows, frame, witness, blocks.of_row, blocks.count)
         means.append(sums.total / rows.size)
-        psi = sums.psi if how.whiten else slope.solve(sums.psi)
+        if own is not None:
+            psi = np.vstack([own[side], np.zeros((1, own[side].shape[1]))])
+        else:
+            psi = sums.psi if how.whiten else slope.solve(sums.psi)
         parts.append(psi[:-1])
         sizes.append(blocks.sizes[:-1])
         slopes.append(sums.slope[:-1])
@@ -206,7 +214,9 @@ def _side(rows: Rows, units: Units, frame: Frame, witness: Radial, how: How) -> 
         at = refined((rows,), at, witness, slope)
     blocks = units.blocks(random_blocks(units.count, MOST_BLOCKS, how.rng))
     sums = sums_of(rows, at, witness, blocks.of_row, blocks.count)
-    influences = slope.solve(sums.psi) / rows.size  # (blocks, columns)
+    whole = positions.size == rows.size and blocks.of_rows
+    solved = slope.solve_own() if whole else slope.solve(sums.psi)
+    influences = solved / rows.size  # (blocks, columns)
     leverage = sums.leverage(influences, blocks.sizes)
     center = frame.standardized(at.center[None, :])[0]
     first = np.zeros(blocks.count, dtype=np.bool_)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 
-POWERS = 30
+POWERS = 12
 """Steps towards the direction in which noise is longest. Any direction with much noise will do."""
 
 

@@ -249,7 +249,8 @@ def pvalues_of(fit: Fit, norm_only: bool) -> Pvalues:
         return np.maximum(relabelled, np.minimum(above, 1.0))
 
     counted = guarded(np.array(fit.relabelled.pvalues()), np.array(flips.pvalues()))
-    if not _tails_hold(fit):
+    reached = counted > 1.5 * least  # by a resample
+    if reached.all() or not _tails_hold(fit):
         return Pvalues(*counted.tolist())
     of_sum, of_largest = SumTail.of(fit.sides, norm_only), LargestTail.of(fit.sides)
     relabelled, flipped = (_far(null, of_sum, of_largest) for null in (fit.relabelled, flips))
@@ -257,8 +258,7 @@ def pvalues_of(fit: Fit, norm_only: bool) -> Pvalues:
     if norm_only:
         largest = total
     both = total if norm_only else min(1.0, 2.0 * min(total, largest))
-    reached = bool(counted[2] > 1.5 * least)  # by a resample
-    return Pvalues(total, largest, float(counted[2]) if reached else min(both, float(counted[2])))
+    return Pvalues(total, largest, float(counted[2] if reached[2] else min(both, counted[2])))
 
 
 def _far(null: Statistics, of_sum: SumTail, of_largest: LargestTail) -> Array:
