@@ -478,8 +478,10 @@ def run_cell(part: str, cell: Cell, trials: int, round_: int) -> dict[str, float
     return size(cell, draws, trials, round_)
 
 
-def study(parts: Sequence[str], trials: int, out: Path, seconds: float, jobs: int) -> None:
-    """Run the rounds of cells that are not in the files yet, in several processes.
+def study(
+    parts: Sequence[str], trials: int, out: Path, seconds: float, jobs: int, rounds: int
+) -> None:
+    """Run the first rounds of cells that are not in the files yet, in several processes.
 
     A round goes through all parts, so cells have about equal numbers of trials at any time. After
     ``seconds`` no other cell is begun.
@@ -487,7 +489,7 @@ def study(parts: Sequence[str], trials: int, out: Path, seconds: float, jobs: in
     done = {(part, *line["cell"], line["round"]) for part in parts for line in _lines(out, part)}
     asked = [
         (part, cell, round_)
-        for round_ in range(ROUNDS)
+        for round_ in range(rounds)
         for part in parts
         for cell in CELLS[part]()
         if (part, *cell, round_) not in done
@@ -659,6 +661,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/matrices"))
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of all rounds, the first ones")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--speed", action="store_true")
     asked = parser.parse_args()
@@ -673,7 +676,7 @@ def main() -> None:
         limit = 3.0 * found["mean(0) and var(0) of both sides, seconds"] + 2.0
         slow = found["dkmd_multivariate, seconds"] > limit
         raise SystemExit(int(slow or found["memory beyond the input, MiB"] > 200.0))
-    study(asked.part or PARTS, asked.trials, asked.out, asked.seconds, asked.jobs)
+    study(asked.part or PARTS, asked.trials, asked.out, asked.seconds, asked.jobs, asked.rounds)
 
 
 if __name__ == "__main__":
