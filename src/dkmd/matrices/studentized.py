@@ -76,7 +76,7 @@ def labelled_statistics(
             squared_length += squared
             noise += variance
         found[0, i] = squared_length / max(noise, TINY) if norm_only else total
-        found[1, i] = found[0, i] if norm_only else largest
+        found[1, i] = largest
     return found
 
 
