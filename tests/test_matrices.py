@@ -23,6 +23,7 @@ from dkmd.matrices.radial import PSI, radial, slopes, width
 from dkmd.matrices.relabelling import Relabelling, Staying
 from dkmd.matrices.rows import Frame, Rows, sums_of
 from dkmd.matrices.tails import START, LargestTail, SumTail, beyond
+from dkmd.matrices.whitening import whitening
 from dkmd.statistic.witness import Witness
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes
@@ -352,7 +353,7 @@ def test_beyond_all_resamples_the_smaller_of_two_p_values_counts_twice() -> None
     x[:, 2] += 1.2
     found = run_multivariate(x, y).pvalues
     assert found.largest < 1e-4
-    assert found.both == pytest.approx(2.0 * min(found.total, found.largest))
+    assert found.both == pytest.approx(2.0 * min(found.total, found.largest), abs=0.0)
 
 
 @pytest.mark.parametrize("seed", [67, 255])
@@ -445,6 +446,19 @@ def test_sums_over_blocks_leave_out_rows_and_columns() -> None:
     expected = [naive.radial_psi(row) for row in values[np.ix_([1, 4, 5, 19], [0, 3])]]
     np.testing.assert_allclose(found.psi[0], expected[0] + expected[3], rtol=1e-9)
     np.testing.assert_allclose(found.psi[1], expected[1] + expected[2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_the_slope_of_a_block_is_the_average_over_directions(columns: int) -> None:
+    """The trace of the derivative of Ψ, by differences."""
+    rng = np.random.default_rng(46)
+    row = rng.normal(size=(1, columns))
+    rows = Rows(row, np.arange(1), np.arange(columns))
+    zero, one = np.zeros(columns), np.ones(columns)
+    found = sums_of(rows, Frame(zero, one), radial(columns), np.zeros(1, dtype=np.int64), 1)
+    step = 1e-6 * np.eye(columns)
+    trace = sum((_psi(row[0] + step[j]) - _psi(row[0] - step[j]))[j] / 2e-6 for j in range(columns))
+    assert found.slope[0] == pytest.approx(trace / columns, rel=1e-6)
 
 
 def test_a_side_at_infinity_has_no_centre() -> None:
@@ -550,6 +564,7 @@ def test_columns_that_differ_without_noise_have_a_counted_p_value() -> None:
     found = run_multivariate(x, y)
     assert found.pvalue == pytest.approx(1 / 1000)
     assert found.shift[1] == pytest.approx(1.0)
+    assert found.scale[1] == pytest.approx(0.5 * center.NORMAL_MAD)  # that of both sides together
 
 
 def test_more_columns_than_rows() -> None:
@@ -578,6 +593,13 @@ def test_wrong_input_is_named() -> None:
         run_multivariate(x[:7], y[:8], whiten=True)
     with pytest.raises(TooLittleError, match="x has 1 rows without missing values"):
         run_multivariate(np.array([[1.0], [np.nan]]), y[:, :1], nan_policy="omit")
+
+
+def test_whitened_rows_are_like_standard_normal_rows() -> None:
+    rng = np.random.default_rng(45)
+    rows = rng.normal(size=(4000, 3)) @ np.array([[3.0, 1, 0], [0, 1, 0], [0, 0, 0.1]])
+    white = rows @ whitening(rows, rng)
+    np.testing.assert_allclose(np.cov(white.T), np.eye(3), atol=0.1)
 
 
 def test_whitening_makes_the_answer_affine_equivariant() -> None:
@@ -637,6 +659,20 @@ def test_intervals_and_p_values_of_columns_agree() -> None:
         excluded = (low > 0.0) | (high < 0.0)
         np.testing.assert_array_equal(excluded, found.column_pvalues < 1.0 - level)
     assert np.flatnonzero(found.column_pvalues < 0.05).tolist() == [3]
+
+
+def test_an_interval_holds_0_until_the_level_reaches_the_p_value() -> None:
+    """At the level of each counted p-value itself, and just beyond it."""
+    rng = np.random.default_rng(41)
+    x, y = rng.normal(size=(60, 12)) + np.linspace(0.0, 0.6, 12), rng.normal(size=(70, 12))
+    found = run_multivariate(x, y)
+    counted = np.flatnonzero((found.column_pvalues > 0.002) & (found.column_pvalues < 0.95))
+    assert counted.size >= 4
+    for j in counted:
+        p = float(found.column_pvalues[j])
+        for alpha, inside in ((p - 1e-7, True), (p + 1e-7, False)):
+            low, high = (float(end[j]) for end in found.shift_interval(1.0 - alpha))
+            assert (low <= 0.0 <= high) == inside
 
 
 def test_a_column_that_relabelling_does_not_reject_has_an_interval_that_holds_0() -> None:
@@ -738,6 +774,38 @@ def test_carriers_are_found_on_one_half_and_judged_on_the_other() -> None:
     assert sorted(found.columns.tolist()) == [7, 30]
     assert 0.8 <= found.share <= 1.0
     assert run_multivariate(rng.normal(size=(300, 50)), y).carriers() is None
+
+
+def test_columns_that_were_chosen_by_chance_carry_no_more_than_others() -> None:
+    """All 200 columns move by as much, so 80% of it is in about 160 of them.
+
+    The half of the rows that ranks columns would say that 51 columns carry it.
+    """
+    rng = np.random.default_rng(42)
+    x, y = rng.normal(0.25, 1.0, size=(120, 200)), rng.normal(size=(120, 200))
+    carriers = run_multivariate(x, y).carriers()
+    assert carriers is not None
+    assert carriers.columns.size > 130
+
+
+def test_the_picture_shows_rows_that_did_not_choose_the_direction() -> None:
+    """Noise of 400 columns: rows that choose the direction would lie 4 scales apart."""
+    rng = np.random.default_rng(43)
+    x, y = rng.normal(size=(60, 400)), rng.normal(size=(60, 400))
+    drawn = run_multivariate(x, y, n_resamples=19).picture
+    assert drawn is not None
+    assert [part.size for part in drawn] == [30, 30]
+    assert abs(np.mean(drawn[0]) - np.mean(drawn[1])) < 1.0
+
+
+def test_columns_without_a_move_do_not_blur_the_picture() -> None:
+    """One of 400 columns moves by 3. With the noise of all others it would look like 1.2."""
+    rng = np.random.default_rng(44)
+    x, y = rng.normal(size=(60, 400)), rng.normal(size=(60, 400))
+    x[:, 7] += 3.0
+    drawn = run_multivariate(x, y, n_resamples=19).picture
+    assert drawn is not None
+    assert np.mean(drawn[0]) - np.mean(drawn[1]) > 1.4
 
 
 def test_a_verdict_needs_the_whole_interval() -> None:
