@@ -71,6 +71,28 @@ TESTS = {
     "inference/successive": "runs_by_hand runs",
     "inference/blocks": "runs_by_hand runs",
     "inference/level_changes": "runs_by_hand runs",
+    **{
+        f"matrices/{name}": "matrices together"
+        for name in (
+            "blocks",
+            "center",
+            "door",
+            "fit",
+            "flipping",
+            "length",
+            "multivariate",
+            "nulls",
+            "pairs",
+            "picture",
+            "radial",
+            "relabelling",
+            "result",
+            "rows",
+            "studentized",
+            "tails",
+            "whitening",
+        )
+    },
     "binned/summary": "summary logarithms",
     "binned/summary_file": "summary",
     "binned/filling": "summary",
