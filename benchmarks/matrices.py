@@ -479,7 +479,13 @@ def run_cell(part: str, cell: Cell, trials: int, round_: int) -> dict[str, float
 
 
 def study(
-    parts: Sequence[str], trials: int, out: Path, seconds: float, jobs: int, rounds: int
+    parts: Sequence[str],
+    trials: int,
+    out: Path,
+    seconds: float,
+    jobs: int,
+    rounds: int,
+    least_rows: int,
 ) -> None:
     """Run the first rounds of cells that are not in the files yet, in several processes.
 
@@ -492,7 +498,7 @@ def study(
         for round_ in range(rounds)
         for part in parts
         for cell in CELLS[part]()
-        if (part, *cell, round_) not in done
+        if (part, *cell, round_) not in done and min(cell.n, cell.m) >= least_rows
     ]
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by processes that start from now on
     started, left = time.monotonic(), iter(asked)
@@ -662,6 +668,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of all rounds, the first ones")
+    parser.add_argument("--least-rows", type=int, default=0, help="of each side of a cell")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--speed", action="store_true")
     asked = parser.parse_args()
@@ -676,7 +683,8 @@ def main() -> None:
         limit = 3.0 * found["mean(0) and var(0) of both sides, seconds"] + 2.0
         slow = found["dkmd_multivariate, seconds"] > limit
         raise SystemExit(int(slow or found["memory beyond the input, MiB"] > 200.0))
-    study(asked.part or PARTS, asked.trials, asked.out, asked.seconds, asked.jobs, asked.rounds)
+    how = asked.seconds, asked.jobs, asked.rounds, asked.least_rows
+    study(asked.part or PARTS, asked.trials, asked.out, *how)
 
 
 if __name__ == "__main__":
