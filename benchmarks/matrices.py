@@ -1,12 +1,13 @@
 """Size, power and real embeddings of ``dkmd_multivariate``. Writes the tables of docs/matrices.md.
 
-    python benchmarks/matrices.py --out build/matrices            (every part)
+    python benchmarks/matrices.py                                 (every part)
     python benchmarks/matrices.py --part power --trials 200       (one part, fewer trials)
     python benchmarks/matrices.py --write docs/matrices.md        (tables from what was run)
 
 A study runs in rounds. Each round adds a share of the trials to every cell, and each result goes to
-``OUT/PART.jsonl``. A study that was stopped goes on where it stopped, and its tables can be written
-at any time.
+``benchmarks/matrices_study/PART.jsonl``. A study that was stopped goes on where it stopped, even in
+another clone, and its tables can be written at any time. Delete the files of a part after a change
+of what it measures.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ from dkmd.statistic.witness import Witness
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Array]
+
+KEPT = Path(__file__).parent / "matrices_study"
+"""Where results are kept."""
 
 ALPHA = 0.05
 RESAMPLES = 999
@@ -664,7 +668,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=Path("build/matrices"))
+    parser.add_argument("--out", type=Path, default=KEPT)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of all rounds, the first ones")
