@@ -21,7 +21,7 @@ from pyarrow import feather
 from shell import ROOT, here
 
 import dkmd
-from dkmd.base.errors import ColumnError, ColumnTypeError
+from dkmd.base.errors import ColumnError, ColumnTypeError, DkmdError, TooLittleError
 
 matplotlib.use("Agg")
 
@@ -136,7 +136,7 @@ def test_vectors_that_are_missing_are_rows_that_are_left_out() -> None:
     rows: list[Any] = [*OLD[NAMES].to_numpy().tolist(), None]
     found = dkmd.compare(pa.table({"e": rows}), _vectors(NEW), together="e")
     assert found.reference.size == 120
-    assert "1 rows of reference" in found.warnings[0]
+    assert "1 row of reference" in found.warnings[0]
 
 
 @pytest.mark.slow
@@ -160,6 +160,22 @@ def test_columns_that_cannot_be_compared_are_named() -> None:
 
 
 @pytest.mark.slow
+def test_notes_and_errors_name_the_sides(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    whole = pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"])
+    gap = whole.copy()
+    gap.loc[3, "a"] = np.nan
+    whole.to_csv(tmp_path / "whole.csv", index=False)
+    gap.to_csv(tmp_path / "gap.csv", index=False)
+    whole[:1].to_csv(tmp_path / "one.csv", index=False)
+    found = dkmd.compare(tmp_path / "whole.csv", tmp_path / "gap.csv", together="*")
+    assert found.warnings == ("1 row of gap.csv has missing values and was left out",)
+    with pytest.raises(TooLittleError, match=r"^one.csv has 1 rows: each side needs at least 2"):
+        dkmd.compare(tmp_path / "whole.csv", tmp_path / "one.csv", together="*")
+    with pytest.raises(DkmdError, match=r"^gap.csv has missing values in 1 rows"):
+        dkmd.compare(tmp_path / "gap.csv", tmp_path / "whole.csv", together="*", nan_policy="raise")
+
+
 def test_groups_and_pairs_by_the_name_of_a_column() -> None:
     grouped = dkmd.compare(OLD, NEW, together="f_*", groups="host")
     np.testing.assert_allclose(grouped.result.shift, ANSWER.result.shift, rtol=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from dkmd.answers.comparison.together import SHOWN, TogetherComparison, Together
 from dkmd.answers.options import GroupLabels
 from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
+from dkmd.base.errors import DkmdError
 from dkmd.inference.defaults import require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.matrices.multivariate import RESAMPLES, run_multivariate
@@ -76,17 +78,20 @@ def answer_of(
     x, y = turned(sides)
     labels = None if x.groups is None or y.groups is None else (x.groups, y.groups)
     seed = getattr(method, "rng", None)
-    result = run_multivariate(
-        x.values,
-        y.values,
-        whiten=whiten,
-        groups=labels,
-        paired=paired,
-        n_resamples=RESAMPLES if method is None else int(method.n_resamples),
-        rng=0 if seed is None else seed,
-        nan_policy="raise" if nan_policy == "raise" else nan_policy,
-    )
     before, after = sides
+    try:
+        result = run_multivariate(
+            x.values,
+            y.values,
+            whiten=whiten,
+            groups=labels,
+            paired=paired,
+            n_resamples=RESAMPLES if method is None else int(method.n_resamples),
+            rng=0 if seed is None else seed,
+            nan_policy=nan_policy,
+        )
+    except DkmdError as error:
+        raise type(error)(_in_words(str(error), before, after)) from None
     reference, current = turned(result.sizes)
     answer = TogetherComparison(
         names=tuple(before.names),
@@ -104,12 +109,15 @@ def answer_of(
 
 
 def _in_words(note: str, before: Matrix, after: Matrix) -> str:
-    """A note of the test, with the names of sides and columns in place of x, y and numbers."""
+    """What the test says, with the names of sides and columns in place of x, y and numbers."""
     if note.startswith("column ") and note.split()[1].isdigit():
         number = note.split()[1]
         note = note.replace(number, before.names[int(number)], 1)
-    return note.replace("rows of x", f"rows of {after.label}").replace(
-        "rows of y", f"rows of {before.label}"
+    labels = {"x": after.label, "y": before.label}
+    return re.sub(
+        r"^([xy])(?= has)|(?<=row of )([xy])\b|(?<=rows of )([xy])\b",
+        lambda found: labels[found.group()],
+        note,
     )
 
 

@@ -43,10 +43,13 @@ class Matrices:
                 f"columns left out, as more than half of their values are missing: {names}{more}"
             )
         if sum(self.dropped):
-            told.append(
-                f"{self.dropped[1]:,} rows of y and {self.dropped[0]:,} rows of x have missing "
-                "values and were left out"
-            )
+            of_sides = [
+                f"{rows:,} {'row' if rows == 1 else 'rows'} of {side}"
+                for rows, side in zip(self.dropped[::-1], "yx", strict=True)
+                if rows
+            ]
+            have, were = ("has", "was") if sum(self.dropped) == 1 else ("have", "were")
+            told.append(f"{' and '.join(of_sides)} {have} missing values and {were} left out")
         return told
 
     def without(self, constant: Index) -> Matrices:
