@@ -50,9 +50,6 @@ ROUNDS = 8
 SHARES = {"coverage": 0.5, "embeddings": 0.25}
 """The share of --trials that cells of a part get, if it is not 1."""
 
-LARGEST = 0.25
-"""The share that cells of 1,000 columns and 2,000 rows get. A trial takes half a second there."""
-
 
 def normal(rng: np.random.Generator, n: int, d: int) -> Array:
     """Independent standard normal columns."""
@@ -514,22 +511,20 @@ def study(
                 if task is None:
                     break
                 part, cell, round_ = task
-                count = _count(part, cell, trials)
+                count = _count(part, trials)
                 running[pool.submit(run_cell, part, cell, count, round_)] = task
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 part, cell, round_ = running.pop(future)
-                line = {"cell": cell, "round": round_, "trials": _count(part, cell, trials)}
+                line = {"cell": cell, "round": round_, "trials": _count(part, trials)}
                 _append(out, part, {**line, **future.result()})
                 print(part, *line.values(), future.result(), flush=True)
 
 
-def _count(part: str, cell: Cell, trials: int) -> int:
+def _count(part: str, trials: int) -> int:
     """The trials of a cell in one round."""
-    largest = cell.columns == 1000 and cell.n + cell.m == 2000
-    share = LARGEST if largest else SHARES.get(part, 1.0)
-    return max(10, math.ceil(trials * share / ROUNDS))
+    return max(10, math.ceil(trials * SHARES.get(part, 1.0) / ROUNDS))
 
 
 def merged(part: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from pyarrow import feather
 from shell import ROOT, here
 
 import dkmd
+from dkmd.answers.page import page_of
 from dkmd.base.errors import ColumnError, ColumnTypeError, DkmdError, TooLittleError
 
 matplotlib.use("Agg")
@@ -218,13 +219,18 @@ def test_the_page_and_the_plot_show_an_honest_direction(tmp_path: Path) -> None:
     answer = dkmd.compare(
         old.rename(columns=odd), new.rename(columns=odd), together=[*NAMES[:4], "<i>odd</i>"]
     )
+    assert answer.warnings == ()
     answer.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
+    assert 'class="watch"' not in page.partition("<table")[0]
     assert "in the direction of the move" in page
     assert "<i>odd</i>" not in page
     assert "&lt;i&gt;odd&lt;/i&gt;" in page
     tally = page.partition('<p class="tally">')[2].partition("</p>")[0]
     assert sum(map(int, re.findall(r"<b>(\d+)</b>", tally))) == 5  # columns, not the direction
+    chips = page.partition('aria-label="Verdict">')[2].partition("</div>")[0]
+    assert "</i>higher 1</button>" in chips
+    assert "</i>moved 1</button>" in chips  # the direction
     left, right = answer.plot()
     assert left.get_xlabel().startswith("rows in the direction")
     assert len(right.get_yticklabels()) == 5
@@ -232,6 +238,19 @@ def test_the_page_and_the_plot_show_an_honest_direction(tmp_path: Path) -> None:
     still = dkmd.compare(*_frames(6, moved=0.0), together="f_*").projection
     assert still is not None
     assert still.pvalue > 0.01  # a direction fitted to the same rows would always look clear
+
+
+def test_the_page_says_which_rows_were_left_out(tmp_path: Path) -> None:
+    old, new = _frames(5)
+    old.iloc[:7, 2] = np.nan
+    answer = dkmd.compare(old, new, together="f_*")
+    answer.report(tmp_path / "page.html")
+    above = (tmp_path / "page.html").read_text().partition("<table")[0]
+    assert f'<ul class="watch"><li>{answer.warnings[0]}.</li></ul>' in above
+    assert "7 rows" in answer.warnings[0]
+    steps: list[tuple[int, int]] = []
+    rows = page_of(answer, advance=lambda *step: steps.append(step)).rows
+    assert steps == [(done, len(rows)) for done in range(1, len(rows) + 1)]
 
 
 @pytest.mark.slow

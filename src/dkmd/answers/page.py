@@ -170,7 +170,8 @@ def _together_page(
 ) -> Page:
     """The move in its own direction, and the columns that moved most with their intervals."""
     again = reproduce(answer.call, command)
-    rows = tuple(announced(_together_rows(answer, again), len(answer.samples), advance))
+    total_rows = len(answer.samples) + (answer.projection is not None)
+    rows = tuple(announced(_together_rows(answer, again), total_rows, advance))
     before, after = answer.reference.label, answer.current.label
     verdicts = Counter(column.verdict(answer.alpha) for column in answer.columns)
     shown, total = len(answer.samples), len(answer.names)
@@ -194,6 +195,7 @@ def _together_page(
             "of all columns.",
         ),
         again=again,
+        warnings=answer.warnings,
         closing=f"{shown:,} of {total:,} columns are shown." if shown < total else "",
         figures=tuple(
             Chip(word, number, TOGETHER_MARKS.get(word, ""), colour_of(word))
@@ -207,7 +209,9 @@ def _together_rows(answer: TogetherComparison, again: Reproduce) -> Iterator[Pag
     """A row for the direction of the move, and one for each column that is shown."""
     projection = answer.projection
     if projection is not None:
-        yield _comparison_row(projection.name, projection, projection.pvalue, False, again)
+        row = _comparison_row(projection.name, projection, projection.pvalue, False, again)
+        # "higher" counts columns
+        yield replace(row, word="moved") if projection.verdict == "higher" else row
     for column in (answer.columns[j] for j in answer.ranked[: len(answer.samples)]):
         before, after = (
             labelled_column(HeldColumn(values), column.name, side.label, "")

@@ -173,6 +173,7 @@ class Page:
     rows: tuple[PageRow, ...]
     legend: tuple[str, ...]  # sentences on how to read marks and p-values
     again: Reproduce
+    warnings: tuple[str, ...] = ()  # about the whole; those of a row are in its detail
     absent: tuple[Absent, ...] = ()
     splits: tuple[PageSplit, ...] = ()  # segments, beneath a page with one comparison
     closing: str = ""
