@@ -8,6 +8,7 @@ is the one with the most noise among those that fit the data.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -90,9 +91,8 @@ def length_interval(
     return low, max(low, high)
 
 
-def _crossing(beyond: object, top: float) -> float:
+def _crossing(beyond: Callable[[float], bool], top: float) -> float:
     """The length from which ``beyond`` holds, by bisection."""
-    assert callable(beyond)
     low, high = 0.0, top
     for _ in range(60):
         middle = 0.5 * (low + high)
