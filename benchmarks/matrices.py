@@ -47,9 +47,6 @@ RESAMPLES = 999
 
 ROUNDS = 8
 
-SHARES = {"coverage": 0.5, "embeddings": 0.25}
-"""The share of --trials that cells of a part get, if it is not 1."""
-
 
 def normal(rng: np.random.Generator, n: int, d: int) -> Array:
     """Independent standard normal columns."""
@@ -493,6 +490,7 @@ def study(
     A round goes through all parts, so cells have about equal numbers of trials at any time. After
     ``seconds`` no other cell is begun.
     """
+    each = math.ceil(trials / ROUNDS)
     done = {(part, *line["cell"], line["round"]) for part in parts for line in _lines(out, part)}
     asked = [
         (part, cell, round_)
@@ -511,20 +509,14 @@ def study(
                 if task is None:
                     break
                 part, cell, round_ = task
-                count = _count(part, trials)
-                running[pool.submit(run_cell, part, cell, count, round_)] = task
+                running[pool.submit(run_cell, part, cell, each, round_)] = task
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 part, cell, round_ = running.pop(future)
-                line = {"cell": cell, "round": round_, "trials": _count(part, trials)}
+                line = {"cell": cell, "round": round_, "trials": each}
                 _append(out, part, {**line, **future.result()})
                 print(part, *line.values(), future.result(), flush=True)
-
-
-def _count(part: str, trials: int) -> int:
-    """The trials of a cell in one round."""
-    return max(10, math.ceil(trials * SHARES.get(part, 1.0) / ROUNDS))
 
 
 def merged(part: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
