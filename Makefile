@@ -110,7 +110,7 @@ races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the
 looks: $(READY)  ## simulate monitors and detectors; writes the tables of docs/watch.md (25 minutes)
 	$(BIN)/python benchmarks/looks.py --write docs/watch.md
 
-matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (two hours on two cores)
+matrices: $(READY)  ## simulate tests of several columns at once; writes the tables of docs/matrices.md (three hours on two cores)
 	@$(BIN)/python -c 'import sklearn, hyppo' 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn hyppo
 	$(BIN)/python benchmarks/matrices.py
 	$(BIN)/python benchmarks/matrices.py --speed

@@ -17,7 +17,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import cache
 from multiprocessing import get_context
@@ -404,9 +404,14 @@ def power(cell: Cell, trials: int, round_: int) -> dict[str, float]:
     found = []
     for x, y, rng in moved_samples(cell, trials, round_):
         found.append([test(x, y, rng) for test in TESTS.values()])
-    values = np.array(found)
+    return _found(TESTS, found)
+
+
+def _found(names: Iterable[str], pvalues: Sequence[Sequence[float]]) -> dict[str, float]:
+    """The share of p ≤ 5% under each name; NaN for a test that cannot be used."""
+    values = np.array(pvalues)
     shares = np.where(np.isnan(values).all(axis=0), np.nan, np.mean(values <= ALPHA, axis=0))
-    return {name: float(v) for name, v in zip(TESTS, shares, strict=True)}
+    return dict(zip(names, map(float, shares), strict=True))
 
 
 def behind_cells() -> Iterator[Cell]:
@@ -433,10 +438,7 @@ def behind(cell: Cell, trials: int, round_: int) -> dict[str, float]:
         if len(x) + len(y) > ROWS_PER_COLUMN * cell.columns:
             whitened = run_multivariate(x, y, True, n_resamples=RESAMPLES, rng=seed).pvalue
         found.append((p.both, p.total, p.largest, whitened))
-    values = np.array(found)
-    shares = np.where(np.isnan(values).all(axis=0), np.nan, np.mean(values <= ALPHA, axis=0))
-    names = ("dkmd", "sum alone", "largest alone", "whiten=True")
-    return dict(zip(names, map(float, shares), strict=True))
+    return _found(("dkmd", "sum alone", "largest alone", "whiten=True"), found)
 
 
 def digits() -> tuple[Array, npt.NDArray[np.bool_]]:

@@ -53,6 +53,11 @@ def test_the_test_is_not_timid_with_a_hundred_rows() -> None:
     assert min(line.shares["size"] for line in enough) >= 3.0
 
 
+def test_every_cell_far_from_the_best_test_is_looked_at() -> None:
+    far = {line[:3] for line in _lines("power") if line.shares["behind the best"] > 3.0}
+    assert far == {line[:3] for line in _lines("behind")}
+
+
 def test_the_text_counts_the_cells_near_the_best_test() -> None:
     behind = [line.shares["behind the best"] for line in _lines("power")]
     near = sum(points <= 3.0 for points in behind)

@@ -173,10 +173,14 @@ def test_notes_and_errors_name_the_sides(tmp_path: Path) -> None:
     assert found.warnings == ("1 row of gap.csv has missing values and was left out",)
     with pytest.raises(TooLittleError, match=r"^one.csv has 1 rows: each side needs at least 2"):
         dkmd.compare(tmp_path / "whole.csv", tmp_path / "one.csv", together="*")
+    (tmp_path / "head.csv").write_text("a,b,name\n")
+    with pytest.raises(TooLittleError, match=r"^head.csv has no rows"):
+        dkmd.compare(tmp_path / "whole.csv", tmp_path / "head.csv", together="*")
     with pytest.raises(DkmdError, match=r"^gap.csv has missing values in 1 rows"):
         dkmd.compare(tmp_path / "gap.csv", tmp_path / "whole.csv", together="*", nan_policy="raise")
 
 
+@pytest.mark.slow
 def test_groups_and_pairs_by_the_name_of_a_column() -> None:
     grouped = dkmd.compare(OLD, NEW, together="f_*", groups="host")
     np.testing.assert_allclose(grouped.result.shift, ANSWER.result.shift, rtol=1e-9)
@@ -240,6 +244,7 @@ def test_the_page_and_the_plot_show_an_honest_direction(tmp_path: Path) -> None:
     assert still.pvalue > 0.01  # a direction fitted to the same rows would always look clear
 
 
+@pytest.mark.slow
 def test_the_page_says_which_rows_were_left_out(tmp_path: Path) -> None:
     old, new = _frames(5)
     old.iloc[:7, 2] = np.nan

@@ -210,7 +210,7 @@ def _together_rows(answer: TogetherComparison, again: Reproduce) -> Iterator[Pag
     projection = answer.projection
     if projection is not None:
         row = _comparison_row(projection.name, projection, projection.pvalue, False, again)
-        # "higher" counts columns
+        # the page counts the columns that are "higher", and this row is not a column
         yield replace(row, word="moved") if projection.verdict == "higher" else row
     for column in (answer.columns[j] for j in answer.ranked[: len(answer.samples)]):
         before, after = (

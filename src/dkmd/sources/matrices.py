@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.errors import ColumnError, ColumnTypeError
+from dkmd.base.errors import ColumnError, ColumnTypeError, TooLittleError
 from dkmd.sources.column_data import HeldColumn, Labels
 from dkmd.sources.files.formats import ARROW, suffix_of
 from dkmd.sources.files.paths import files_of
@@ -46,6 +46,9 @@ def matrix_pair(
     by_name = groups if isinstance(groups, str) else None
     before = _matrix(reference, "reference", together, by_name)
     after = _matrix(current, "current", together, by_name)
+    for side in (before, after):
+        if not len(side.values):  # the kinds of its columns are not known either
+            raise TooLittleError(f"{side.label} has no rows: each side needs at least 2")
     if before.names != after.names:
         lost = [name for name in before.names if name not in after.names]
         new = [name for name in after.names if name not in before.names]
