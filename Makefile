@@ -9,7 +9,7 @@ DOCS_READY := .venv/docs-ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit mutants bench bench-scale study designs gate-runs races looks matrices segments-study clean
+.PHONY: help demo paper docs docs-serve test test-engines test-adapters test-browser test-docs check lint types imports test-nojit fuzz mutants bench bench-scale study designs gate-runs races looks matrices segments-study clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -80,6 +80,9 @@ test-docs: $(BROWSER_READY) docs  ## build the site and test it in a real browse
 
 test-nojit: $(READY)  ## run the tests as plain Python, without the slow ones
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile
+
+fuzz: $(READY)  ## feed the command 3,000 odd and damaged files of data, and as many of benchmarks (minutes)
+	$(BIN)/python scripts/fuzz.py
 
 FAULTS ?= 15
 mutants: $(READY)  ## put small faults into the core (FAULTS=15 per module) and see which ones the tests notice

@@ -119,3 +119,13 @@ def test_the_changelog_knows_this_version() -> None:
     assert re.search(
         rf"^## {re.escape(dkmd.__version__)}", (ROOT / "CHANGELOG.md").read_text(), re.M
     )
+
+
+def test_the_paper_is_cited_with_both_authors() -> None:
+    """As its title page names them, in its order."""
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert re.findall(r"family-names: (\w+)\n +given-names: (\w+)", citation) == [
+        ("Zhong", "Shijie"),
+        ("Fu", "Jiangfeng"),
+    ]
+    assert "Shijie Zhong and Jiangfeng Fu" in (ROOT / "README.md").read_text()
