@@ -130,6 +130,65 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(
     assert target.read_text() == "old"
 
 
+@pytest.mark.parametrize("old", [None, "an old text"])
+def test_a_file_is_on_the_disk_before_it_gets_its_name(
+    old: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """First all of its data, then its name, then the name in the folder: no crash loses it."""
+    target = tmp_path / "page"
+    if old is not None:
+        target.write_text(old)
+    steps: list[str] = []
+    replace, fsync = os.replace, os.fsync
+
+    def synced(descriptor: int) -> None:
+        fsync(descriptor)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            assert os.path.samestat(os.fstat(descriptor), tmp_path.stat())
+            steps.append(f"folder {target.read_text()}")
+        else:
+            (beside,) = (path for path in tmp_path.iterdir() if path != target)
+            assert os.path.samestat(os.fstat(descriptor), beside.stat())
+            steps.append(f"file {beside.read_text()}")
+
+    def replaced(source: str, name: str) -> None:
+        replace(source, name)
+        steps.append("name")
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    write_whole(target, "new")
+    assert steps == ["file new", "name", "folder new"]
+
+
+def test_a_disk_that_fails_at_the_end_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Network disks say only then that they are full."""
+    target = tmp_path / "page"
+    target.write_text("old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="Disk quota exceeded") as caught:
+        write_whole(target, "new")
+    assert caught.value.filename == str(target)
+    assert (target.read_text(), _names(tmp_path)) == ("old", ["page"])
+
+
+def test_a_system_that_cannot_wait_for_its_disk_still_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(_descriptor: int) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", unsupported)
+    write_whole(tmp_path / "page", "new")
+    assert (tmp_path / "page").read_text() == "new"
+
+
 @pytest.mark.parametrize("why", [errno.EBUSY, errno.EPERM, errno.EACCES])
 def test_a_file_that_cannot_be_replaced_is_written_in_its_place(
     why: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import stat
+import subprocess
+import sys
+import tempfile
 import tomllib
 import traceback
 from pathlib import Path
@@ -77,6 +81,63 @@ def test_files_of_duckdb_are_opened_for_reading(tmp_path: Path) -> None:
     assert compare(url, table="t", **options).current.size == 250
 
 
+READING = """
+import sys, duckdb
+with duckdb.connect(sys.argv[1], read_only=True) as connection:
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_file_of_duckdb_is_not_changed(tmp_path: Path) -> None:
+    """Nothing is written into it or beside it, also while another process reads it."""
+    path = tmp_path / "x.db"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i AS v, i % 2 AS k FROM range(500) r(i)")
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    words = ("compare", "--connect", f"duckdb://{path}?read_only=False", "--table", "t", "-c", "v")
+    by = ("--by", "k", "--reference", "0", "--current", "1", "--json")
+    other = subprocess.Popen(
+        [sys.executable, "-c", READING, str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with other as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        found = json.loads(here(*words, *by, "--where", "v < 400").stdout)
+        process.communicate("")
+    assert found["current"]["size"] == 200
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert [each.name for each in tmp_path.iterdir()] == ["x.db"]
+
+
+def test_data_of_a_duckdb_file_that_do_not_fit_in_memory_go_to_no_folder_of_the_user(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.db"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i AS v FROM range(500) r(i)")
+    backend = connect(f"duckdb://{path}")
+    (spills,) = backend.raw_sql("SELECT current_setting('temp_directory')").fetchone()
+    backend.disconnect()
+    assert Path(spills).parent == Path(tempfile.gettempdir())
+    assert stat.S_IMODE(Path(spills).stat().st_mode) == 0o700
+    own = tmp_path / "own"
+    backend = connect(f"duckdb://{path}?temp_directory={own}")
+    (spills,) = backend.raw_sql("SELECT current_setting('temp_directory')").fetchone()
+    backend.disconnect()
+    assert spills == str(own)
+
+
+def test_a_duckdb_file_that_this_process_reads_can_be_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i AS v, i % 2 AS k FROM range(500) r(i)")
+    with duckdb.connect(path, read_only=True):
+        found = compare(f"duckdb://{path}", table="t", column="v", by="k", reference=0, current=1)
+    assert found.current.size == 250
+
+
 def test_names_with_dots_in_both_parts(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     with duckdb.connect(path) as connection:
@@ -141,3 +202,97 @@ def test_a_condition_needs_no_other_columns(engine: Any) -> None:
     refused = here(*words, *levels, "--where", "name = 'x'", code=2).stderr
     assert "permission denied" in refused
     assert "does not exist" in here(*words, *levels, "--where", "nothing = 1", code=2).stderr
+
+
+SECOND = (
+    "v >= 0; DELETE FROM kept",
+    "v >= 0) ; DELETE FROM kept; --",
+    "v >= 0 /* */; COMMIT; DELETE FROM kept; --",
+    "v >= 0 -- */\n; DELETE FROM kept",
+    r"v = E'\' OR v = '; DELETE FROM kept; --'",
+    "EXISTS (WITH gone AS (DELETE FROM kept RETURNING v) SELECT v FROM gone)",
+    "DELETE FROM kept",
+    "'",
+)
+"""Statements in a condition, behind it, or in its place; and text that does not end."""
+
+
+@pytest.mark.parametrize("where", SECOND)
+def test_a_condition_cannot_bring_a_statement(engine: Any, where: str, tmp_path: Path) -> None:
+    if engine.name == "spark":  # it has no URL
+        return
+    frame = pd.DataFrame({"v": np.arange(500.0), "k": np.arange(500) % 2})
+    url = f"duckdb://{tmp_path / 'x.db'}"
+    if engine.name == "duckdb":
+        with duckdb.connect(tmp_path / "x.db") as connection:
+            connection.execute("CREATE TABLE kept AS SELECT * FROM frame")
+        before = (tmp_path / "x.db").read_bytes()
+    else:
+        engine.load(frame, "kept")
+        url = engine.server.url
+    words = ("compare", "--connect", url, "--table", "kept", "-c", "v", "--by", "k")
+    done = here(*words, "--reference", "0", "--current", "1", "--where", where, code=2)
+    assert "--where" in done.stderr
+    if engine.name == "duckdb":
+        assert (tmp_path / "x.db").read_bytes() == before
+    else:
+        assert engine.query("SELECT count(*) AS rows FROM kept")["rows"][0] == 500
+
+
+BOOM = """
+CREATE OR REPLACE FUNCTION boom() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN DELETE FROM mined WHERE v = 7; RETURN true; END $$;
+CREATE OR REPLACE FUNCTION armed() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('default_transaction_read_only') = 'off'
+        AND current_setting('dkmd.tried', true) = 'yes' THEN RETURN boom(); END IF;
+    PERFORM set_config('default_transaction_read_only', 'off', false);
+    PERFORM set_config('dkmd.tried', 'yes', false);
+    RETURN true;
+END $$;
+CREATE OR REPLACE VIEW harmful AS SELECT * FROM mined WHERE boom();
+CREATE OR REPLACE FUNCTION unlocked() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN SET TRANSACTION READ WRITE; RETURN boom(); END $$;
+"""
+"""Functions that delete a row: at once, at the second query after a change of the session, after
+a change of the transaction; and a view that calls the first."""
+
+
+@pytest.mark.parametrize(
+    ("command", "table", "where"),
+    [
+        ("compare", "mined", "boom()"),
+        ("compare", "mined", "armed()"),
+        ("compare", "mined", "unlocked()"),
+        ("compare", "harmful", None),
+        ("drift", "mined", "boom()"),
+        ("drift", "harmful", None),
+    ],
+)
+def test_functions_of_postgresql_cannot_change_rows(
+    engine: Any, command: str, table: str, where: str | None
+) -> None:
+    if engine.name != "postgres":
+        return
+    engine.load(pd.DataFrame({"v": np.arange(500.0), "k": np.arange(500) % 2}), "first")
+    with psycopg.connect(engine.server.url) as connection:
+        connection.execute("DROP TABLE IF EXISTS mined CASCADE; ALTER TABLE first RENAME TO mined")
+        connection.execute(BOOM)
+    tables = ("--table", table, "--table", table, *(("-c", "v") if command == "compare" else ()))
+    chosen = ("--where", where) if where else ()
+    error = here(command, "--connect", engine.server.url, *tables, *chosen, code=2).stderr
+    assert "read-only transaction" in error or "must be set before any query" in error
+    assert engine.query("SELECT count(*) AS rows FROM mined")["rows"][0] == 500
+
+
+def test_a_server_that_reads_backslashes_in_text_runs_no_second_statement(engine: Any) -> None:
+    """With this old setting of PostgreSQL, text ends elsewhere than in standard SQL."""
+    if engine.name != "postgres":
+        return
+    engine.load(pd.DataFrame({"v": np.arange(500.0), "k": np.arange(500) % 2, "g": "a"}), "kept")
+    url = engine.server.url + "?options=-c%20standard_conforming_strings%3Doff"
+    words = ("compare", "--connect", url, "--table", "kept", "-c", "v", "--by", "k")
+    where = r"g = '\' OR g = '; COMMIT; DELETE FROM kept; --'"
+    error = here(*words, "--reference", "0", "--current", "1", "--where", where, code=2).stderr
+    assert "multiple commands" in error
+    assert engine.query("SELECT count(*) AS rows FROM kept")["rows"][0] == 500

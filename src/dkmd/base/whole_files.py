@@ -1,8 +1,10 @@
 """Files that are written whole or not at all. The whole package writes files this way.
 
 A new file replaces the old one in a single step, so that a reader sees either the old file or the
-new one. The path is treated as a shell treats ``>``: links are followed, the mode of a file is
-kept, a device or a pipe is written to, and a file without write permission is left alone.
+new one, and so does the next reader after a crash or a power cut: the new file is on the disk
+before it gets its name. The path is treated as a shell treats ``>``: links are followed, the mode
+of a file is kept, a device or a pipe is written to, and a file without write permission is left
+alone.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from typing import BinaryIO
 
 Path = str | os.PathLike[str]
 
 IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 """Errors of a file that can be written to but not replaced: the folder cannot be written to, the
 owner cannot be kept, or the file is a mount point."""
+
+UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS)
+"""Errors of ``os.fsync`` for files that have no disk (pipes, devices) or whose system has none."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -67,7 +73,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
-    """Write a temporary file beside the target, then rename it."""
+    """Write a temporary file beside the target, wait until it is on the disk, then rename it."""
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise NotADirectoryError(errno.ENOTDIR, f"there is no folder {folder}")
@@ -78,12 +84,37 @@ def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
         with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             if old is not None:
                 _keep_owner_and_mode(beside, old)
-            file.write(data)
+            _write_through(file, data)
         os.replace(beside, target)
     except BaseException:
         with suppress(OSError):  # the folder may not be writable
             os.unlink(beside)
         raise
+    _sync_folder(folder)
+
+
+def _write_through(file: BinaryIO, data: bytes) -> None:
+    """Write, and wait until the data are on the disk: a full disk may show only then."""
+    file.write(data)
+    file.flush()
+    try:
+        os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno not in UNSYNCED:
+            raise
+
+
+def _sync_folder(folder: str) -> None:
+    """Wait until the new name is on the disk, too, where folders can be opened.
+
+    The file is whole under its name by now, so an error here would say that nothing was written.
+    """
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _keep_owner_and_mode(path: str, old: os.stat_result) -> None:
@@ -97,4 +128,4 @@ def _keep_owner_and_mode(path: str, old: os.stat_result) -> None:
 def _write_into(path: Path, data: bytes) -> None:
     """Write into a device, a pipe, or a file that cannot be replaced."""
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_CREAT)) as file:
-        file.write(data)
+        _write_through(file, data)

@@ -123,7 +123,13 @@ def _end_within(seconds: float) -> None:
     """End the process after this time at the latest: a thread may not notice the interrupt."""
     import threading
 
-    timer = threading.Timer(seconds, os._exit, (INTERRUPTED,))
+    from dkmd.base.spills import remove_all
+
+    def leave() -> None:
+        remove_all()
+        os._exit(INTERRUPTED)
+
+    timer = threading.Timer(seconds, leave)
     timer.daemon = True
     timer.start()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -67,10 +67,14 @@ class IbisEngine:
         return {name: from_arrow(found.column(name)) for name in found.column_names}
 
     def _fetched(self, expression: Any) -> Columns:
-        """The result without a server-side cursor, for which PostgreSQL has no parallel plans."""
-        with closing(self.backend.raw_sql(self.backend.compile(expression))) as cursor:
-            names = [column.name for column in cursor.description]
-            rows = cursor.fetchall()
+        """The result without a server-side cursor, for which PostgreSQL has no parallel plans.
+
+        The query has a transaction of its own, which is read-only on connections of ``connect``.
+        ``stream`` makes the server reject a second statement, which could end the transaction.
+        """
+        names = expression.as_table().columns
+        with self.backend.begin() as cursor:
+            rows = list(cursor.stream(self.backend.compile(expression)))
         columns = np.empty((len(names), len(rows)), dtype=object)
         for at, row in enumerate(rows):
             columns[:, at] = row

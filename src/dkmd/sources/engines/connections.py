@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dkmd.base.errors import EngineError, needs_packages
 from dkmd.base.secrets import gist
+from dkmd.base.spills import database_folder
 from dkmd.sources.engines.backends import IbisEngine, RelationEngine
 from dkmd.sources.engines.spark import readable_columns, spark_engine
 from dkmd.sources.engines.tables import EngineTable
@@ -86,7 +87,7 @@ def tables_of(
         found = []
         for name in tables:
             table = _named(backend, name)
-            rows = None if where is None else _chosen(backend, name, table.schema(), where)
+            rows = None if where is None else _chosen(engine, name, table.schema(), where)
             found.append(EngineTable(table, name, engine, rows))
         yield found
     finally:
@@ -108,7 +109,12 @@ def connect(url: str) -> Any:
     try:
         import ibis
 
-        return _duckdb(plain) if scheme == "duckdb" else ibis.connect(plain)
+        backend = _duckdb(plain) if scheme == "duckdb" else ibis.connect(plain)
+        if backend.name == "postgres":
+            # each transaction begins READ ONLY: a function in a condition could change rows.
+            # A setting of the session could be undone by a function, and outlive it in a pool.
+            backend.con.read_only = True
+        return backend
     except (ImportError, ModuleNotFoundError) as error:
         extra = f"dkmd[{EXTRAS[scheme]}]" if scheme in EXTRAS else f"ibis-framework[{scheme}]"
         raise needs_packages(scheme, error, extra) from None
@@ -131,12 +137,16 @@ def _duckdb(url: str) -> Any:
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
     options: dict[str, Any] = {k: v for k, v in parse_qsl(parts.query) if k != "read_only"}
-    try:
-        return ibis.duckdb.connect(path, read_only=True, **options)
-    except Exception as error:
-        if "different configuration" not in str(error):
-            raise
-        return ibis.duckdb.connect(path, **options)  # this process has the file open for writing
+    # by default, data that do not fit in memory would go to a folder beside the user's file
+    with_spills = {"temp_directory": database_folder()} | options
+    # this process may have the file open already, for reading or for writing
+    for settings in ({"read_only": True} | with_spills, {"read_only": True} | options):
+        try:
+            return ibis.duckdb.connect(path, **settings)
+        except Exception as error:
+            if "different configuration" not in str(error):
+                raise
+    return ibis.duckdb.connect(path, **options)
 
 
 def _named(backend: Any, table: str) -> Any:
@@ -150,21 +160,24 @@ def _named(backend: Any, table: str) -> Any:
 
 
 def _chosen(
-    backend: Any, table: str, schema: Mapping[str, Any], where: str
+    engine: IbisEngine, table: str, schema: Mapping[str, Any], where: str
 ) -> Callable[[Sequence[str]], Any]:
     """A function that gives columns of the rows for which a condition is true.
 
-    The condition must be a single condition, not a statement. Only the columns that are asked for
-    are read, so the user needs no permission for the others.
+    The condition must be a single condition, without statements in it or after it. sqlglot writes
+    it anew, without comments. Only the columns that are asked for are read, so the user needs no
+    permission for the others.
     """
     import sqlglot
     from sqlglot import exp
 
+    backend = engine.backend
     try:
         parsed = [each for each in sqlglot.parse(where, dialect=backend.dialect) if each]
-    except sqlglot.ParseError as error:
+    except sqlglot.errors.SqlglotError as error:
         raise ValueError(f"--where {where!r} is not a condition: {gist(error)}") from None
-    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
+    statements = (exp.DML, exp.DDL, exp.Command)
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition) or parsed[0].find(*statements):
         raise ValueError(f"--where {where!r} is not a condition such as \"day = '2026-01-01'\"")
     *place, name = name_parts(table)
     where_kept = dict(zip(("db", "catalog"), reversed(place), strict=False))
@@ -172,18 +185,18 @@ def _chosen(
     condition = parsed[0]
 
     def query(*chosen: exp.Expression) -> str:
-        return str(exp.select(*chosen).from_(source).where(condition).sql(dialect=backend.dialect))
+        chosen_rows = exp.select(*chosen).from_(source).where(condition)
+        return str(chosen_rows.sql(dialect=backend.dialect, comments=False))
 
     def rows(columns: Sequence[str]) -> Any:
         known = {column: schema[column] for column in columns}
         return backend.sql(query(*(exp.column(c, quoted=True) for c in known)), schema=known)
 
-    try:
-        backend.sql(
-            query(exp.alias_(exp.Literal.number(1), "one"))
-        )  # the engine checks the condition, too
-    except Exception as error:  # every engine has its own errors
-        raise EngineError(f"--where {where!r}: {gist(error)}") from None
+    one = query(exp.alias_(exp.Literal.number(1), "one"))
+    try:  # the engine checks the condition, too; no row is read
+        engine.run(backend.sql(one, schema={"one": "int32"}).limit(0))
+    except EngineError as error:
+        raise EngineError(f"--where {where!r}: {error}") from None
     return rows
 
 

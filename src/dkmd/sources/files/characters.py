@@ -10,8 +10,6 @@ import codecs
 import gzip
 import io
 import os
-import shutil
-import tempfile
 import weakref
 import zlib
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from dkmd.base.errors import TooLongError
+from dkmd.base.spills import new_folder, remove_folder
 
 STDIN = "-"
 """The path that stands for standard input."""
@@ -107,8 +106,8 @@ class Utf8Copy:
     """
 
     def __init__(self, path: str, encoding: str) -> None:
-        folder = tempfile.mkdtemp(prefix="dkmd-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder = new_folder()
+        weakref.finalize(self, remove_folder, folder)
         self.path = str(Path(folder) / Path(path).name.removesuffix(".gz"))
         with _unpacked(path) as packed, open(self.path, "w", encoding="utf-8", newline="") as copy:
             reader = io.TextIOWrapper(packed, encoding=encoding, newline="")

@@ -7,13 +7,12 @@ not passed as parameters, because DuckDB would import pandas for parameters.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from dkmd.base.errors import ColumnError
+from dkmd.base.spills import database_folder
 from dkmd.sources.engines.duckdb_errors import duckdb_errors
 from dkmd.sources.engines.fetched import Columns, from_duckdb
 from dkmd.sources.sql_text import text_literal
@@ -81,6 +80,8 @@ def connection() -> Any:
     opened.execute("SET parquet_metadata_cache = true")
     # a file that is written again within a moment must be read again
     opened.execute("SET enable_external_file_cache = false")
+    # by default, data that do not fit in memory would go to .tmp in the user's folder
+    opened.execute(f"SET GLOBAL temp_directory = {text_literal(database_folder())}")
     for setting in _limits:
         opened.execute(setting)
     return opened
@@ -103,11 +104,7 @@ def limit_memory(limit: str) -> None:
     """Limit DuckDB's memory ("2GB"); data that do not fit go to temporary files."""
     if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", limit.strip(), re.IGNORECASE):
         raise ValueError(f"memory must be like 500MB or 2GB, got {limit!r}")
-    folder = text_literal(str(Path(tempfile.gettempdir()) / "dkmd"))
-    _limits[:] = [
-        f"SET GLOBAL memory_limit = {text_literal(limit.strip())}",
-        f"SET GLOBAL temp_directory = {folder}",
-    ]
+    _limits[:] = [f"SET GLOBAL memory_limit = {text_literal(limit.strip())}"]
     for setting in _limits:
         fetch_rows(setting)
 
