@@ -71,23 +71,17 @@ TESTS = {
     "inference/successive": "runs_by_hand runs",
     "inference/blocks": "runs_by_hand runs",
     "inference/level_changes": "runs_by_hand runs",
-    "matrices/blocks": "matrices together",
-    "matrices/center": "matrices together",
-    "matrices/door": "matrices together",
-    "matrices/fit": "matrices together",
-    "matrices/flipping": "matrices together",
-    "matrices/length": "matrices together",
-    "matrices/multivariate": "matrices together",
-    "matrices/nulls": "matrices together",
-    "matrices/pairs": "matrices together",
-    "matrices/picture": "matrices together",
-    "matrices/radial": "matrices together",
-    "matrices/relabelling": "matrices together",
-    "matrices/result": "matrices together",
-    "matrices/rows": "matrices together",
-    "matrices/studentized": "matrices together",
-    "matrices/tails": "matrices together",
-    "matrices/whitening": "matrices together",
+    "matrices/center": "matrices/center matrices/multivariate",
+    "matrices/fit": "matrices/multivariate matrices/result",
+    "matrices/flipping": "matrices/flipping matrices/multivariate",
+    "matrices/inputs": "matrices/inputs matrices/multivariate",
+    "matrices/length": "matrices/length matrices/multivariate",
+    "matrices/multivariate": "matrices/multivariate",
+    "matrices/pvalues": "matrices/pvalues matrices/multivariate",
+    "matrices/radial": "matrices/radial matrices/multivariate",
+    "matrices/relabelling": "matrices/relabelling matrices/multivariate",
+    "matrices/result": "matrices/result matrices/multivariate",
+    "matrices/rows": "matrices/rows matrices/multivariate",
     "binned/summary": "summary logarithms",
     "binned/summary_file": "summary",
     "binned/filling": "summary",
@@ -126,7 +120,8 @@ TESTS = {
 }
 """For every module, the test files that belong to it, the quickest to notice a fault first.
 
-A module in a folder is ``folder/module``.
+A module in a folder is ``folder/module``, and so is a test file: ``folder/name`` is
+tests/folder/test_name.py.
 """
 
 FROZEN = {"binned/grid"}
@@ -210,7 +205,7 @@ def _try_module(
     os.environ["NUMBA_DISABLE_JIT"] = "1" if plain else "0"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     command += ["-m", "not slow"] if plain else []
-    files = [f"tests/test_{name}.py" for name in TESTS[module].split()]
+    files = [_test_file(name) for name in TESTS[module].split()]
     # a fault that makes a loop endless is noticed by the clock
     limit = 15.0 + 4.0 * sum(_seconds_without_fault(plain, command, file) for file in files)
     command += files

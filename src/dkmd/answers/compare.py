@@ -76,7 +76,6 @@ def compare(
     current: Any,
     *,
     together: str | Columns,
-    whiten: bool = False,
     groups: GroupLabels | None = None,
     **settings: Unpack[Settings],
 ) -> TogetherComparison: ...
@@ -131,7 +130,6 @@ def compare(
     current: Any = None,
     column: str | int | Columns | None = None,
     together: str | Columns | None = None,
-    whiten: bool = False,
     by: str | int | None = None,
     margin: Margin | None = None,
     kind: str | Mapping[str, str] | None = None,
@@ -175,11 +173,9 @@ def compare(
         the answer is a mapping by column.
     together : str or list of str, optional
         Columns that are compared as one: names, patterns such as "f_*", or one column of vectors.
-        The answer says whether they moved together, by how many scales, and which columns carry
-        the move (docs/matrices.md). "*" stands for all columns, also of an array of rows and
+        The answer says whether they moved together, by how many scales, and which columns moved
+        (docs/matrices.md). "*" stands for all columns, also of an array of rows and
         columns.
-    whiten : bool
-        For ``together``: give every direction the same spread first, as in ``dkmd_multivariate``.
     by : str, optional
         The column of a long table that says which sample a row belongs to.
     margin : float or str, optional
@@ -279,11 +275,8 @@ def compare(
             margin=margin,
             alpha=alpha,
             nan_policy=nan_policy,
-            whiten=whiten,
             method=method,
         )
-    if whiten:
-        raise ValueError("whiten=True is for columns that are compared together=")
     several = not isinstance(column, str | int | None)
     columns = column_names(column)
     kinds = _kinds(kind, columns)

@@ -168,17 +168,12 @@ TOGETHER_MARKS = {"higher": "▲", "lower": "▼"}
 def _together_page(
     answer: TogetherComparison, command: str | None, advance: Advance | None
 ) -> Page:
-    """The move in its own direction, and the columns that moved most with their intervals."""
+    """The columns that moved most, with their intervals."""
     again = reproduce(answer.call, command)
-    total_rows = len(answer.samples) + (answer.projection is not None)
-    rows = tuple(announced(_together_rows(answer, again), total_rows, advance))
+    rows = tuple(announced(_together_rows(answer, again), len(answer.samples), advance))
     before, after = answer.reference.label, answer.current.label
     verdicts = Counter(column.verdict(answer.alpha) for column in answer.columns)
     shown, total = len(answer.samples), len(answer.names)
-    direction = (
-        "The first row shows both samples in the direction of the move. The direction comes "
-        "from one half of the rows, the samples from the other half.",
-    )
     return Page(
         title=f"Together: {before} → {after}",
         headline=answer.headline(),
@@ -188,7 +183,6 @@ def _together_page(
         in_percent=False,
         rows=rows,
         legend=(
-            *(() if answer.projection is None else direction),
             "Columns with the largest |t| come first. Their intervals hold at once, and their "
             "p-values count all columns.",
             "An opened row shows its column alone, whose centre differs a little from the centre "
@@ -206,12 +200,7 @@ def _together_page(
 
 
 def _together_rows(answer: TogetherComparison, again: Reproduce) -> Iterator[PageRow]:
-    """A row for the direction of the move, and one for each column that is shown."""
-    projection = answer.projection
-    if projection is not None:
-        row = _comparison_row(projection.name, projection, projection.pvalue, False, again)
-        # the page counts the columns that are "higher", and this row is not a column
-        yield replace(row, word="moved") if projection.verdict == "higher" else row
+    """A row for each column that is shown."""
     for column in (answer.columns[j] for j in answer.ranked[: len(answer.samples)]):
         before, after = (
             labelled_column(HeldColumn(values), column.name, side.label, "")

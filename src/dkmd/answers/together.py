@@ -14,6 +14,7 @@ from dkmd.answers.options import GroupLabels
 from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
+from dkmd.base.wording import count, plain
 from dkmd.inference.defaults import require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.matrices.multivariate import RESAMPLES, run_multivariate
@@ -52,7 +53,6 @@ def compare_together(
     margin: Margin | None,
     alpha: float,
     nan_policy: str,
-    whiten: bool,
     method: Any = None,
 ) -> TogetherComparison:
     """Compare several columns of two sources together."""
@@ -62,7 +62,7 @@ def compare_together(
         raise ValueError("together= needs at least one column")
     limit = margin_in_scales(margin)
     sides = matrix_pair(reference, current, patterns, groups)
-    return answer_of(sides, paired, limit, alpha, nan_policy, whiten, method)
+    return answer_of(sides, paired, limit, alpha, nan_policy, method)
 
 
 def answer_of(
@@ -71,22 +71,21 @@ def answer_of(
     margin: float | None,
     alpha: float,
     nan_policy: str,
-    whiten: bool = False,
     method: Any = None,
 ) -> TogetherComparison:
     """The answer about two matrices, (reference, current)."""
     x, y = turned(sides)
     labels = None if x.groups is None or y.groups is None else (x.groups, y.groups)
     seed = getattr(method, "rng", None)
+    resamples = RESAMPLES if method is None else int(method.n_resamples)
     before, after = sides
     try:
         result = run_multivariate(
             x.values,
             y.values,
-            whiten=whiten,
             groups=labels,
             paired=paired,
-            n_resamples=RESAMPLES if method is None else int(method.n_resamples),
+            n_resamples=resamples,
             rng=0 if seed is None else seed,
             nan_policy=nan_policy,
         )
@@ -100,12 +99,26 @@ def answer_of(
         current=TogetherFacts(after.label, current),
         alpha=alpha,
         margin=margin,
-        warnings=tuple(_in_words(note, before, after) for note in result.notes),
+        warnings=(
+            *(_in_words(note, before, after) for note in result.notes),
+            *_too_few_resamples(resamples, alpha),
+        ),
         paired=paired,
     )
     shown = answer.ranked[:SHOWN]
     samples = {before.names[j]: (_drawn(before, j), _drawn(after, j)) for j in shown}
     return replace(answer, samples=samples)
+
+
+def _too_few_resamples(resamples: int, alpha: float) -> list[str]:
+    """A note if no count of resamples is below alpha."""
+    if alpha > 1.0 / (resamples + 1):
+        return []
+    return [
+        f"with {count(resamples)} resamples no p-value is below {plain(1.0 / (resamples + 1), 1)}, "
+        f"so nothing can be clear at alpha = {plain(alpha, 1)}: use more resamples "
+        "(method=scipy.stats.PermutationMethod(n_resamples=…))"
+    ]
 
 
 def _in_words(note: str, before: Matrix, after: Matrix) -> str:

@@ -41,7 +41,7 @@ SEVERAL = {
 }
 """Options that the command line repeats for each value."""
 
-SWITCHES = ("randomized", "whiten", "cross")
+SWITCHES = ("randomized", "cross")
 """Options that are true or false."""
 
 

@@ -83,10 +83,6 @@ def compare(
             "vectors (Parquet, Arrow). Repeat for more.",
         ),
     ] = None,
-    whiten: Annotated[
-        bool,
-        typer.Option("--whiten", help="With --together: give every direction the same spread."),
-    ] = False,
     by: By = None,
     reference: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Level of --by to compare with.")
@@ -165,12 +161,12 @@ def compare(
     """
     require_outputs({"--report": report}, [*(files or []), from_bins], force)
     shown = _Shown(report, json, quiet)
-    if together or whiten:
+    if together:
         limit(memory)
         return _compare_together(
-            files or [], together or [], shown, reference, current,
+            files or [], together, shown, reference, current,
             {"pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
-            groups, whiten, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
+            groups, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
             percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
             covariate=covariate, strata=strata, weight_column=weight_column,
             count_column=count_column, segments=segments,
@@ -320,23 +316,18 @@ def _compare_together(
     current: str | None,
     settings: Settings,
     groups: str | None,
-    whiten: bool,
     **refused: object,
 ) -> int:
     """Several columns of two files as one; ``refused`` are options that do not go with that."""
     from dkmd.answers.compare import compare as run
 
-    if not together:
-        raise ValueError("--whiten is for columns that are compared --together")
     given = next((name for name, value in refused.items() if value), None)
     if given is not None:
         flag = f"--{given.replace('_', '-')}"
         raise ValueError(f"--together compares two tables of columns and cannot use {flag}")
     _check(files, None, reference, current)
     with working("reading …", shown.quiet):
-        answer = run(
-            files[0], files[1], together=together, groups=groups, whiten=whiten, **settings
-        )
+        answer = run(files[0], files[1], together=together, groups=groups, **settings)
     show(answer, answer.warnings, shown.json, shown.quiet)
     code = exit_code([answer.pvalue])
     return after_writing(code, report_of(answer, shown.report, shown.quiet))

@@ -8,19 +8,21 @@ is the one with the most noise among those that fit the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.matrices.center import Influences
 
 POWERS = 12
 """Steps towards the direction in which noise is longest. Any direction with much noise will do."""
 
 
-def debiased_length(squared: float, noise: float) -> float:
-    """√(‖shift‖² − Σ variances), or 0 if noise explains all of the length."""
-    return math.sqrt(max(squared - noise, 0.0))
+def debiased_square(shift: Array, sides: Sequence[Influences]) -> float:
+    """‖shift‖² without what noise adds to it. It may be negative."""
+    noise = math.fsum(float(side.variance.sum()) * side.lengthened**2 for side in sides)
+    return float(shift @ shift) - noise
 
 
 def noisiest_direction(shift: Array, influences: Array) -> Array:
@@ -77,18 +79,18 @@ def length_interval(
     """
     tail = alpha / 2.0
 
-    def at_least(length: float) -> float:
-        values = length * length + 2.0 * length * along + squared
-        return float(np.mean(values >= observed))
+    def squares(length: float) -> Array:
+        return length * length + 2.0 * length * along + squared
 
-    def at_most(length: float) -> float:
-        values = length * length + 2.0 * length * along + squared
-        return float(np.mean(values <= observed))
+    def too_long(length: float) -> bool:
+        return float(np.mean(squares(length) <= observed)) <= tail
+
+    def long_enough(length: float) -> bool:
+        return float(np.mean(squares(length) >= observed)) > tail
 
     top = 2.0 * math.sqrt(observed) + 4.0 * math.sqrt(float(squared.max(initial=0.0)))
-    low = 0.0 if at_least(0.0) > tail else _crossing(lambda a: at_least(a) > tail, top)
-    high = _crossing(lambda a: at_most(a) <= tail, top)
-    return low, max(low, high)
+    low = 0.0 if long_enough(0.0) else _crossing(long_enough, top)
+    return low, max(low, _crossing(too_long, top))
 
 
 def _crossing(beyond: Callable[[float], bool], top: float) -> float:

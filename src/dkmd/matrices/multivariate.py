@@ -12,23 +12,15 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
-from dkmd.inference.groups import FEW_GROUPS, Groups, check_groups, group_codes
+from dkmd.inference.groups import Groups, check_groups, group_codes, note_on_few_groups
 from dkmd.inference.options import NAN_POLICIES
-from dkmd.matrices.center import SAMPLED, Sample, pooled_sample, sampled
-from dkmd.matrices.door import Matrices, check_matrices
-from dkmd.matrices.fit import Fit, How, Units, constant_columns, fit_independent, fit_pairs
-from dkmd.matrices.flipping import noise_of, variance_of
-from dkmd.matrices.length import debiased_length
-from dkmd.matrices.pairs import differences_of
-from dkmd.matrices.picture import projected
-from dkmd.matrices.result import (
-    DkmdMultivariateResult,
-    Pvalues,
-    column_pvalues,
-    pvalues_of,
-)
-from dkmd.matrices.rows import Rows
-from dkmd.matrices.whitening import ROWS_PER_COLUMN
+from dkmd.matrices.center import column_scales, pooled_sample
+from dkmd.matrices.fit import Fit, fit_independent, fit_pairs
+from dkmd.matrices.inputs import Matrices, check_matrices, differences_of
+from dkmd.matrices.length import debiased_square
+from dkmd.matrices.pvalues import Pvalues
+from dkmd.matrices.result import DkmdMultivariateResult
+from dkmd.matrices.rows import CenterScale, Index, MatrixRows
 
 RESAMPLES = 999
 
@@ -39,7 +31,6 @@ def dkmd_multivariate(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
-    whiten: bool = False,
     groups: Groups | None = None,
     paired: bool = False,
     n_resamples: int = RESAMPLES,
@@ -52,10 +43,6 @@ def dkmd_multivariate(
     ----------
     x, y : array_like
         Two independent samples: n and m rows with the same columns. ±inf is data.
-    whiten : bool
-        Give every direction the same spread first (Tyler's shape of the pooled rows). The p-value
-        then stays the same under every linear map of the columns. Needs more than 5 rows per
-        column. By default each column is only divided by its robust scale.
     groups : (array_like, array_like), optional
         A label for each row of x and of y. Rows with the same label are repeated measurements of
         one unit.
@@ -64,7 +51,8 @@ def dkmd_multivariate(
         are one unit, whose rows are replaced by their column-wise median. Units on one side only
         are left out.
     n_resamples : int
-        Relabellings, and as many flips of signs.
+        Relabellings, and as many flips of signs. A p-value is a count of them: no p-value is below
+        1/(n_resamples + 1).
     rng : int, Generator or None
         The seed of the resamples. By default it is fixed, so the same data give the same answer.
     nan_policy : {"propagate", "omit", "raise"}
@@ -76,7 +64,7 @@ def dkmd_multivariate(
     DkmdMultivariateResult
         ``statistic`` (D of each column), ``pvalue``, ``shift`` (in data units), ``length`` (in
         scales), ``length_interval()``, ``shift_interval()`` (simultaneous), ``column_pvalues``
-        (family-wise), ``carriers()``. Unpacks as (statistic, pvalue).
+        (family-wise). Unpacks as (statistic, pvalue).
 
     Notes
     -----
@@ -96,12 +84,12 @@ def dkmd_multivariate(
     >>> x[:, :5] += 0.5
     >>> x[:3] = np.inf
     >>> result = dkmd_multivariate(x, y)
-    >>> bool(result.pvalue < 0.001), round(result.length, 1)
-    (True, 1.1)
-    >>> sorted(result.carriers().columns.tolist())
+    >>> round(result.pvalue, 4), round(result.length, 1)
+    (0.001, 1.1)
+    >>> np.flatnonzero(result.column_pvalues < 0.05).tolist()
     [0, 1, 2, 3, 4]
     """
-    result = run_multivariate(x, y, whiten, groups, paired, n_resamples, rng, nan_policy)
+    result = run_multivariate(x, y, groups, paired, n_resamples, rng, nan_policy)
     for note in result.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     return result
@@ -110,7 +98,6 @@ def dkmd_multivariate(
 def run_multivariate(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
-    whiten: bool = False,
     groups: Groups | None = None,
     paired: bool = False,
     n_resamples: int = RESAMPLES,
@@ -122,90 +109,56 @@ def run_multivariate(
         raise ValueError(f"nan_policy must be one of {', '.join(NAN_POLICIES)}; got {nan_policy!r}")
     if int(n_resamples) < 1:
         raise ValueError(f"n_resamples must be at least 1, got {n_resamples!r}")
-    how = How(int(n_resamples), np.random.default_rng(rng), whiten)
+    generator = np.random.default_rng(rng)
     matrices = check_matrices(x, y, nan_policy)
     if matrices is None:
-        return _nothing(np.shape(x), (0, 0), whiten, ())
-    labels = None if groups is None else _codes(check_groups(groups), matrices)
+        shape = np.shape(x)
+        return _untested(shape[1] if len(shape) == 2 else 1, (0, 0), (), math.nan)
+    labels = None if groups is None else check_groups(groups)
+    sides: tuple[MatrixRows, ...] = matrices.x, matrices.y
+    notes = matrices.notes()
     if paired:
-        return _paired(matrices, None if groups is None else check_groups(groups), how)
-    return _independent(matrices, labels, how)
+        differences, left_out = differences_of(matrices, labels)
+        sides, notes = (differences,), [*notes, *left_out]
+    units = _units(matrices, None if paired else labels)
+    sizes = sides[0].size, sides[-1].size
+    columns = matrices.x.columns
+    sample = pooled_sample(sides, generator)
+    pooled = column_scales(sides, sample)
+    constant = np.flatnonzero(pooled.scale == 0.0)
+    if paired:  # the same difference in every pair is a move
+        constant = constant[pooled.center[constant] == 0.0]
+    if constant.size == columns.size:
+        return _untested(matrices.x.values.shape[1], sizes, (NOTHING_VARIES,), 0.0)
+    notes += _constant_note(columns[constant])
+    sides = tuple(replace(side, columns=np.delete(side.columns, constant)) for side in sides)
+    sample = sample._replace(rows=np.delete(sample.rows, constant, axis=1))
+    pooled = CenterScale(np.delete(pooled.center, constant), np.delete(pooled.scale, constant))
+    names = ("pairs",) if paired else ("rows of x", "rows of y")
+    for part, name in zip(np.split(sample.rows, [sample.of_x]), names, strict=False):
+        _require_centre(part, name)
+    if paired:
+        fit = fit_pairs(sides[0], sample, int(n_resamples), generator)
+    else:
+        fit = fit_independent(sides, units, sample, pooled, int(n_resamples), generator)
+        if labels is not None:
+            few = note_on_few_groups(*(int(of_row.max()) + 1 for of_row in units))
+            notes += [few] if few else []
+    return _result(fit, matrices, np.delete(columns, constant), sizes, tuple(notes))
 
 
-def _codes(groups: tuple[Any, Any], matrices: Matrices) -> tuple[Units, Units]:
-    """The groups of the rows in use."""
+def _units(matrices: Matrices, groups: tuple[Any, Any] | None) -> tuple[Index, Index]:
+    """The number of the unit of each row in use: its group, or the row itself."""
+    if groups is None:
+        return np.arange(matrices.x.size), np.arange(matrices.y.size)
     found = []
     for labels, side, name in zip(groups, (matrices.x, matrices.y), "xy", strict=True):
         codes = group_codes(labels, side.values.shape[0], name)[side.kept]
         kinds, numbers = np.unique(codes, return_inverse=True)
         if kinds.size < 2:
             raise DkmdError(f"all rows of {name} are in one group: at least 2 groups are needed")
-        found.append(Units(numbers.astype(np.int64), int(kinds.size)))
+        found.append(numbers.astype(np.int64))
     return found[0], found[1]
-
-
-def _independent(
-    matrices: Matrices, groups: tuple[Units, Units] | None, how: How
-) -> DkmdMultivariateResult:
-    columns = matrices.x.values.shape[1]
-    sample = pooled_sample(matrices.x, matrices.y, how.rng, _more_rows(matrices.x, how))
-    constant, median, scale = constant_columns(matrices.x, matrices.y, sample)
-    notes = [*matrices.notes(str), *_constant_note(matrices.x.columns[constant])]
-    sizes = matrices.x.size, matrices.y.size
-    if constant.size == matrices.x.columns.size:
-        return _nothing((0, columns), sizes, how.whiten, (NOTHING_VARIES,), 0.0)
-    if constant.size:
-        matrices = matrices.without(constant)
-        sample = sample._replace(rows=np.delete(sample.rows, constant, axis=1))
-        median, scale = np.delete(median, constant), np.delete(scale, constant)
-    for part, name in zip(np.split(sample.rows, [sample.of_x]), "xy", strict=True):
-        _require_centre(part, f"rows of {name}")
-    x, y = matrices.x, matrices.y
-    if groups is None:
-        units = Units(None, x.size), Units(None, y.size)
-    else:
-        units = groups
-        if min(unit.count for unit in units) < FEW_GROUPS:
-            notes.append(
-                f"only {units[0].count} and {units[1].count} groups: with fewer than {FEW_GROUPS} "
-                "on a side the p-value and intervals are rough"
-            )
-    if how.whiten:
-        _require_rows(x.size + y.size, x.columns.size, sample.rows)
-    fit = fit_independent(x, y, units, sample, (median, scale), how)
-    return _result(fit, columns, x, sizes, matrices.missing, notes, (x, y), how)
-
-
-def _paired(matrices: Matrices, groups: tuple[Any, Any] | None, how: How) -> DkmdMultivariateResult:
-    columns = matrices.x.values.shape[1]
-    differences, notes = differences_of(matrices, groups)
-    found = [*matrices.notes(str), *notes]
-    rows = Rows(differences, np.arange(differences.shape[0]), np.arange(differences.shape[1]))
-    positions = sampled(rows.size, rows.columns.size, how.rng, _more_rows(rows, how))
-    sample = rows.taken(positions)
-    still = Sample(sample, sample.shape[0], positions.size == rows.size)
-    nothing = rows.taken(np.arange(0))
-    empty = Rows(nothing, np.arange(0), rows.columns)
-    constant, median, _ = constant_columns(rows, empty, still)
-    constant = constant[median[constant] == 0.0]
-    sizes = rows.size, rows.size
-    if constant.size == rows.columns.size:
-        return _nothing((0, columns), sizes, how.whiten, (NOTHING_VARIES,), 0.0)
-    used = np.delete(matrices.x.columns, constant)
-    found += _constant_note(matrices.x.columns[constant])
-    rows = replace(rows, columns=np.delete(rows.columns, constant))
-    sample = np.delete(sample, constant, axis=1)
-    _require_centre(sample, "pairs")
-    if how.whiten:
-        _require_rows(rows.size, rows.columns.size, sample)
-    fit = fit_pairs(rows, sample, how)
-    original = Rows(differences, rows.kept, used)
-    return _result(fit, columns, original, sizes, matrices.missing, found, (rows,), how)
-
-
-def _more_rows(rows: Rows, how: How) -> int:
-    """Rows of a sample: enough of them for a shape matrix, if that is asked for."""
-    return max(SAMPLED, 8 * rows.columns.size) if how.whiten else SAMPLED
 
 
 def _require_centre(rows: Array, name: str) -> None:
@@ -217,18 +170,7 @@ def _require_centre(rows: Array, name: str) -> None:
         )
 
 
-def _require_rows(rows: int, columns: int, sample: Array) -> None:
-    """Reject whitening of too few rows, or of infinite values."""
-    if rows <= ROWS_PER_COLUMN * columns:
-        raise DkmdError(
-            f"whiten=True needs more than {ROWS_PER_COLUMN} rows per column; there are {rows:,} "
-            f"rows and {columns:,} columns that vary"
-        )
-    if not np.isfinite(sample).all():
-        raise DkmdError("whiten=True needs finite values: leave out rows with infinite values")
-
-
-def _constant_note(columns: npt.NDArray[np.int64]) -> list[str]:
+def _constant_note(columns: Index) -> list[str]:
     if not columns.size:
         return []
     if columns.size == 1:
@@ -236,55 +178,38 @@ def _constant_note(columns: npt.NDArray[np.int64]) -> list[str]:
     return [f"{columns.size:,} columns are constant and were left out"]
 
 
-def _nothing(
-    shape: tuple[int, ...],
-    sizes: tuple[int, int],
-    whiten: bool,
-    notes: tuple[str, ...],
-    amount: float = math.nan,
+def _untested(
+    columns: int, sizes: tuple[int, int], notes: tuple[str, ...], amount: float
 ) -> DkmdMultivariateResult:
     """A result without a test: missing values are propagated, or no column varies."""
-    columns = shape[1] if len(shape) == 2 else 1
     same, unknown = np.full(columns, amount), np.full(columns, math.nan)
     pvalues = Pvalues(math.nan, math.nan, math.nan)
     return DkmdMultivariateResult(
-        same, same.copy(), same.copy(), same.copy(), amount, pvalues, unknown, sizes, whiten, notes
+        same, same.copy(), same.copy(), same.copy(), amount, pvalues, unknown, sizes, notes
     )
 
 
 def _result(
-    fit: Fit,
-    columns: int,
-    rows: Rows,
-    sizes: tuple[int, int],
-    missing: npt.NDArray[np.int64],
-    notes: list[str],
-    sides: tuple[Rows, ...],
-    how: How,
+    fit: Fit, matrices: Matrices, used: Index, sizes: tuple[int, int], notes: tuple[str, ...]
 ) -> DkmdMultivariateResult:
     """The numbers of the columns in use, at their places among all columns."""
 
     def placed(values: Array, constant: float) -> Array:
-        everywhere = np.full(columns, constant)
-        everywhere[missing] = math.nan
-        everywhere[rows.columns] = values
+        everywhere = np.full(matrices.x.values.shape[1], constant)
+        everywhere[matrices.missing] = math.nan
+        everywhere[used] = values
         return everywhere
 
-    scale = fit.frame.scale
-    variance = variance_of(fit.by_column)
-    squared, noise = float(fit.shift @ fit.shift), noise_of(fit.sides)
     return DkmdMultivariateResult(
         statistic=placed(fit.statistic, 0.0),
-        shift=placed(fit.column_shift * scale, 0.0),
-        standard_error=placed(np.sqrt(variance) * scale, 0.0),
-        scale=placed(scale, 0.0),
-        length=debiased_length(squared, noise),
-        pvalues=pvalues_of(fit, how.whiten),
-        column_pvalues=placed(column_pvalues(fit), 1.0),
+        shift=placed(fit.shift * fit.scale, 0.0),
+        standard_error=placed(np.sqrt(fit.variance) * fit.scale, 0.0),
+        scale=placed(fit.scale, 0.0),
+        length=math.sqrt(max(debiased_square(fit.shift, fit.sides), 0.0)),
+        pvalues=fit.pvalues(),
+        column_pvalues=placed(fit.column_pvalues(), 1.0),
         sizes=sizes,
-        whitened=how.whiten,
-        notes=tuple(notes),
+        notes=notes,
         fit=fit,
-        used=rows.columns,
-        picture=projected(fit, sides),
+        used=used,
     )

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import xlog1py
+from scipy import special
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
@@ -44,6 +44,9 @@ AT_ONCE = 512
 """Values of ρ whose quadrature is worked out together."""
 
 
+Integrand = Callable[[Array, Array], Array]
+
+
 class Radial(NamedTuple):
     """h and h' for one dimension, and the limit of h."""
 
@@ -66,28 +69,29 @@ def radial(dimension: int) -> Radial:
     """h and its slope for a number of columns, accurate to 1e-10. Building takes about 0.1 s."""
     if dimension < 1:
         raise ValueError(f"the number of columns must be at least 1, got {dimension}")
-    slope, height, limit = (_averages(dimension, order) for order in (1, 0, None))
-    top = float(limit(np.ones(1))[0])
+    # the limit of h is ψ's bound times E|t|
+    gamma = special.gammaln(0.5 * dimension) - special.gammaln(0.5 * (dimension + 1))
+    limit = PSI.bound * math.sqrt(dimension / math.pi) * math.exp(gamma)
+    height = _averaged(dimension, lambda t, at: t * PSI(at))
+    slope = _averaged(dimension, lambda t, at: t * t * PSI.derivative(at))
     reach = REACH / TABLE_UNIT
     tables = (
-        tabulate(lambda r: height(TABLE_UNIT * r), reach, top, odd=True),
+        tabulate(lambda r: height(TABLE_UNIT * r), reach, limit, odd=True),
         tabulate(lambda r: slope(TABLE_UNIT * r), reach, 0.0, odd=False),
     )
     wide = width(dimension)
-    return Radial(jet(*tables, 1.0 / TABLE_UNIT), wide * math.sqrt(dimension), wide * top)
+    return Radial(jet(*tables, 1.0 / TABLE_UNIT), wide * math.sqrt(dimension), wide * limit)
 
 
-def _averages(dimension: int, order: int | None) -> Callable[[Array], Array]:
-    """ρ ↦ E[t ψ(ρt)] (order 0), E[t² ψ'(ρt)] (order 1), or bound·E|t| for every ρ (None)."""
-    if dimension == 1:
-        if order is None:
-            return lambda rho: np.full(rho.shape, PSI.bound)
-        return PSI if order == 0 else PSI.derivative
+def _averaged(dimension: int, integrand: Integrand) -> Callable[[Array], Array]:
+    """ρ ↦ the average of a function of t and ρt. For one column, t is 1 or −1."""
 
     def of(rho: Array) -> Array:
+        if dimension == 1:
+            return integrand(np.ones_like(rho), rho)
         flat = rho.reshape(-1)
         parts = [
-            _quadrature(flat[i : i + AT_ONCE], dimension, order)
+            _quadrature(flat[i : i + AT_ONCE], dimension, integrand)
             for i in range(0, flat.size, AT_ONCE)
         ]
         return np.concatenate(parts).reshape(rho.shape)
@@ -95,8 +99,8 @@ def _averages(dimension: int, order: int | None) -> Callable[[Array], Array]:
     return of
 
 
-def _quadrature(rho: Array, dimension: int, order: int | None) -> Array:
-    """The averages over t = √d·sin θ, whose weight is cos^(d − 2) θ. The integrand is even in θ.
+def _quadrature(rho: Array, dimension: int, integrand: Integrand) -> Array:
+    """The average over t = √d·sin θ, whose weight is cos^(d − 2) θ. The integrand is even in θ.
 
     Panels double in length from the width of ψ (in t: 1/ρ) or of the weight, if that is less. So no
     panel is longer than its distance to a singularity of the integrand.
@@ -112,16 +116,9 @@ def _quadrature(rho: Array, dimension: int, order: int | None) -> Array:
     theta = edges[:, :-1, None] + half * (1.0 + nodes)
     sine = np.sin(theta)
     # the logarithm of the cosine from the sine, which is exact where θ is small
-    density = half * weights * np.exp(xlog1py(0.5 * (dimension - 2), -sine * sine))
+    density = half * weights * np.exp(special.xlog1py(0.5 * (dimension - 2), -sine * sine))
     t = root * sine
-    at = rho[:, None, None] * t
-    values = (
-        PSI.bound * t
-        if order is None
-        else t * PSI(at)
-        if order == 0
-        else t * t * PSI.derivative(at)
-    )
+    values = integrand(t, rho[:, None, None] * t)
     total: Array = (density * values).sum(axis=(1, 2)) / density.sum(axis=(1, 2))
     return total
 

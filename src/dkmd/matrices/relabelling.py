@@ -1,6 +1,7 @@
 """The null distribution of relabelled blocks of rows.
 
-It is exact if both samples come from one distribution, whatever that is.
+It is exact if both samples come from one distribution, whatever that is. Products of labels with
+blocks may be in single precision, the rest is in double precision.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ import numpy as np
 from scipy import special
 
 from dkmd.base.arrays import Array
-from dkmd.matrices.nulls import TINY, Statistics, batches
+from dkmd.matrices.pvalues import TINY, Statistics, batches
 from dkmd.matrices.rows import Numbers
-from dkmd.matrices.studentized import SideFactors, labelled_statistics
 
 SMALL = 64
 """With more blocks, products are worked out in single precision."""
@@ -37,10 +37,7 @@ class Staying(NamedTuple):
 class _Products(NamedTuple):
     """What every labelling needs of the blocks."""
 
-    sums: Numbers  # (blocks, columns)
-    squares: Numbers  # (blocks, columns): squared sums
-    weighted: Numbers | None  # sums times sizes, if sizes differ
-    totals: Array  # (4, columns): the sums of these three over all blocks, and the least variance
+    moments: Numbers  # (blocks, 3·columns): sums, their squares, and sums times sizes
     own: Array  # (blocks,): squared lengths of the sums, in units of all blocks
     pairs: Numbers  # (blocks, blocks): squared products of the sums of two blocks; 0 for one block
 
@@ -62,87 +59,64 @@ class Relabelling:
     of_x: int
     staying: tuple[Staying, Staying]
 
-    def statistics(self, resamples: int, rng: np.random.Generator, norm_only: bool) -> Statistics:
+    def statistics(self, resamples: int, rng: np.random.Generator) -> Statistics:
         """Both statistics of the data and of relabellings; of all relabellings if they are few."""
         blocks = self.sizes.size
         few = blocks <= 40 and math.comb(blocks, self.of_x) <= resamples
         observed = np.zeros((1, blocks))
         observed[0, : self.of_x] = 1.0
-        products = self._products(norm_only)
-        columns, none = np.empty((1, self.sums.shape[1])), np.empty((0, 0))
-        of_data = self._of(observed, products, norm_only, columns)
-        parts = [
-            self._of(labels, products, norm_only, none)
-            for labels in (self._every() if few else self._drawn(resamples, rng))
-        ]
-        total, largest = np.concatenate(parts, axis=1)
-        return Statistics(
-            total, largest, float(of_data[0, 0]), float(of_data[1, 0]), few, True, columns[0]
+        products = self._products()
+        (total, largest), columns = self._of(observed, products)
+        found = np.concatenate(
+            [
+                self._of(labels, products)[0]
+                for labels in (self._every() if few else self._drawn(resamples, rng))
+            ],
+            axis=1,
         )
+        return Statistics(found[0], found[1], float(total[0]), float(largest[0]), few, columns[0])
 
-    def _products(self, norm_only: bool) -> _Products:
+    def _products(self) -> _Products:
         squares = self.sums * self.sums
-        unit = np.maximum(squares.sum(axis=0), TINY)
-        scaled = self.sums / np.sqrt(unit.mean() if norm_only else unit)
+        scaled = self.sums / np.sqrt(np.maximum(squares.sum(axis=0), TINY))
         pairs = scaled @ scaled.T
         own = pairs.diagonal().copy()
         np.square(pairs, out=pairs)
         np.fill_diagonal(pairs, 0.0)
-        weighted = self.sums * self.sizes[:, None] if np.ptp(self.sizes) else None
-        totals = np.zeros((4, self.sums.shape[1]))
-        totals[0], totals[1] = self.sums.sum(axis=0), squares.sum(axis=0)
-        totals[2] = 0.0 if weighted is None else weighted.sum(axis=0)
-        totals[3] = 1e-9 * totals[1] / self.sizes.sum() ** 2
+        moments = np.hstack([self.sums, squares, self.sums * self.sizes[:, None]])
         kind = np.float32 if own.size > SMALL else np.float64
-        return _Products(
-            self.sums.astype(kind),
-            squares.astype(kind),
-            None if weighted is None else weighted.astype(kind),
-            totals,
-            own,
-            pairs.astype(kind),
-        )
+        return _Products(moments.astype(kind), own, pairs.astype(kind))
 
-    def _of(self, labels: Array, products: _Products, norm_only: bool, of_columns: Array) -> Array:
-        """Both statistics of some labellings, studentised with slopes and variances of sides."""
-        x, y = self._factors(labels, self.staying[0]), self._factors(1.0 - labels, self.staying[1])
-        in_x = labels.astype(products.sums.dtype)
-        nothing = np.empty((0, 0), dtype=in_x.dtype)
-        found = labelled_statistics(
-            in_x @ products.sums,
-            in_x @ products.squares,
-            nothing if products.weighted is None else in_x @ products.weighted,
-            products.totals,
-            float(self.sizes[0]),
-            np.stack([staying.sums for staying in self.staying]),
-            x,
-            y,
-            norm_only,
-            of_columns,
-        )
+    def _of(self, labels: Array, products: _Products) -> tuple[Array, Array]:
+        """Both statistics of some labellings, (2, labellings), and the squared t of each column."""
         columns = self.sums.shape[1]
-        weights = labels * (x.weight - y.weight)[:, None] + y.weight[:, None]
+        in_x = (labels.astype(products.moments.dtype) @ products.moments).astype(np.float64)
+        in_y = products.moments.sum(axis=0, dtype=np.float64) - in_x
+        x, noise_x, weight_x = self._side(labels, in_x, self.staying[0])
+        y, noise_y, weight_y = self._side(1.0 - labels, in_y, self.staying[1])
+        least = 1e-9 * np.einsum("ij,ij->j", self.sums, self.sums) / self.sizes.sum() ** 2
+        t = (x - y) ** 2 / np.maximum(noise_x + noise_y, np.maximum(least, TINY))
+        weights = labels * (weight_x - weight_y)[:, None] + weight_y[:, None]
         freedom = _freedom(weights, products, columns)
-        scaled = freedom * found[0] / (1.0 if norm_only else float(columns))
-        found[0] = -np.log(np.maximum(special.chdtrc(freedom, scaled), LEAST))
-        if norm_only:
-            found[1] = found[0]
-        return found
+        tail = special.chdtrc(freedom, freedom * t.sum(axis=1) / columns)
+        return np.stack([-np.log(np.maximum(tail, LEAST)), t.max(axis=1)]), t
 
-    def _factors(self, chosen: Array, staying: Staying) -> SideFactors:
-        """The numbers of one side, whose blocks are ``chosen`` by each labelling."""
+    def _side(self, chosen: Array, sums: Array, staying: Staying) -> tuple[Array, Array, Array]:
+        """The centre of one side, its variance, and the weight of a block's square in it.
+
+        ``chosen`` says which blocks a labelling puts on this side. ``sums`` has their moments.
+        """
         size, count = chosen @ self.sizes, chosen.sum(axis=1)
         rows = size + staying.size
         step = self._step(chosen @ self.slopes + staying.slope, rows)
         # of one row, times 1/rows: blocks stand for the rows that stay, too
         weight = step * step / (size * rows)
-        return SideFactors(
-            rows,
-            chosen @ (self.sizes * self.sizes),
-            step,
-            weight,
-            weight * count / np.maximum(count - 1.0, 1.0),
-        )
+        psi, squares, products = np.split(sums, 3, axis=1)
+        mean = (psi + staying.sums) / rows[:, None]
+        squared_sizes = chosen @ (self.sizes * self.sizes)
+        about = squares - mean * (2.0 * products - mean * squared_sizes[:, None])
+        noise = weight * count / np.maximum(count - 1.0, 1.0)
+        return step[:, None] * mean, np.maximum(about, 0.0) * noise[:, None], weight
 
     def _step(self, slopes: Array, rows: Array) -> Array:
         """The slope of all rows divided by that of one side, for each labelling."""

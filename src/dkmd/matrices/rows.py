@@ -1,14 +1,16 @@
-"""Rows of numbers at the door, and compiled passes over them.
+"""The rows of a side, their blocks, and compiled passes over them.
 
-A ``Rows`` is one side: an array of n rows and some of its columns, with the rows and columns that
-are left out. Nothing here copies a whole side. Other types and orders are converted in pieces.
+A ``MatrixRows`` is one side: an array, and the numbers of the rows and columns that are in use.
+Nothing here copies a whole side. Other types and orders are converted in pieces. A block is a
+number of rows that resamples move or flip as a whole.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +34,7 @@ PIECE_VALUES = 1 << 22
 
 
 @dataclass(frozen=True)
-class Rows:
+class MatrixRows:
     """One side: the kept rows and columns of an array."""
 
     values: Numbers  # (n, all columns)
@@ -68,41 +70,63 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Where the witness is: z = (value − center)/scale, turned by ``turn`` if that is given."""
+class CenterScale:
+    """Where the witness is: z = (value − center)/scale."""
 
     center: Array
     scale: Array
-    turn: Array | None = None  # (columns, columns): standardised rows are multiplied by it
 
-    def moved(self, step: Array) -> Frame:
-        """The frame whose centre moved by a step in standardised coordinates."""
-        return Frame(self.center + self.in_data(step), self.scale, self.turn)
-
-    def in_data(self, vectors: Array) -> Array:
-        """Standardised vectors in data units."""
-        if self.turn is not None:
-            vectors = np.asarray(np.linalg.solve(self.turn.T, vectors.T).T, dtype=np.float64)
-        return np.asarray(vectors * self.scale)
+    def moved(self, step: Array) -> CenterScale:
+        """The same scales about a centre that moved by a step in standardised coordinates."""
+        return CenterScale(self.center + step * self.scale, self.scale)
 
     def standardized(self, rows: Array) -> Array:
         """Rows as z."""
         with np.errstate(over="ignore", invalid="ignore"):
             z = (rows - self.center) / self.scale
-        z = np.clip(z, -FARTHEST, FARTHEST)
-        return z if self.turn is None else z @ self.turn
+        return np.clip(z, -FARTHEST, FARTHEST)
 
 
-@dataclass(frozen=True)
-class Sums:
+class Blocks(NamedTuple):
+    """The number of each row's block, and how many rows each block has."""
+
+    of_row: Index
+    sizes: Array
+
+
+def random_blocks(units: Index, most: int, rng: np.random.Generator) -> Blocks:
+    """At most so many blocks of units, whose numbers of units differ by at most 1.
+
+    ``units`` has the number of each row's unit: what is sampled independently. If there are not
+    more units than blocks, each unit is a block.
+    """
+    count = int(units.max()) + 1
+    numbers = np.arange(count)
+    if count > most:
+        numbers = rng.permutation(numbers * most // count)
+    return _blocks(numbers[units], min(count, most))
+
+
+def equal_blocks(units: Index, units_each: int, most: int, rng: np.random.Generator) -> Blocks:
+    """Blocks of exactly ``units_each`` units, and one last block with all units that remain."""
+    count = int(units.max()) + 1
+    full = min(count // units_each, most)
+    numbers = np.minimum(np.arange(count) // units_each, full)
+    if units_each > 1 or full < count:
+        numbers = rng.permutation(numbers)
+    return _blocks(numbers[units], full + 1)
+
+
+def _blocks(of_row: Index, count: int) -> Blocks:
+    return Blocks(of_row, np.bincount(of_row, minlength=count).astype(np.float64))
+
+
+class BlockSums(NamedTuple):
     """Sums of the witness over the rows of each block."""
 
     psi: Array  # (blocks, columns)
     across: Array  # (blocks,): Σ α
     along: Array  # (blocks,): Σ h'
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.psi + other.psi, self.across + other.across, self.along + other.along)
 
     @property
     def total(self) -> Array:
@@ -127,34 +151,27 @@ class Sums:
         return np.asarray(pull * (own * self.along + (1.0 - own) * self.slope))
 
 
-def sums_of(rows: Rows, frame: Frame, witness: Radial, blocks: Index, count: int) -> Sums:
-    """Σ Ψ over the rows of each of ``count`` blocks; ``blocks`` has the number of each kept row."""
+def sums_of(rows: MatrixRows, at: CenterScale, witness: Radial, blocks: Blocks) -> BlockSums:
+    """Σ of Ψ and of its slopes over the rows of each block."""
+    count = blocks.sizes.size
     number = np.full(rows.values.shape[0], -1, dtype=np.int64)
-    number[rows.kept] = blocks
+    number[rows.kept] = blocks.of_row
     groups: list[list[tuple[int, int]]] = [[] for _ in range(PIECES)]
     pieces = list(rows.pieces())
     for i, piece in enumerate(pieces):
         groups[i * PIECES // len(pieces)].append(piece)
 
-    def summed(parts: list[tuple[int, int]]) -> Sums:
+    def summed(parts: list[tuple[int, int]]) -> BlockSums:
         psi = np.zeros((count, rows.columns.size))
         both = np.zeros((2, count))
         for start, stop in parts:
             part, numbers = rows.piece(start, stop), number[start:stop]
-            if frame.turn is None:
-                _add_rows(part, numbers, frame.center, 1.0 / frame.scale, *witness[:2], psi, both)
-            else:
-                turned = frame.standardized(part)
-                zero, one = np.zeros(turned.shape[1]), np.ones(turned.shape[1])
-                _add_rows(turned, numbers, zero, one, *witness[:2], psi, both)
-        return Sums(psi, both[0], both[1])
+            _add_rows(part, numbers, at.center, 1.0 / at.scale, *witness[:2], psi, both)
+        return BlockSums(psi, both[0], both[1])
 
-    work = rows.values.size
-    found = spread(summed, [parts for parts in groups if parts], work)
-    total = found[0]
-    for more in found[1:]:
-        total = total + more
-    return total
+    found = spread(summed, [parts for parts in groups if parts], rows.values.size)
+    psi, across, along = (functools.reduce(np.add, sums) for sums in zip(*found, strict=True))
+    return BlockSums(psi, across, along)
 
 
 @compiled

@@ -63,14 +63,6 @@ def _new_axes(width: float, height: float) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def two_axes() -> tuple[Axes, Axes]:
-    """Two axes side by side in a figure of their own."""
-    figure = _new_axes(11.0, 4.2).figure
-    figure.clear()
-    left, right = figure.subplots(1, 2)
-    return left, right
-
-
 class ForestLine(NamedTuple):
     """One row of a forest plot: a name, a verdict, and a shift with its interval."""
 

@@ -11,8 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
-from dkmd.answers.comparison.one import Comparison
-from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
@@ -26,14 +24,11 @@ from dkmd.base.wording import (
     visible,
 )
 from dkmd.inference.result import ConfidenceInterval
-from dkmd.matrices.result import Carriers, DkmdMultivariateResult
-from dkmd.sources.column_data import HeldColumn, LabelledColumn, unit_of
+from dkmd.matrices.result import DkmdMultivariateResult
+from dkmd.sources.column_data import unit_of
 
 NAMED = 3
 """Columns that a headline names."""
-
-PROJECTED = "in the direction of the move"
-"""The name of the projected values."""
 
 SHOWN = 10
 """Columns in the table and on the page, the largest |t| first."""
@@ -92,7 +87,7 @@ class TogetherColumn:
 
 @dataclass(frozen=True)
 class TogetherComparison(Documented):
-    """Whether several columns moved together, by how much, and which columns carry the move.
+    """Whether several columns moved together, by how much, and which of them.
 
     Attributes
     ----------
@@ -103,11 +98,9 @@ class TogetherComparison(Documented):
     length_interval : ConfidenceInterval
         It may start at 0.
     pvalue : float
-        Of the null that no column moved.
+        Of the null that no column moved: a count of resamples, never below 1/(resamples + 1).
     columns : tuple of TogetherColumn
-        All columns in their order. Their intervals hold at once.
-    carriers : Carriers or None
-        The fewest columns that carry 80% of the move, and their share on held-out rows.
+        All columns in their order. Their intervals hold at once, their p-values are family-wise.
     result : DkmdMultivariateResult
         The test. Positive means that current is larger.
     """
@@ -146,11 +139,6 @@ class TogetherComparison(Documented):
         """Moved, equivalent or inconclusive."""
         return self.result.verdict(self.margin or 0.0, 1.0 - self.alpha)
 
-    @cached_property
-    def carriers(self) -> Carriers | None:
-        """The columns that carry most of a clear move."""
-        return self.result.carriers() if self.is_clear else None
-
     @property
     def is_clear(self) -> bool:
         """Whether the columns moved: p is below alpha."""
@@ -178,25 +166,6 @@ class TogetherComparison(Documented):
         t = np.nan_to_num(np.abs(self.result.t), nan=-1.0)
         return [int(j) for j in np.argsort(-t, kind="stable")]
 
-    @cached_property
-    def projection(self) -> Comparison | None:
-        """Both samples in the direction of the move, compared as one number; None for pairs.
-
-        The direction comes from one half of the rows, the values from the other half.
-        """
-        from dkmd.answers.one_column import compare_samples
-        from dkmd.answers.options import CompareOptions
-
-        if self.result.picture is None:
-            return None
-        before, after = (
-            LabelledColumn(HeldColumn(values), PROJECTED, facts.label)
-            for values, facts in zip(
-                turned(self.result.picture), (self.reference, self.current), strict=True
-            )
-        )
-        return compare_samples(before, after, CompareOptions.of(alpha=self.alpha, kind="amount"))
-
     def with_call(self, call: Call) -> Self:
         """The same answer with a record of how it was asked for."""
         return replace(self, call=call)
@@ -213,8 +182,8 @@ class TogetherComparison(Documented):
         if math.isnan(self.pvalue):
             return f"The {count(len(self.names))} columns could not be compared together."
         told = [f"{self._answer()}."]
-        if self.is_clear and self.carriers is not None:
-            told.append(f"{self._carried(self.carriers)}.")
+        if self.is_clear:
+            told.append(f"{self._columns_that_moved()}.")
         what = "pairs" if self.paired else "rows"
         sizes = count(self.reference.size)
         if not self.paired:
@@ -258,17 +227,15 @@ class TogetherComparison(Documented):
             f"The {columns} together: no clear move from {before} to {after} (INCONCLUSIVE), {size}"
         )
 
-    def _carried(self, found: Carriers) -> str:
-        total = len(self.names)
-        share = f"{100.0 * found.share:.0f}%"
-        if total > 1 and 2 * found.columns.size > total:
-            needed = f"{found.columns.size:,} of {total:,}"
-            return f"The move is spread over many columns: {share} of it needs {needed}"
-        named = [self._moved(int(j)) for j in found.columns[:NAMED]]
-        more = found.columns.size - NAMED
-        names = ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
-        verb = "carries" if found.columns.size == 1 else "carry"
-        return f"{found.columns.size:,} of {total:,} columns {verb} {share} of it: {names}"
+    def _columns_that_moved(self) -> str:
+        """The columns whose own p-value is clear, the largest |t| first."""
+        total = f"{len(self.names):,}"
+        clear = [j for j in self.ranked if self.columns[j].pvalue < self.alpha]
+        if not clear:
+            return f"No single one of the {total} columns moved clearly"
+        names = ", ".join(self._moved(j) for j in clear[:NAMED])
+        more = f" and {len(clear) - NAMED:,} more" if len(clear) > NAMED else ""
+        return f"{len(clear):,} of {total} columns moved clearly on their own: {names}{more}"
 
     def _moved(self, j: int) -> str:
         column = self.columns[j]
@@ -311,7 +278,6 @@ class TogetherComparison(Documented):
 
     def to_dict(self) -> dict[str, Any]:
         """Every number unrounded, under the names of the JSON schema."""
-        found = self.carriers
         return {
             "format": "dkmd-together",
             "version": FORMAT_VERSION,
@@ -323,37 +289,23 @@ class TogetherComparison(Documented):
             "margin": self.margin,
             "length": self.length,
             "length_interval": list(self.length_interval),
-            "whitened": self.result.whitened,
             "paired": self.paired,
-            "carriers": None
-            if found is None
-            else {"columns": [self.names[int(j)] for j in found.columns], "share": found.share},
             "columns": [column.to_dict() for column in self.columns],
             "reference": self.reference.to_dict(),
             "current": self.current.to_dict(),
             "warnings": list(self.warnings),
         }
 
-    def plot(self, axes: Any = None) -> Any:
-        """Two plots: both samples in the direction of the move, and a forest of the top columns.
-
-        The direction comes from one half of the rows and the samples from the other half. ``axes``
-        is a pair of matplotlib's axes; needs matplotlib (dkmd[plot]).
-        """
-        from dkmd.render.plot import ForestLine, entitle, plot_forest, two_axes
+    def plot(self, ax: Any = None) -> Any:
+        """A forest of the columns with the largest |t|; needs matplotlib (dkmd[plot])."""
+        from dkmd.render.plot import ForestLine, entitle, plot_forest
 
         if math.isnan(self.pvalue):
             raise ValueError("there is nothing to plot: the samples could not be compared")
-        left, right = two_axes() if axes is None else axes
-        if self.projection is None:
-            left.set_axis_off()
-        else:
-            self.projection.plot(left)
-            left.set_xlabel("rows in the direction of the move, in scales")
         lines = [
             ForestLine(c.name, c.verdict(self.alpha), c.in_scales, tuple(c.interval_in_scales))
             for c in (self.columns[j] for j in self.ranked[:SHOWN])
         ]
-        plot_forest(lines, "shift in robust scales", 0.0, right)
-        entitle(left, self.headline())
-        return np.array([left, right], dtype=object)
+        axes = plot_forest(lines, "shift in robust scales", 0.0, ax)
+        entitle(axes, self.headline())
+        return axes

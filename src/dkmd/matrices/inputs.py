@@ -1,17 +1,17 @@
-"""Two matrices at the door: shapes, missing values, columns that cannot be compared."""
+"""Two matrices as they come in: shapes, missing values, and the differences of pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import real_numbers
-from dkmd.base.compiled import compiled
+from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.errors import NanError, TooLittleError
-from dkmd.matrices.rows import Index, Numbers, Rows
+from dkmd.inference.label_codes import present_labels
+from dkmd.matrices.rows import Index, MatrixRows, Numbers
 
 FEWEST_ROWS = 2
 """Rows that each side needs: one row says nothing about its noise."""
@@ -23,21 +23,16 @@ Flags = npt.NDArray[np.bool_]
 class Matrices:
     """Both sides, with the rows and columns that are in use."""
 
-    x: Rows
-    y: Rows
+    x: MatrixRows
+    y: MatrixRows
     dropped: tuple[int, int]  # rows of x and of y that have a missing value
     missing: Index  # columns that are left out because most of their values are missing
 
-    @property
-    def stopped(self) -> bool:
-        """Whether missing values make every number of the answer NaN."""
-        return min(self.x.size, self.y.size) == 0
-
-    def notes(self, name: Any) -> list[str]:
-        """What was left out, in words; ``name`` gives the name of a column number."""
+    def notes(self) -> list[str]:
+        """What was left out, in words."""
         told = []
         if self.missing.size:
-            names = ", ".join(name(j) for j in self.missing[:5])
+            names = ", ".join(str(j) for j in self.missing[:5])
             more = f" and {self.missing.size - 5} more" if self.missing.size > 5 else ""
             told.append(
                 f"columns left out, as more than half of their values are missing: {names}{more}"
@@ -51,11 +46,6 @@ class Matrices:
             have, were = ("has", "was") if sum(self.dropped) == 1 else ("have", "were")
             told.append(f"{' and '.join(of_sides)} {have} missing values and {were} left out")
         return told
-
-    def without(self, constant: Index) -> Matrices:
-        """The same sides without some of the columns in use."""
-        columns = np.delete(self.x.columns, constant)
-        return replace(self, x=replace(self.x, columns=columns), y=replace(self.y, columns=columns))
 
 
 def as_matrix(values: Any, name: str) -> Numbers:
@@ -95,7 +85,7 @@ def check_matrices(x: Any, y: Any, nan_policy: str) -> Matrices | None:
             for part, bad in ((first, bad_x), (second, bad_y))
         )
     sides = [
-        Rows(values, np.flatnonzero(~bad), columns)
+        MatrixRows(values, np.flatnonzero(~bad), columns)
         for values, bad in ((first, bad_x), (second, bad_y))
     ]
     dropped = int(bad_x.sum()), int(bad_y.sum())
@@ -121,19 +111,72 @@ def _missing(values: Numbers, columns: Index | None = None) -> tuple[Flags, Inde
     used = np.arange(values.shape[1]) if columns is None else columns
     bad = np.zeros(values.shape[0], dtype=np.bool_)
     if values.dtype.kind == "f":
-        rows = Rows(values, np.arange(values.shape[0]), used)
+        rows = MatrixRows(values, np.arange(values.shape[0]), used)
         for start, stop in rows.pieces():
-            _rows_with_nan(rows.piece(start, stop), bad[start:stop])
+            bad[start:stop] = np.isnan(rows.piece(start, stop)).any(axis=1)
     counts = np.isnan(values[np.ix_(bad, used)]).sum(axis=0) if bad.any() else np.zeros(used.size)
     return bad, counts.astype(np.int64)
 
 
-@compiled
-def _rows_with_nan(values: Numbers, bad: Flags) -> None:
-    """Mark the rows that have a NaN."""
-    for i in range(values.shape[0]):
-        row = values[i]
-        count = 0
-        for j in range(row.size):
-            count += row[j] != row[j]
-        bad[i] = count > 0
+def differences_of(
+    matrices: Matrices, groups: tuple[Any, Any] | None
+) -> tuple[MatrixRows, list[str]]:
+    """x − y of each pair of rows, or of each unit on both sides; and what was left out."""
+    x, y = matrices.x, matrices.y
+    notes: list[str] = []
+    if groups is None:
+        if x.values.shape[0] != y.values.shape[0]:
+            raise ValueError(
+                f"pairs need as many rows in y as in x, got {x.values.shape[0]} and "
+                f"{y.values.shape[0]}"
+            )
+        both, of_x, of_y = np.intersect1d(x.kept, y.kept, return_indices=True)
+        first, second = x.taken(of_x), y.taken(of_y)
+        unpaired = x.size + y.size - 2 * both.size
+        if unpaired:
+            notes.append(f"{unpaired:,} rows whose partner has missing values were left out")
+    else:
+        first, second, alone = _by_unit(matrices, groups)
+        if alone:
+            notes.append(f"{alone:,} units are on one side only and were left out")
+    with np.errstate(invalid="ignore"):
+        differences = first - second
+    undefined = np.isnan(differences).any(axis=1)
+    if undefined.any():
+        notes.append(
+            f"{int(undefined.sum()):,} pairs are infinite on both sides and have no difference: "
+            "they were left out"
+        )
+    differences = differences[~undefined]
+    size, columns = differences.shape
+    if size < FEWEST_ROWS:
+        raise TooLittleError(f"there are {size} pairs: at least {FEWEST_ROWS} are needed")
+    return MatrixRows(differences, np.arange(size), np.arange(columns)), notes
+
+
+def _by_unit(matrices: Matrices, groups: tuple[Any, Any]) -> tuple[Array, Array, int]:
+    """The column-wise medians of each shared unit, and how many units are on one side only."""
+    labels = []
+    for given, side, name in zip(groups, (matrices.x, matrices.y), "xy", strict=True):
+        present_labels(given, side.values.shape[0], name)  # a missing label is an error
+        labels.append(np.asarray(given)[side.kept].astype(str))
+    of_x, of_y = (np.unique(each, return_inverse=True) for each in labels)
+    shared = np.intersect1d(of_x[0], of_y[0])
+    if shared.size == 0:
+        raise TooLittleError("no unit is on both sides")
+    found = []
+    for side, (names, numbers) in zip((matrices.x, matrices.y), (of_x, of_y), strict=True):
+        wanted = np.searchsorted(names, shared)
+        order = np.argsort(numbers, kind="stable")
+        edges = np.searchsorted(numbers[order], np.arange(names.size + 1))
+        found.append(_unit_medians(side.taken(order), edges, wanted))
+    return found[0], found[1], of_x[0].size + of_y[0].size - 2 * shared.size
+
+
+def _unit_medians(rows: Array, edges: Index, units: Index) -> Array:
+    """The column-wise median of the rows of each unit."""
+    medians = np.empty((units.size, rows.shape[1]))
+    for i, unit in enumerate(units):
+        part = rows[edges[unit] : edges[unit + 1]]
+        medians[i] = part[0] if len(part) == 1 else np.median(part, axis=0)
+    return medians
