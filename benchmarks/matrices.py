@@ -31,9 +31,8 @@ from scipy.special import fdtrc
 from timing import best_seconds, extra_mebibytes
 
 from dkmd.inference.two_sample import row_tails
-from dkmd.matrices.flipping import noise_of
+from dkmd.matrices.length import debiased_square
 from dkmd.matrices.multivariate import run_multivariate
-from dkmd.matrices.whitening import ROWS_PER_COLUMN
 from dkmd.statistic.witness import Witness
 
 Array = npt.NDArray[np.float64]
@@ -205,20 +204,19 @@ ODD: dict[str, tuple[Draw, Sequence[tuple[int, int, int]]]] = {
     "lognormal": (lognormal, ((10, 5, 500), (100, 10, 100))),
     "normal, groups of 5 rows": (normal, ((10, 20, 20), (3, 10, 40))),
     "lognormal, pairs": (lognormal, ((10, 30, 30), (100, 100, 100))),
-    "t2, whitened": (t2, ((3, 30, 30), (10, 50, 250))),
 }
 """Equal distributions that may break a test: the draw, and (columns, n, m)."""
 
 
 def odd_cells() -> Iterator[Cell]:
-    """Atoms, zeros, counts, few rows, groups, pairs, whitening."""
+    """Atoms, zeros, counts, few rows, groups, pairs."""
     for name, (_, sizes) in ODD.items():
         for sizes_of_cell in sizes:
             yield Cell(name, *sizes_of_cell)
 
 
 def odd(cell: Cell, trials: int, round_: int) -> dict[str, float]:
-    """Shares of p at most 5%, 1% and 0.1%, of any column at most 5%, and of covers of 0."""
+    """Shares of p at most 5% and 1%, of any column at most 5%, and of covers of 0."""
     rng = np.random.default_rng([cell.columns, cell.n, cell.m, len(cell.name), round_])
     found = []
     for _ in range(trials):
@@ -236,13 +234,13 @@ def odd(cell: Cell, trials: int, round_: int) -> dict[str, float]:
             shared = 3.0 * lognormal(rng, cell.n, cell.columns)
             x, y = x + shared, y + shared
         result = run_multivariate(
-            x, y, whiten="whitened" in cell.name, groups=groups, paired="pairs" in cell.name,
-            n_resamples=RESAMPLES, rng=int(rng.integers(2**31)),
+            x, y, groups=groups, paired="pairs" in cell.name, n_resamples=RESAMPLES,
+            rng=int(rng.integers(2**31)),
         )  # fmt: skip
         p, columns = result.pvalue, result.column_pvalues
-        found.append((p <= 0.05, p <= 0.01, p <= 0.001, bool((columns <= ALPHA).any()),
+        found.append((p <= 0.05, p <= 0.01, bool((columns <= ALPHA).any()),
                       result.length_interval().low == 0.0))  # fmt: skip
-    names = ("5%", "1%", "0.1%", "any column", "0 in interval")
+    names = ("5%", "1%", "any column", "0 in interval")
     return dict(
         zip(names, np.mean(np.array(found, dtype=np.float64), axis=0).tolist(), strict=True)
     )
@@ -279,7 +277,7 @@ def coverage(cell: Cell, trials: int, round_: int) -> dict[str, float]:
         length = moved * math.sqrt(float(np.sum(result.scale**-2.0)))
         low, high = result.length_interval()
         below, above = result.shift_interval()
-        squared = float(result.fit.shift @ result.fit.shift) - noise_of(result.fit.sides)
+        squared = debiased_square(result.fit.shift, result.fit.sides)
         found.append((low <= length <= high, bool(((below <= moved) & (moved <= above)).all()),
                       result.equivalence(length) <= ALPHA, squared / length**2))  # fmt: skip
     names = ("length", "all columns", "equivalent", "length² / true")
@@ -429,16 +427,13 @@ def behind_cells() -> Iterator[Cell]:
 
 
 def behind(cell: Cell, trials: int, round_: int) -> dict[str, float]:
-    """The share of p ≤ 5% of the answer, of its two parts alone, and of ``whiten=True``."""
+    """The share of p ≤ 5% of the answer, and of its two parts alone."""
     found = []
     for x, y, rng in moved_samples(cell, trials, round_):
         seed = int(rng.integers(2**31))
         p = run_multivariate(x, y, n_resamples=RESAMPLES, rng=seed).pvalues
-        whitened = math.nan
-        if len(x) + len(y) > ROWS_PER_COLUMN * cell.columns:
-            whitened = run_multivariate(x, y, True, n_resamples=RESAMPLES, rng=seed).pvalue
-        found.append((p.both, p.total, p.largest, whitened))
-    return _found(("dkmd", "sum alone", "largest alone", "whiten=True"), found)
+        found.append((p.both, p.total, p.largest))
+    return _found(("dkmd", "sum alone", "largest alone"), found)
 
 
 def digits() -> tuple[Array, npt.NDArray[np.bool_]]:

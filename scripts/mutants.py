@@ -234,6 +234,12 @@ _KNOWN: dict[tuple[bool, str], float] = {}
 """How long the tests of a file take without a fault, in plain Python or not."""
 
 
+def _test_file(name: str) -> str:
+    """tests/test_name.py, or tests/folder/test_name.py for folder/name."""
+    folder, _, last = name.rpartition("/")
+    return str(Path("tests", folder, f"test_{last}.py"))
+
+
 def _seconds_without_fault(plain: bool, command: list[str], file: str) -> float:
     """Run the tests of a file once, as they are. Files that several modules share are run once."""
     if (plain, file) not in _KNOWN:

@@ -14,7 +14,7 @@ from dkmd.answers.options import GroupLabels
 from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
-from dkmd.base.wording import count, plain
+from dkmd.base.wording import count
 from dkmd.inference.defaults import require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.matrices.multivariate import RESAMPLES, run_multivariate
@@ -115,8 +115,8 @@ def _too_few_resamples(resamples: int, alpha: float) -> list[str]:
     if alpha > 1.0 / (resamples + 1):
         return []
     return [
-        f"with {count(resamples)} resamples no p-value is below {plain(1.0 / (resamples + 1), 1)}, "
-        f"so nothing can be clear at alpha = {plain(alpha, 1)}: use more resamples "
+        f"with {count(resamples)} resamples no p-value is below {1.0 / (resamples + 1):.3g}, so "
+        f"nothing can be clear at alpha = {alpha:g}: use more resamples "
         "(method=scipy.stats.PermutationMethod(n_resamples=…))"
     ]
 

@@ -93,7 +93,7 @@ class DkmdMultivariateResult:
         require_shares(confidence_level=confidence_level)
         if self.fit is None:
             return ConfidenceInterval(self.shift + math.nan, self.shift + math.nan)
-        alpha = 1.0 - confidence_level
+        alpha = _alpha(confidence_level)
         reach = np.full(self.shift.size, math.sqrt(self.fit.largest_quantile(alpha)))
         # relabelling knows nothing of intervals: a column that it does not reject holds 0
         kept = self.used[self.fit.relabelled_column_pvalues() >= alpha]
@@ -110,9 +110,8 @@ class DkmdMultivariateResult:
         if not (margin >= 0.0 and math.isfinite(margin)):
             raise ValueError(f"margin must be a number of scales, 0 or more, got {margin!r}")
         low, high = self.length_interval(confidence_level)
-        if margin == 0.0:
-            return "moved" if self.pvalue < 1.0 - confidence_level else "inconclusive"
-        if low > margin and self.pvalue < 1.0 - confidence_level:
+        clear = self.pvalue < _alpha(confidence_level)
+        if clear and (margin == 0.0 or low > margin):
             return "moved"
         return "equivalent" if high < margin else "inconclusive"
 
@@ -134,3 +133,8 @@ class DkmdMultivariateResult:
         """shift/standard_error of each column."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.shift == 0.0, 0.0, self.shift / self.standard_error)
+
+
+def _alpha(confidence_level: float) -> float:
+    """1 − confidence_level without its rounding: p = 0.05 is not below 1 − 0.95."""
+    return round(1.0 - confidence_level, 12)

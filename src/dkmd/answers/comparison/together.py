@@ -235,7 +235,7 @@ class TogetherComparison(Documented):
             return f"No single one of the {total} columns moved clearly"
         names = ", ".join(self._moved(j) for j in clear[:NAMED])
         more = f" and {len(clear) - NAMED:,} more" if len(clear) > NAMED else ""
-        return f"{len(clear):,} of {total} columns moved clearly on their own: {names}{more}"
+        return f"{len(clear):,} of {total} columns moved clearly: {names}{more}"
 
     def _moved(self, j: int) -> str:
         column = self.columns[j]
