@@ -236,8 +236,8 @@ _KNOWN: dict[tuple[bool, str], float] = {}
 
 def _test_file(name: str) -> str:
     """tests/test_name.py, or tests/folder/test_name.py for folder/name."""
-    folder, _, last = name.rpartition("/")
-    return str(Path("tests", folder, f"test_{last}.py"))
+    path = Path("tests", name)
+    return str(path.with_name(f"test_{path.name}.py"))
 
 
 def _seconds_without_fault(plain: bool, command: list[str], file: str) -> float:

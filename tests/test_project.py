@@ -110,7 +110,8 @@ def test_every_module_that_gets_faults_is_there_with_its_tests() -> None:
         and isinstance(node.targets[0], ast.Name)
         and node.targets[0].id in ("TESTS", "FROZEN", "COMPILED")
     }
-    tests = {f"tests/test_{name}.py" for names in named["TESTS"].values() for name in names.split()}
+    named_tests = {Path(name) for names in named["TESTS"].values() for name in names.split()}
+    tests = {str("tests" / path.with_name(f"test_{path.name}.py")) for path in named_tests}
     modules = {f"src/dkmd/{module}.py" for modules in named.values() for module in modules}
     assert [path for path in sorted(tests | modules) if not (ROOT / path).is_file()] == []
 
