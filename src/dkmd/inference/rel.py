@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,20 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.errors import ColumnError
-from dkmd.binned.grid import Grid
+from dkmd.binned.grid import PER_MAD, Grid
 from dkmd.binned.summary import Summary
-from dkmd.inference.direct import MOST_VALUES, atoms_of, side_of, small_sides
-from dkmd.inference.one_sample import OneSample, PairedOutcome, flip_pvalue
+from dkmd.inference.direct import MOST_VALUES, atoms_of, side_of
+from dkmd.inference.one_sample import (
+    MIRRORED,
+    OneSample,
+    PairedOutcome,
+    flip_pvalue,
+    leaning,
+)
 from dkmd.inference.one_test import ALL_EQUAL, stopped_by_nan
 from dkmd.inference.options import Options, check_options
-from dkmd.inference.pair import beyond_allowance
-from dkmd.inference.pooled_shape import MEDIAN_REACH
 from dkmd.inference.result import DkmdResult, NoOutcome, Outcome, Rows
-from dkmd.inference.scale import scale_of
+from dkmd.inference.scale import GIVEN, ROBUST, parse_scale
 from dkmd.inference.sides import Side
 from dkmd.inference.slices import slices
 from dkmd.statistic.witness import Witness
@@ -147,7 +150,8 @@ def compare_differences(
     differences: Array, options: Options, notes: tuple[str, ...] = ()
 ) -> Outcome:
     """The test that differences without NaN have the M-centre 0."""
-    side, origin, few = _side(differences)
+    sign = leaning(differences)
+    side, origin, few = _side(-differences if sign < 0.0 else differences)
     width, robust = paired_width(few, options)
     if not width > 0.0:
         if origin == 0.0:
@@ -158,18 +162,15 @@ def compare_differences(
         width = abs(origin)  # all differences are alike: only their size is left
     sample = OneSample(side, origin, Witness(width, width))
     test = sample.test()
-    outcome = PairedOutcome(
-        sample,
-        test,
-        float(test.tails.pvalue(options.alternative)),
-        sample.center(),
-        options.alternative,
-        robust,
-        notes,
-    )
+    alternative = options.alternative if sign >= 0.0 else MIRRORED[options.alternative]
     if options.method is None:
-        return outcome
-    return replace(outcome, pvalue=flip_pvalue(sample, options.alternative, options.method))
+        probability = float(test.tails.pvalue(alternative))
+    else:
+        probability = flip_pvalue(sample, alternative, options.method)
+    if differences.size < FEWEST_CLEAR:
+        notes = (*notes, FEW_PAIRS.format(differences.size))
+    shift = sign * sample.center() if sign else 0.0
+    return PairedOutcome(sample, test, sign, probability, shift, options.alternative, robust, notes)
 
 
 def _side(differences: Array) -> tuple[Side, float, Array]:
@@ -185,22 +186,39 @@ def _side(differences: Array) -> tuple[Side, float, Array]:
 
 
 def paired_width(differences: Array, options: Options) -> tuple[float, float]:
-    """The width of ψ and the robust scale, from sorted differences.
+    """The width of ψ and the robust scale s, from sorted differences: 0.6·s (DESIGN 2.3).
 
-    Under the null a difference and its opposite are equally likely, so the width is that of both
-    together. A median farther from 0 than three standard errors is first brought that near.
-    With a ``PermutationMethod`` this step is left out, because it would depend on the signs.
+    s is 1.4826·median |d − median d|, and not below IQR/1.349. If half of the differences or more
+    are the median, only the others count. With a ``PermutationMethod`` the median is replaced by 0,
+    because the width must not depend on the signs.
     """
-    n = differences.size
-    reach = 0.5 * MEDIAN_REACH / math.sqrt(n)
-    low, median, high = np.quantile(
-        differences, [max(0.0, 0.5 - reach), 0.5, min(1.0, 0.5 + reach)], method="nearest"
-    )
-    moved = 0.0
-    if not options.label_free and math.isfinite(high - low):
-        half = 0.5 * float(high - low)
-        moved = beyond_allowance(float(median), (half, half))
-    residuals = differences - moved if math.isfinite(moved) else differences
-    mirrored = small_sides(residuals, -residuals, label_free=True)
-    fitted = scale_of(mirrored.x, mirrored.y, mirrored.shape, options.scale)
-    return fitted.width, fitted.shape.spread or math.nan
+    kind, given = parse_scale(options.scale)
+    middle = 0.0 if options.label_free else float(np.median(differences))
+    with np.errstate(invalid="ignore"):
+        away = np.abs(differences - (middle if math.isfinite(middle) else 0.0))
+    if 2 * np.count_nonzero(away == 0.0) >= away.size:
+        away = away[away > 0.0]
+    if not away.size:
+        return 0.0, math.nan
+    low, high = np.quantile(differences, [0.25, 0.75], method="inverted_cdf")
+    robust = PER_MAD * float(np.median(away))
+    if math.isfinite(high - low):
+        robust = max(robust, float(high - low) / IQR_OF_NORMAL)
+    if not math.isfinite(robust):  # half of the differences are infinite
+        finite = away[np.isfinite(away)]
+        robust = PER_MAD * float(np.median(finite)) if finite.size else 1.0
+    if kind == GIVEN:
+        return given, robust
+    return (robust if kind == ROBUST else WIDTH * robust), robust
+
+
+WIDTH = 0.6
+"""The width of ψ in robust scales of the differences (DESIGN 2.3)."""
+
+IQR_OF_NORMAL = 1.349
+"""The distance of the quartiles of a normal distribution, in standard deviations."""
+
+FEWEST_CLEAR = 6
+"""With fewer pairs, even equal signs have p = 2/2^n > 5%."""
+
+FEW_PAIRS = "{} pairs: with fewer than 6, no change can be clear at the 5% level"

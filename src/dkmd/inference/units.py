@@ -27,7 +27,7 @@ from dkmd.binned.weighted import BinSums, WeightedBins
 from dkmd.inference.direct import origin_of, side_of
 from dkmd.inference.groups import FEW_GROUPS, Clusters, Effect, Pairing, SampleGroups
 from dkmd.inference.label_codes import Index
-from dkmd.inference.one_sample import FEW_SIGNS, NO_PSI, flip_share, flipped_tails
+from dkmd.inference.one_sample import NO_PSI, flip_share, flip_tails
 from dkmd.inference.one_test import (
     compare_sides,
     grid_for,
@@ -228,23 +228,15 @@ def notes_on(kinds: KindsOfUnits, weigh: str) -> tuple[str, ...]:
 
 
 def _least_tails(x: UnitSums, y: UnitSums) -> Tails:
-    """The shares of sign flips, if t does not know how few signs there are; else 0.
+    """The shares of sign flips: lower bounds, because t does not know how few signs there are.
 
     If no unit changed, its two sides could be exchanged. That changes the sign of its part of D.
     """
     n, m = x.size, y.size
     parts = x.psi / n - y.psi / m
     rounding = NO_PSI * float(np.abs(x.psi).sum() / n + np.abs(y.psi).sum() / m)
-    differ = np.abs(parts) > rounding
-    count = int(differ.sum())
-    if count and float(np.ptp(parts)) <= rounding:  # all alike: one choice of signs, of 2^G
-        share = 0.5 ** min(float(count), 1074.0)
-        return Tails(share, 1.0) if parts[0] > 0.0 else Tails(1.0, share)
-    if not count:
-        return Tails(1.0, 1.0)
-    if count > FEW_SIGNS or count == parts.size:
-        return Tails(0.0, 0.0)
-    return Tails(*flipped_tails(parts[differ], np.ones(count)))
+    parts = parts[np.abs(parts) > rounding]
+    return flip_tails(parts, np.ones(parts.size))
 
 
 def compare_units(
