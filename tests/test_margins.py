@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from outcomes import exact_outcome
 from scipy import stats
 
-from dkmd import compare, dkmd_2samp, drift, equivalence, verdict
+from dkmd import compare, dkmd_2samp, dkmd_rel, drift, equivalence, verdict
 from dkmd.inference.margins import beyond_margin, opposed, parse_margin, region_of
 from dkmd.inference.result import ExactOutcome
 
@@ -55,13 +54,23 @@ def test_a_percentage_is_a_region_of_logarithms_that_is_not_symmetric(turned: bo
     assert found == [moved, "inconclusive", "inconclusive", "equivalent"]
 
 
-def test_a_margin_in_scales_is_counted_in_the_robust_scale() -> None:
-    outcome = exact_outcome(RESULT)
+def test_a_margin_in_scales_is_counted_in_the_scale_of_the_reference() -> None:
+    scale = 1.4826 * np.median(np.abs(Y - np.median(Y)))
     region = region_of(RESULT, " 0.7sd ")
-    assert (region.low, region.high) == pytest.approx(
-        (-0.7 * outcome.robust_scale, 0.7 * outcome.robust_scale)
-    )
+    assert (region.low, region.high) == pytest.approx((-0.7 * scale, 0.7 * scale), rel=1e-9)
     assert region.result is RESULT
+
+
+def test_a_noisier_current_sample_buys_no_tolerance() -> None:
+    rng = np.random.default_rng(6)
+    reference = rng.normal(0.0, 1.0, 4_000)
+    for spread in (1.0, 10.0):
+        current = rng.normal(0.9, spread, 40_000)
+        answer = compare(reference, current, margin="0.5sd")
+        assert answer.verdict == "higher"
+        pairs = dkmd_rel(current[:4_000], reference)
+        region = region_of(pairs, "0.5sd")
+        assert region.high == pytest.approx(0.5, rel=0.05)
 
 
 def test_without_a_margin_nothing_is_equivalent() -> None:
@@ -102,7 +111,7 @@ def test_beyond_a_margin_is_twice_the_smaller_tail_of_two_moved_tests(margin: An
     assert equivalence(RESULT, margin) == pytest.approx(inside, rel=1e-9)
     # with swapped samples the other tail decides
     turned = dkmd_2samp(Y, X)
-    if not str(margin).endswith("%"):
+    if margin == 2.0:  # 0.2sd is then measured in the scale of X
         assert beyond_margin(turned, margin) == pytest.approx(expected, rel=1e-6)
         assert equivalence(turned, margin) == pytest.approx(inside, rel=1e-6)
 

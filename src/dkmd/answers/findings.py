@@ -168,24 +168,22 @@ def welch_change(
 
 
 class MeanError(NamedTuple):
-    """Welch's standard error and degrees of freedom, and the standard deviation of all values."""
+    """Welch's standard error and degrees of freedom, and the reference's standard deviation."""
 
     error: float
     df: float
-    pooled_sd: float
+    reference_sd: float
 
 
 def mean_error(reference: Held, current: Held) -> MeanError:
     """How sure the difference of means is."""
     origin = _origin(reference)
-    (m, mean_y, variance_y), (n, mean_x, variance_x) = (
+    (m, _, variance_y), (n, _, variance_x) = (
         _moments(side, origin) for side in (reference, current)
     )
     part_x, part_y = variance_x / n, variance_y / m
-    apart = (mean_x - mean_y) ** 2 * n * m / (n + m)
-    total = (n - 1.0) * variance_x + (m - 1.0) * variance_y + apart
     df = satterthwaite(part_x, part_y, n - 1.0, m - 1.0)
-    return MeanError(math.sqrt(part_x + part_y), df, math.sqrt(total / (n + m - 1.0)))
+    return MeanError(math.sqrt(part_x + part_y), df, math.sqrt(variance_y))
 
 
 def _origin(side: Held) -> float:

@@ -132,7 +132,7 @@ def _compared(
         pvalue=result.pvalue,
         pvalue_beyond=reading.pvalue_beyond,
         df=result.df,
-        scale=math.nan if exact is None else exact.robust_scale,
+        scale=math.nan if exact is None else exact.reference_scale,
         margin=options.margin,
         alpha=options.alpha,
         reference=before,

@@ -153,7 +153,7 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
     return Compared(
         unit=row.unit,
         shift=shift,
-        scale=math.nan if exact is None else exact.robust_scale,
+        scale=math.nan if exact is None else exact.reference_scale,
         margin=_margin_in_unit(gate, row) if evidence.result is not None else None,
         confidence=CONFIDENCE,
         levels=row.levels,

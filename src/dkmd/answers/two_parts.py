@@ -129,6 +129,6 @@ def _mean_judged(answer: Comparison, sides: tuple[Held, Held]) -> Judged:
         return Judged("unclear", math.nan)
     size, unit = parse_margin(answer.margin)
     error = mean_error(*sides)
-    most = size * error.pooled_sd if unit == "sd" else size
+    most = size * error.reference_sd if unit == "sd" else size
     interval = answer.mean.low, answer.mean.high
     return judge_mean(answer.mean.difference, error.error, error.df, most, interval)

@@ -33,7 +33,7 @@ def verdict(
         One comparison by the exact estimator.
     margin : float or str
         The smallest shift that matters. It is a number in data units, "0.1sd" (times the robust
-        scale of the pooled data) or "3%". A percentage needs positive data and is a change by a
+        scale of y, the reference) or "3%". A percentage needs positive data and is a change by a
         factor, computed on logarithms. With "100%" or more any decrease is within the margin.
     confidence_level : float
         The level of the interval.
@@ -135,7 +135,7 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
     if kind == "sd":
         outcome = result.outcome()
         if isinstance(outcome, ExactOutcome | PairedOutcome):
-            amount *= outcome.robust_scale
+            amount *= outcome.reference_scale
         else:
             amount = math.nan
     return Region(-amount, amount, result)

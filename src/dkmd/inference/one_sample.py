@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
+from dkmd.binned.grid import robust_scale
 from dkmd.inference.intervals import FAR_OUT, end_of, opened, score_of
 from dkmd.inference.sides import EMPTY_SIDE, Form, Side, means_of, side_sums
 from dkmd.inference.sides import m_center as _m_center
@@ -212,8 +213,17 @@ class PairedOutcome:
     pvalue: float
     shift: float
     alternative: str
-    robust_scale: float
+    robust_scale: float  # of the differences
+    reference: Array  # y
     notes: tuple[str, ...] = ()
+
+    @property
+    def reference_scale(self) -> float:
+        """The robust scale of y: the sd in which margins are given."""
+        finite = self.reference[np.isfinite(self.reference)]
+        if not finite.size:
+            return math.nan
+        return robust_scale(np.abs(finite - np.median(finite)), np.ones(finite.size))
 
     @property
     def statistic(self) -> float:

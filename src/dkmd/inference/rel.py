@@ -131,7 +131,7 @@ def compare_pairs(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) ->
         differences = new - old
     notes: tuple[str, ...] = ()
     if both.any():
-        differences = differences[~both]
+        differences, old = differences[~both], old[~both]
         count = int(both.sum())
         word = "pair is" if count == 1 else "pairs are"
         notes = (f"{count:,} {word} infinite on both sides and left out",)
@@ -139,17 +139,17 @@ def compare_pairs(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options) ->
     if stopped_by_nan(int(missing.sum()), options):
         return NoOutcome(options.alternative)
     if missing.any():
-        differences = differences[~missing]
+        differences, old = differences[~missing], old[~missing]
     if differences.size < 2:
         note = "at least two pairs are needed, so there is no answer"
         return NoOutcome(options.alternative, notes=(*notes, note))
-    return compare_differences(differences, options, notes)
+    return compare_differences(differences, options, old, notes)
 
 
 def compare_differences(
-    differences: Array, options: Options, notes: tuple[str, ...] = ()
+    differences: Array, options: Options, reference: Array, notes: tuple[str, ...] = ()
 ) -> Outcome:
-    """The test that differences without NaN have the M-centre 0."""
+    """The test that differences without NaN have the M-centre 0. ``reference`` is y."""
     sign = leaning(differences)
     side, origin, few = _side(-differences if sign < 0.0 else differences)
     width, robust = paired_width(few, options)
@@ -170,7 +170,9 @@ def compare_differences(
     if differences.size < FEWEST_CLEAR:
         notes = (*notes, FEW_PAIRS.format(differences.size))
     shift = sign * sample.center() if sign else 0.0
-    return PairedOutcome(sample, test, sign, probability, shift, options.alternative, robust, notes)
+    return PairedOutcome(
+        sample, test, sign, probability, shift, options.alternative, robust, reference, notes
+    )
 
 
 def _side(differences: Array) -> tuple[Side, float, Array]:

@@ -67,6 +67,11 @@ class ExactOutcome:
         return self.test.standard_error
 
     @property
+    def reference_scale(self) -> float:
+        """The robust scale of y: the sd in which margins are given."""
+        return self.raw_pair.y.robust_scale
+
+    @property
     def raw_pair(self) -> Pair:
         """The two samples without an adjustment."""
         return self.pair if self.adjustment is None else self.adjustment.raw.pair
