@@ -31,12 +31,16 @@ FAMILIES: dict[str, Draw] = {
     "t2 (heavy tails)": lambda r, s: r.standard_t(2, size=s),
     "exponential (skewed)": lambda r, s: r.exponential(size=s),
     "lognormal (very skewed)": lambda r, s: r.lognormal(size=s),
+    "lognormal(2) (latencies)": lambda r, s: r.lognormal(0.0, 2.0, size=s),
+    "normal, 5% far away": lambda r, s: r.normal(size=s) + 1000.0 * (r.random(s) < 0.05),
     "Poisson(6) (counts)": lambda r, s: r.poisson(6.0, size=s).astype(np.float64),
     "Poisson(2) (counts)": lambda r, s: r.poisson(2.0, size=s).astype(np.float64),
 }
 SIZES = (
     (5, 5),
+    (5, 50),
     (10, 10),
+    (15, 15),
     (10, 100),
     (100, 10),
     (30, 30),

@@ -80,6 +80,37 @@ def test_one_lies_inside_the_interval_exactly_when_p_is_not_small() -> None:
     assert seen == {True, False}
 
 
+@pytest.mark.parametrize("n", [5, 10, 15])
+@pytest.mark.parametrize("family", ["far away", "latencies"])
+def test_outliers_among_few_values_are_no_change_of_the_spread(family: str, n: int) -> None:
+    """1,500 trials: at most 6.5% false alarms plus 3 standard errors."""
+    rng = np.random.default_rng(n + len(family))
+    trials, alarms = 1_500, 0
+    for _ in range(trials):
+        x, y = rng.lognormal(0.0, 2.0, (2, n))
+        if family == "far away":
+            x, y = rng.normal(size=(2, n)) + 1000.0 * (rng.random((2, n)) < 0.05)
+        alarms += change(x, y).tails.pvalue("two-sided") < 0.05
+    assert alarms / trials <= 0.065 + 3 * math.sqrt(0.065 * 0.935 / trials)
+
+
+def test_few_values_are_guarded_by_brown_and_forsythe() -> None:
+    rng = np.random.default_rng(15)
+    decided = 0
+    for _ in range(200):
+        x, y = 6.0 * rng.normal(size=9), rng.normal(size=14)
+        p = change(x, y).tails.pvalue("two-sided")
+        peer = stats.levene(x, y).pvalue
+        assert p >= peer * (1.0 - 1e-9)
+        decided += p == pytest.approx(peer, rel=1e-6)
+    assert decided > 10
+    x, y = rng.normal(size=12), rng.normal(size=15)
+    far, timed_out = x.copy(), x.copy()
+    far[0], timed_out[0] = 1e9, math.inf
+    found = [change(each, y).tails.upper for each in (far, timed_out)]
+    assert found[1] == pytest.approx(found[0], rel=1e-3)
+
+
 def test_there_is_no_spread_of_equal_values_or_few() -> None:
     assert math.isnan(change(np.ones(20), np.arange(20.0)).ratio)
     assert math.isnan(change(np.array([1.0, 2.0]), np.arange(9.0)).ratio)

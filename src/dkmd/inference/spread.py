@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.compiled import compiled
+from dkmd.binned.grid import weighted_median
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.pair import satterthwaite
 from dkmd.inference.scale import unit_form
 from dkmd.inference.sides import ACCURATE, Form, Side, center_of
-from dkmd.inference.tails import Tails, critical, guarded, relabelled_skewness
+from dkmd.inference.tails import Tails, critical, guarded, relabelled_skewness, student_tails
 from dkmd.statistic.table import jet_at
 
 SETTLED = 1e-9
@@ -28,8 +29,16 @@ SETTLED = 1e-9
 STEPS = 200
 """After this many Newton steps the search for a spread stops without a result."""
 
-FEWEST = 3
+FEWEST = 5
 """A spread needs at least this many values."""
+
+
+FEW = 20
+"""With fewer values on a side, Brown and Forsythe's test guards the p-value too.
+
+Influences of so few values do not know about rare outliers: 5% of values far away gave 37% false
+alarms with 5 and 5 values, and 8% with 15 and 15 (``benchmarks/spread.py``).
+"""
 
 
 class Spread(NamedTuple):
@@ -61,7 +70,8 @@ def compare_spreads(
     """The ratio of two spreads. ``near`` is an offset near the data.
 
     The p-value is guarded as in the test of the shift. It is the larger of two p-values: by
-    Student's t of the log-ratio, and by the law of the difference of ψ² under relabelling.
+    Student's t of the log-ratio, and by the law of the difference of ψ² under relabelling. With few
+    values it is also not below the p-value of Brown and Forsythe's test.
     """
     if min(x.size, y.size) < FEWEST:
         return NO_CHANGE
@@ -75,6 +85,8 @@ def compare_spreads(
     df = satterthwaite(of_x.variance, of_y.variance, x.size - 1.0, y.size - 1.0)
     z, skewness = _guard(x, of_x, y, of_y)
     tails = guarded(log_ratio / error, df, z, skewness, x.size + y.size)
+    if min(x.size, y.size) < FEW:
+        tails = tails.at_least(_brown_forsythe(x, y))
     error = _error_of(log_ratio, error, df, tails)
     reach = critical(0.5 + 0.5 * confidence_level, df) * error
     return SpreadChange(
@@ -93,6 +105,24 @@ def _caution(size: float) -> float:
     up to 9% false alarms.
     """
     return 1.0 + 2.5 / size + 20.0 / (size * size)
+
+
+def _brown_forsythe(x: Side, y: Side) -> Tails:
+    """Student's t of the distances from each median, with a pooled variance.
+
+    Infinite values count as so far away that all other distances are 0.
+    """
+    finite = x.finite + y.finite == x.size + y.size
+    means, squares = [], 0.0
+    for side in (x, y):
+        away = np.abs(side.offset - weighted_median(side.offset, side.counts))
+        away = np.append(away if finite else 0.0 * away, 1.0)
+        counts = np.append(side.counts, side.plus_inf + side.minus_inf)
+        means.append(float(counts @ away) / side.size)
+        squares += float(counts @ (away - means[-1]) ** 2)
+    df = x.size + y.size - 2.0
+    error = math.sqrt(squares / df * (1.0 / x.size + 1.0 / y.size))
+    return student_tails((means[0] - means[1]) / error, df) if error > 0.0 else Tails(0.0, 0.0)
 
 
 def _factor(log_ratio: float) -> float:
