@@ -37,8 +37,8 @@ FAMILIES: dict[str, Draw] = {
     "Poisson(2) (counts)": lambda r, s: r.poisson(2.0, size=s).astype(np.float64),
 }
 SIZES = (
-    (5, 5),
-    (5, 50),
+    (8, 8),
+    (8, 80),
     (10, 10),
     (15, 15),
     (10, 100),

@@ -46,6 +46,7 @@ from dkmd.inference.percentiles import PercentileChange
 from dkmd.inference.result import ConfidenceInterval, DkmdResult
 from dkmd.inference.sample_ratio import SampleRatio
 from dkmd.inference.shapes import Crossing
+from dkmd.inference.spread import FEWEST as FEWEST_OF_SPREAD
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -377,6 +378,8 @@ class Comparison(Documented):
             pair = self.display.lengths(spread.reference, spread.current)
             ratio, low, high = (factor(each) for each in (spread.estimate, *spread.interval))
             rows.append(("spread", *pair, f"× {ratio} ({low} to {high})"))
+        elif self.kind == AMOUNT and min(before.size, after.size) < FEWEST_OF_SPREAD:
+            rows.append(("spread", "", "", f"needs {FEWEST_OF_SPREAD} values"))
         rows += [percentile_row(change, self.display) for change in self.percentiles]
         for q in () if self.percentiles or self.kind == YES_NO else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
