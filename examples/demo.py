@@ -15,7 +15,7 @@ import numpy as np
 
 import dkmd
 from dkmd import peers
-from dkmd.statistic.peers import direction_in_words
+from dkmd.base.wording import direction_in_words
 
 ROOT = Path(__file__).parent.parent.resolve()
 DATA = ROOT / "examples" / "data"

@@ -33,6 +33,12 @@ def test_importing_dkmd_loads_one_module_of_its_own_and_nothing_heavy() -> None:
     assert len(more) < len(_loaded("import numpy") - _loaded("pass")) / 2
 
 
+def test_a_comparison_loads_scipy_stats_only_when_peers_are_asked_for() -> None:
+    compared = "import dkmd; answer = dkmd.compare([1.0, 2.0, 4.0], [3.0, 5.0, 8.0, 9.0])"
+    assert "scipy.stats" not in _loaded(f"{compared}; str(answer)")
+    assert "scipy.stats" in _loaded(f"{compared}; answer.peers()")
+
+
 def test_every_public_name_is_imported_on_first_use() -> None:
     code = "import dkmd; print(*(callable(getattr(dkmd, name)) for name in dkmd.__all__))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -26,6 +26,13 @@ def signed_number(value: float, digits: int = 3) -> str:
     return sign + shown
 
 
+def direction_in_words(signed: float) -> str:
+    """A sign in words, the same words everywhere."""
+    if signed > 0.0:
+        return "x is larger"
+    return "y is larger" if signed < 0.0 else "no direction"
+
+
 def interval_digits(low: float, high: float) -> int:
     """How many digits the ends of an interval need to be told apart, at least three.
 

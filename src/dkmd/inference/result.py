@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.wording import direction_in_words
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.direct import FINE, Numbers
 from dkmd.inference.groups import Pairing
@@ -23,7 +24,6 @@ from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.resampling import Bootstrap
 from dkmd.inference.riemann_outcome import RiemannOutcome
 from dkmd.inference.tails import tail_share
-from dkmd.statistic.peers import direction_in_words
 from dkmd.statistic.witness import Witness
 
 

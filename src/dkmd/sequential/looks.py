@@ -14,6 +14,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.base.documents import Document, Format
 from dkmd.base.errors import ColumnError, StateFileError
+from dkmd.base.wording import direction_in_words
 from dkmd.binned.grid import UNITS_PER_SCALE, Grid
 from dkmd.binned.logarithms import LARGEST_LOG, as_change
 from dkmd.inference.defaults import ALPHA, require_shares
@@ -28,7 +29,6 @@ from dkmd.sequential.result import (
     sizes_in_words,
     verdict_of,
 )
-from dkmd.statistic.peers import direction_in_words
 from dkmd.statistic.witness import Witness
 
 FILES = Format(

@@ -1,19 +1,22 @@
 """Other statistics for the same samples: those that the paper compares with or names.
 
-Signed statistics are positive when x tends to be larger. SciPy's version is used where it is as
-fast. ``scipy.stats`` is imported on first use because it is slow to load.
+Signed statistics are positive when x tends to be larger. SciPy's tests are used as
+they are. ``scipy.stats`` is imported on first use because it is slow to load.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array, RealArray, as_sample, nan_error
 from dkmd.base.compiled import compiled
+from dkmd.base.quiet import without_warnings
+from dkmd.base.wording import direction_in_words
 from dkmd.statistic.embedding import mean_embedding, sorted_sample
 from dkmd.statistic.witness import positive_width
 
@@ -147,10 +150,6 @@ EXACT_KS = 1_000
 """The Kolmogorov–Smirnov test is exact up to this many values per side."""
 
 
-EXACT_RANKS = 8
-"""The Mann-Whitney test is SciPy's, and may be exact, up to this many values on a side."""
-
-
 def ks(x: npt.ArrayLike, y: npt.ArrayLike) -> KSResult:
     """The Kolmogorov–Smirnov tests of SciPy, with the direction in words.
 
@@ -161,10 +160,16 @@ def ks(x: npt.ArrayLike, y: npt.ArrayLike) -> KSResult:
     >>> ks([1.0, 2.0, 3.0], [2.5, 3.5, 4.5]).direction
     'y is larger'
     """
-    samples = [_ordered(x, "x"), _ordered(y, "y")]
+    from scipy.stats import ks_2samp
+
+    one, other = _ordered(x, "x"), _ordered(y, "y")
     # the exact p-value of 1,000 + 1,000 values takes 50 times as long and differs by parts in 100
-    few = max(sample.size for sample in samples) <= EXACT_KS
-    both, x_larger, y_larger = (_ks_exact if few else _ks_asymptotic)(*samples)
+    method = "auto" if max(one.size, other.size) <= EXACT_KS else "asymp"
+    # SciPy's "less" asks whether x's cdf lies below y's, that is, whether x is larger
+    both, x_larger, y_larger = (
+        _tested(ks_2samp, one, other, alternative=side, method=method)
+        for side in ("two-sided", "less", "greater")
+    )
     direction = direction_in_words(x_larger[0] - y_larger[0])
     return KSResult(*both, *x_larger, *y_larger, direction)
 
@@ -173,138 +178,56 @@ Tested = tuple[float, float]
 """A statistic and its p-value."""
 
 
-def _ks_exact(x: RealArray, y: RealArray) -> tuple[Tested, Tested, Tested]:
-    """SciPy's tests: two-sided, x is larger, y is larger."""
-    from scipy.stats import ks_2samp
-
-    # SciPy's "less" asks whether x's cdf lies below y's, that is, whether x is larger
-    found = (ks_2samp(x, y, alternative=side) for side in ("two-sided", "less", "greater"))
-    both, x_larger, y_larger = ((float(test.statistic), float(test.pvalue)) for test in found)
-    return both, x_larger, y_larger
-
-
-def _ks_asymptotic(x: RealArray, y: RealArray) -> tuple[Tested, Tested, Tested]:
-    """The same with SciPy's asymptotic p-values, by one sort instead of three."""
-    from scipy.stats import kstwo
-
-    merged = np.concatenate([x, y])
-    merged.sort()
-    cdf_x, cdf_y = (
-        np.searchsorted(np.sort(side), merged, side="right") / side.size for side in (x, y)
-    )
-    lead = cdf_y - cdf_x
-    x_larger, y_larger = max(0.0, float(lead.max())), max(0.0, -float(lead.min()))
-    statistic = max(x_larger, y_larger)
-    n, m = sorted((float(x.size), float(y.size)))
-    size = n * m / (n + m)
-
-    def one_sided(d: float) -> Tested:
-        """The approximation of Hodges (1958), equation 5.3."""
-        z = math.sqrt(size) * d
-        correction = 2.0 * z * (m + 2.0 * n) / math.sqrt(m * n * (m + n)) / 3.0
-        return d, math.exp(-2.0 * z * z - correction)
-
-    both = statistic, float(kstwo.sf(statistic, round(size)))
-    return both, one_sided(x_larger), one_sided(y_larger)
+def _tested(test: Callable[..., Any], x: RealArray, y: RealArray, **options: Any) -> Tested:
+    """Run a test of SciPy without its warnings about samples that are small or hardly vary."""
+    with without_warnings():  # in doubles: SciPy adds the ranks of short floats as short floats
+        found = test(x.astype(np.float64), y.astype(np.float64), **options)
+    return float(found.statistic), float(found.pvalue)
 
 
 def welch(x: npt.ArrayLike, y: npt.ArrayLike) -> Tested:
-    """Welch's t with its two-sided p-value, as ``scipy.stats.ttest_ind(equal_var=False)``.
+    """Welch's t with its two-sided p-value: ``scipy.stats.ttest_ind(equal_var=False)``.
 
-    SciPy's function needs a millisecond for its arguments alone. Both numbers are NaN for a side
-    of one value, or if nothing varies and the means agree.
+    Both numbers are NaN for a side of one value, or if nothing varies and the means agree.
 
     Examples
     --------
-    >>> tuple(round(float(number), 6) for number in welch([1.0, 2.0, 4.0], [3.0, 5.0, 8.0, 9.0]))
+    >>> tuple(round(number, 6) for number in welch([1.0, 2.0, 4.0], [3.0, 5.0, 8.0, 9.0]))
     (-2.395342, 0.064488)
     """
-    one, other = _finite_sample(x, "x"), _finite_sample(y, "y")
-    if min(one.size, other.size) < 2:
-        return math.nan, math.nan
-    of_x, of_y = (_scatter(side) / (side.size - 1.0) / side.size for side in (one, other))
-    square = of_x + of_y
-    doubt = of_x * of_x / (one.size - 1.0) + of_y * of_y / (other.size - 1.0)
-    df = square * square / doubt if doubt > 0.0 else 1.0
-    return _student(mean_difference(one, other), square, df)
+    from scipy.stats import ttest_ind
+
+    return _tested(ttest_ind, _finite_sample(x, "x"), _finite_sample(y, "y"), equal_var=False)
 
 
 def mann_whitney(x: npt.ArrayLike, y: npt.ArrayLike) -> Tested:
     """P(X > Y) + P(X = Y)/2, and the two-sided p-value of ``scipy.stats.mannwhitneyu``.
 
-    Up to 8 values on a side SciPy's exact p-value is taken, else the normal law with corrections
-    for ties and for continuity.
+    SciPy's p-value is exact up to 8 values on a side if there are no ties.
 
     Examples
     --------
     >>> tuple(round(number, 6) for number in mann_whitney([1.0, 2.0, 4.0], [3.0, 5.0, 8.0, 9.0]))
     (0.083333, 0.114286)
     """
-    one, other = (np.sort(_ordered(side, name)) for side, name in ((x, "x"), (y, "y")))
-    pairs = float(one.size) * other.size
-    if min(one.size, other.size) <= EXACT_RANKS:
-        from scipy.stats import mannwhitneyu
+    from scipy.stats import mannwhitneyu
 
-        with np.errstate(divide="ignore", invalid="ignore"):  # where all values are alike
-            test = mannwhitneyu(one, other)
-        return float(test.statistic) / pairs, float(test.pvalue)
-    from scipy.special import ndtr
-
-    sides = (np.searchsorted(other, one, side=side).sum() for side in ("left", "right"))
-    lower = 0.5 * float(sum(sides))  # the pairs with a smaller y; ties count half
-    merged = np.sort(np.concatenate([one, other]))
-    ends = np.flatnonzero(np.append(merged[1:] != merged[:-1], True))
-    ties = np.diff(ends, prepend=-1).astype(np.float64)
-    size = float(merged.size)
-    square = pairs / 12.0 * (size + 1.0 - float((ties**3 - ties).sum()) / (size * (size - 1.0)))
-    if not square > 0.0:
-        return 0.5, 1.0
-    z = (abs(lower - 0.5 * pairs) - 0.5) / math.sqrt(square)
-    return lower / pairs, min(1.0, float(2.0 * ndtr(-z)))
+    one, other = _ordered(x, "x"), _ordered(y, "y")
+    above, pvalue = _tested(mannwhitneyu, one, other)
+    return above / (float(one.size) * other.size), pvalue
 
 
 def brown_forsythe(x: npt.ArrayLike, y: npt.ArrayLike) -> Tested:
-    """The Brown–Forsythe test, as ``scipy.stats.levene(center="median")`` of two samples.
-
-    For two samples Levene's W is the square of Student's t of the distances from the medians.
+    """The Brown–Forsythe test: ``scipy.stats.levene(center="median")`` of two samples.
 
     Examples
     --------
-    >>> tuple(round(float(number), 6) for number in brown_forsythe([1, 2, 4], [3, 5, 8, 9]))
+    >>> tuple(round(number, 6) for number in brown_forsythe([1, 2, 4], [3, 5, 8, 9]))
     (2.819549, 0.15396)
     """
-    one, other = (
-        np.abs(side - np.median(side)) for side in (_finite_sample(x, "x"), _finite_sample(y, "y"))
-    )
-    df = one.size + other.size - 2.0
-    sizes = 1.0 / one.size + 1.0 / other.size
-    square = (_scatter(one) + _scatter(other)) / df * sizes if df else math.nan
-    t, pvalue = _student(mean_difference(one, other), square, df)
-    return t * t, pvalue
+    from scipy.stats import levene
 
-
-def _scatter(sample: RealArray) -> float:
-    """The sum of squared distances from the mean; inf if it is too large for a double."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(sample.var(dtype=np.float64)) * sample.size
-
-
-def _student(difference: float, square: float, df: float) -> Tested:
-    """t of a difference with this squared error, and its two-sided p-value."""
-    from scipy.special import stdtr
-
-    if square > 0.0:
-        t = difference / math.sqrt(square)
-    else:
-        t = math.copysign(math.inf, difference) if difference else math.nan
-    return t, float(2.0 * stdtr(df, -abs(t)))
-
-
-def direction_in_words(signed: float) -> str:
-    """A sign in words, the same words everywhere."""
-    if signed > 0.0:
-        return "x is larger"
-    return "y is larger" if signed < 0.0 else "no direction"
+    return _tested(levene, _finite_sample(x, "x"), _finite_sample(y, "y"), center="median")
 
 
 class MeanEmbeddingResult(NamedTuple):
