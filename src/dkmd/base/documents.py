@@ -1,7 +1,7 @@
 """Documents on disk: gzipped JSON with a format name, a version and a checksum; never pickle.
 
-Numbers read back bit by bit. A file is written whole. A file that is truncated, damaged, too new or
-of another kind is rejected with a reason. The checksum finds accidental changes.
+Numbers read back bit by bit. A file is written whole. A file that is truncated, damaged, too old, too
+new or of another kind is rejected with a reason. The checksum finds accidental changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,10 +31,9 @@ class Format:
     name: str
     noun: str  # "a dkmd summary"
     version: int  # the version that is written
-    remedy: str  # what to do about a damaged file
+    remedy: str  # what to do about a damaged or an old file
     error: type[FileError]
     largest: int = 16 * 2**20  # bytes, unpacked
-    unchecked: Sequence[int] = ()  # older versions, which have no checksum
 
     def write(self, path: str | os.PathLike[str], content: Document) -> None:
         """Write a file. An existing file is replaced in one step."""
@@ -49,12 +47,17 @@ class Format:
         name = os.fspath(path)
         document = self._unpacked(name)
         version = document.get("version")
-        if version != self.version and version not in self.unchecked:
+        if isinstance(version, int) and version < self.version:
+            raise self.error(
+                f"{name} has version {version} of the format, which this dkmd no longer reads. "
+                f"{self.remedy}"
+            )
+        if version != self.version:
             raise self.error(
                 f"{name} has version {version!r} of the format, this dkmd reads up to version "
                 f"{self.version}: install a newer dkmd"
             )
-        if version == self.version and document.get("checksum") != _checksum(document):
+        if document.get("checksum") != _checksum(document):
             raise self.error(
                 f"{name} is damaged: its checksum does not match, so it was changed after it was "
                 f"written. {self.remedy}"
