@@ -297,20 +297,6 @@ def test_a_monitor_saved_before_widths_were_chosen_again_goes_on_with_its_width(
     assert old.result.shift == pytest.approx(given.result.shift, rel=1e-3)
 
 
-def test_shards_that_chose_different_widths_choose_again_together() -> None:
-    x, y = _arms(22, 500, 500, 0.5)
-    start = Monitor(expected_n=300).update(x[:25], y[:25])
-    assert start.grid is not None
-    empty = [Summary.of([], start.grid) for _ in range(2)]
-    parts = [Monitor(expected_n=300).update(*empty) for _ in range(2)]
-    for i, part in enumerate(parts):
-        part.update(x[i::2], y[i::2])
-    assert parts[0].witness != parts[1].witness
-    whole = Monitor(expected_n=300).update(*empty).update(x, y).result
-    for one, other in (parts, parts[::-1]):
-        assert (one + other).result.evalue == pytest.approx(whole.evalue, rel=1e-9)
-
-
 def test_a_long_burn_in_does_not_keep_all_values() -> None:
     monitor = Monitor()
     for _ in range(3):
@@ -408,42 +394,16 @@ def test_summaries_and_values_give_the_same_monitor() -> None:
         binned.update(x=Summary.of(x, Grid(0.0, 1.0)))
 
 
-def test_shards_add_up_to_the_whole() -> None:
+def test_summaries_of_shards_add_up_to_the_whole() -> None:
     x, y = _arms(12, 300, 210, 0.3)
     witness = Witness(1.2, 1.2)
-    parts = [Monitor(witness=witness).update(x[i::3], y[i::3]) for i in range(3)]
-    whole = Monitor(witness=witness).update(x, y).result
-    assert parts[0].result.looks == 1
-    total = (parts[0] + parts[1] + parts[2]).result
-    assert total.evalue == pytest.approx(whole.evalue, rel=1e-9)
-    assert (total.n_x, total.n_y, total.looks) == (300, 210, 1)
-    assert parts[0].result.n_x == 100  # unchanged
-
-
-def test_shards_with_one_reference_count_it_once() -> None:
-    x, y = _arms(12, 200, 150)
-    parts = [Monitor(reference=y).update(x=x[i::2]) for i in range(2)]
-    whole = Monitor(reference=y).update(x=x).result
-    merged = (parts[0] + parts[1]).result
-    assert (merged.n_x, merged.n_y) == (200, 150)
-    assert merged.evalue == pytest.approx(whole.evalue, rel=1e-9)
-    with pytest.raises(ValueError, match="same reference"):
-        parts[0].merge(Monitor(reference=y[1:]))
-
-
-def test_shards_in_their_burn_in_join_and_strangers_do_not() -> None:
-    x, y = _arms(13, 40, 40)
-    young = [Monitor().update(x[i::2], y[i::2]) for i in range(2)]
-    assert (young[0] + young[1]).result.evalue == pytest.approx(
-        Monitor().update(x, y).result.evalue, rel=1e-6
-    )
-    old = [Monitor().update(x + i, y + 3 * i) for i in range(2)]
-    with pytest.raises(ValueError, match="different"):
-        _ = old[0] + old[1]
-    with pytest.raises(ValueError, match="same settings"):
-        Monitor(alpha=0.01).merge(Monitor())
-    with pytest.raises(TypeError):
-        _ = Monitor() + PairMonitor()  # type: ignore[operator]
+    monitor, whole = (Monitor(witness=witness) for _ in range(2))
+    assert monitor.grid is not None
+    for i in range(3):
+        monitor.update(*(Summary.of(side[i::3], monitor.grid) for side in (x, y)))
+    expected = whole.update(x, y).result
+    assert monitor.result.evalue == pytest.approx(expected.evalue, rel=1e-9)
+    assert (monitor.result.n_x, monitor.result.n_y) == (300, 210)
 
 
 def _monitors() -> list[Monitor | PairMonitor]:

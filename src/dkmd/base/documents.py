@@ -1,7 +1,7 @@
 """Documents on disk: gzipped JSON with a format name, a version and a checksum; never pickle.
 
-Numbers read back bit by bit. A file is written whole. A file that is truncated, damaged, too old, too
-new or of another kind is rejected with a reason. The checksum finds accidental changes.
+Numbers read back bit by bit. A file is written whole. A file that is truncated, damaged, too old,
+too new or of another kind is rejected with a reason. The checksum finds accidental changes.
 """
 
 from __future__ import annotations

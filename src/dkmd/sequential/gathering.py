@@ -122,24 +122,6 @@ class Gathering:
             return [summary.size for summary in self.summaries]
         return [sum(batch.size for batch in batches) for batches in self.waiting]
 
-    def merge(self, other: Gathering) -> None:
-        """Add another gathering of as many arms. Two grids must be the same."""
-        if other.grid is not None:
-            if self.grid is None:
-                self.fix(other.grid)
-            if self.grid != other.grid:
-                raise ValueError(
-                    "these monitors fixed different grids, so their sums cannot be added: give "
-                    f"both the same witness or reference ({self.grid} and {other.grid})"
-                )
-            for mine, theirs in zip(self.summaries, other.summaries, strict=True):
-                mine.merge(theirs)
-        else:
-            for arm, batches in enumerate(other.waiting):
-                for batch in batches:
-                    self.add(arm, batch, "x")
-        self.missing = [a + b for a, b in zip(self.missing, other.missing, strict=True)]
-
     def document(self) -> Document:
         """The state, for a file."""
         return {

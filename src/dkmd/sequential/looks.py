@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -315,42 +314,6 @@ class Looks(ABC):
             missing_x=missing[0], missing_y=missing[-1],
             looks=self._looks, relative=self.settings.relative,
         )  # fmt: skip
-
-    def merge(self, other: Self) -> Self:
-        """Add the values of another monitor, in place. The evidence of all values then counts.
-
-        Both need the same settings and the same grid, so give both the same witness or reference.
-        If their data chose different ψ, all values together choose it again. Earlier looks and
-        decisions of either are forgotten: the running p-value starts anew.
-        """
-        if type(other) is not type(self) or other.settings != self.settings:
-            raise ValueError("only monitors of one kind and with the same settings can be added")
-        self._require_same_frame(other)
-        self._merge_gathering(other)
-        if None in (self._frame, other._frame):
-            self._frame = self._frame or other._frame
-        elif self._frame != other._frame:
-            self._frame = None
-        self._best, self._decision, self._looks = 0.0, None, 0
-        return self._changed()
-
-    def _require_same_frame(self, other: Self) -> None:
-        mine, theirs = self._frame, other._frame
-        if mine is None or theirs is None or None not in (mine.chosen_at, theirs.chosen_at):
-            return
-        if mine != theirs:
-            raise ValueError(
-                "these monitors fixed different scales in their burn-ins: give both the same "
-                "witness or reference"
-            )
-
-    def _merge_gathering(self, other: Self) -> None:
-        self._gathering.merge(other._gathering)
-
-    def __add__(self, other: Self) -> Self:
-        if type(other) is not type(self):
-            return NotImplemented
-        return deepcopy(self).merge(other)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, in one step. ``load`` continues from there."""

@@ -162,20 +162,6 @@ class Monitor(Looks):
         r = prior_information(self.settings.alpha, expected)
         return TwoArms(Side.of(x), Side.of(y), frame.witness, frame.scale, r)
 
-    def _require_same_frame(self, other: Self) -> None:
-        if self._reference != other._reference:
-            raise ValueError("only monitors with the same reference can be added")
-        super()._require_same_frame(other)
-
-    def _merge_gathering(self, other: Self) -> None:
-        theirs = other._gathering
-        if self._reference is not None:  # the reference counts once
-            x_only = Gathering(2, theirs.grid)
-            x_only.add(0, theirs.summaries[0], "x")
-            x_only.missing = [theirs.missing[0], 0]
-            theirs = x_only
-        self._gathering.merge(theirs)
-
     def _more_state(self) -> Document:
         return {"has_reference": self._reference is not None}
 
