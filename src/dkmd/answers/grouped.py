@@ -25,7 +25,7 @@ from dkmd.answers.orientation import centers_of, compared, turned
 from dkmd.base.arrays import Array
 from dkmd.base.reading import Codes
 from dkmd.inference.groups import GroupSums
-from dkmd.inference.label_codes import hashed
+from dkmd.inference.label_codes import coded
 from dkmd.inference.options import Options
 from dkmd.inference.percentiles import (
     PercentileChange,
@@ -54,7 +54,7 @@ def _grouped(side: ColumnData) -> Grouped | None:
     if not isinstance(side, HeldColumn) or side.groups is None:
         return None
     known = ~np.isnan(side.values)
-    return Grouped(side.values[known], hashed(side.groups[known]).codes)
+    return Grouped(side.values[known], coded(side.groups[known]).codes)
 
 
 def grouped_mean_change(sides: tuple[Grouped, Grouped], confidence: float) -> MeanChange | None:

@@ -49,7 +49,7 @@ from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.column_kind import DATE as DATE_KIND
-from dkmd.inference.label_codes import hashed
+from dkmd.inference.label_codes import coded
 from dkmd.inference.margins import beyond_margin, opposed, verdict
 from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
@@ -263,7 +263,7 @@ def _sample_ratio(
     rows, counted = (before.size + before.nan, after.size + after.nan), "rows"
     held = [side.groups if isinstance(side, HeldColumn) else None for side in (reference, current)]
     if held[0] is not None and held[1] is not None:
-        rows, counted = (hashed(held[0]).labels.size, hashed(held[1]).labels.size), "groups"
+        rows, counted = (coded(held[0]).labels.size, coded(held[1]).labels.size), "groups"
     elif exact is not None and exact.raw_pair.clusters is not None and exact.effective is None:
         units = turned(exact.raw_pair.clusters.units)
         rows, counted = (int(units[0]), int(units[1])), "groups"

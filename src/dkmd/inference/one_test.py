@@ -27,7 +27,7 @@ from dkmd.inference.groups import (
     group_codes,
     note_on_few,
 )
-from dkmd.inference.label_codes import hashed
+from dkmd.inference.label_codes import coded
 from dkmd.inference.limits import test_at_infinity
 from dkmd.inference.options import Options
 from dkmd.inference.pair import Pair, Studentized
@@ -202,7 +202,7 @@ def compare_grouped(
     if stopped_by_nan(int(sum(gone.sum() for gone in missing)), options):
         return NoOutcome(options.alternative)
     values = [a[~gone].astype(np.float64) for a, gone in zip((x, y), missing, strict=True)]
-    used = [hashed(c[~gone]).codes for c, gone in zip(codes, missing, strict=True)]
+    used = [coded(c[~gone]).codes for c, gone in zip(codes, missing, strict=True)]
 
     def sums(witness: Witness) -> tuple[GroupSums, GroupSums]:
         of_x, of_y = (

@@ -33,8 +33,7 @@ class PairedUnits(NamedTuple):
     ) -> PairedUnits:
         """The units of ``compare_units``, with its weights."""
         known = common_codes(labels, sizes)
-        of_x, of_y = known.common()
-        in_x, in_y = (counted(codes, known.labels.size) for codes in (of_x, of_y))
+        (of_x, of_y), (in_x, in_y) = known[:2], known.counts()
         kinds = KindsOfUnits.of(in_x, in_y)
         kinds.require(weigh)
         each_x, each_y = value_weights(in_x, in_y, weigh)

@@ -148,7 +148,7 @@ class UnitCrossings(NamedTuple):
             partial(self.x.by_unit, witness, self.logs), partial(self.y.by_unit, witness, self.logs)
         )
         known = common_labels(one.labels, two.labels)
-        size, places = int(known.labels.size), known.common()
+        size, places = int(known.labels.size), known[:2]
         x, y = (
             side.at(at, known.labels, size) for side, at in zip((one, two), places, strict=True)
         )

@@ -44,10 +44,8 @@ class UnitRows(NamedTuple):
         """The sums from values without NaN, the numbers of their units and how many each has."""
         return rows_of([UnitValues(values, codes, counts)], witness)[0]
 
-    def at(self, places: Codes | None, units: int) -> UnitRows:
+    def at(self, places: Codes, units: int) -> UnitRows:
         """The same sums where unit i has the number ``places[i]`` among more units."""
-        if places is None:
-            return self
         found = np.zeros((3, units))
         found[:, places] = self[:3]
         return UnitRows(found[0], found[1], found[2], self.slope)
@@ -112,13 +110,9 @@ def _summing(witness: Witness) -> Callable[[Array, Codes, Array], float]:
     return by_witness if cubics is None else by_cubics
 
 
-@compiled
 def counted(codes: Codes, units: int) -> Array:
     """How many values each unit has."""
-    counts = np.zeros(units)
-    for i in range(codes.size):
-        counts[np.uint64(codes[i])] += 1.0
-    return counts
+    return np.bincount(codes, minlength=units).astype(np.float64)
 
 
 @compiled

@@ -94,7 +94,7 @@ class UnitStreams(NamedTuple):
             partial(self.x.sums, witness, self.logs), partial(self.y.sums, witness, self.logs)
         )
         known = common_labels(of_x.labels, of_y.labels)
-        size, (x, y) = int(known.labels.size), known.common()
+        size, (x, y) = int(known.labels.size), known[:2]
         return known.labels, of_x.rows.at(x, size), of_y.rows.at(y, size)
 
 
@@ -137,7 +137,7 @@ def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBi
     shared = round(x.weight)
     if shared < 2:
         known = common_labels(streams.x.labels(), streams.y.labels())
-        there = (_present(codes, known.labels.size) for codes in known.common())
+        there = (_present(codes, known.labels.size) for codes in known[:2])
         KindsOfUnits.of(*there).require("units")
     each = weight_of_unit(x, y)
     return x.times(each, grid), y.times(each, grid)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,6 @@ from dkmd.binned.unit_bins import UnitSide, unit_bins
 from dkmd.binned.weighted import BinSums, WeightedBins
 from dkmd.inference.direct import origin_of, side_of
 from dkmd.inference.groups import FEW_GROUPS, Clusters, Effect, Pairing, SampleGroups
-from dkmd.inference.label_codes import Index
 from dkmd.inference.one_sample import NO_PSI, flip_share, flip_tails
 from dkmd.inference.one_test import (
     compare_sides,
@@ -276,20 +274,14 @@ class _Held:
         self._rows: tuple[Witness, tuple[UnitRows, UnitRows]] | None = None
         self.counts = known.counts()
 
-    @cached_property
-    def inside(self) -> tuple[Array, Array]:
-        """How many values each common number has, in x and in y."""
-        x, y = (_placed(*each, self.size) for each in self._in_place(self.counts))
-        return x, y
-
     @property
     def all_shared(self) -> bool:
         """Whether no unit is on one side only."""
-        return KindsOfUnits.of(*self.inside)[1:] == (0, 0)
+        return KindsOfUnits.of(*self.counts)[1:] == (0, 0)
 
     def test(self, weigh: str, options: Options) -> Outcome:
         """The test of units that are weighed in one way."""
-        in_x, in_y = self.inside
+        in_x, in_y = self.counts
         KindsOfUnits.of(in_x, in_y).require(weigh)
         sides = self._weighed(value_weights(in_x, in_y, weigh), weigh)
         of_x, of_y, origin, fitted = sides.fitted(options)
@@ -299,31 +291,18 @@ class _Held:
     def _weighed(self, each: tuple[Array, Array], weigh: str) -> _Weighed:
         """Both sides, where a value of unit g weighs ``each[g]``."""
         x, y = (
-            UnitSide(values, codes, weights if places is None else weights[places]).kept(counts)
-            for values, codes, (weights, places), counts in zip(
-                (self.x, self.y), self.known[:2], self._in_place(each), self.counts, strict=True
+            UnitSide(values, codes, weights).kept(counts)
+            for values, codes, weights, counts in zip(
+                (self.x, self.y), self.known[:2], each, self.counts, strict=True
             )
         )
         return _Weighed(x, y, weigh)
-
-    @property
-    def size(self) -> int:
-        """The number of common numbers of units."""
-        return int(self.known.labels.size)
-
-    def _in_place(self, each: tuple[Array, Array]) -> list[tuple[Array, Index | None]]:
-        """Something for each side, and the common numbers of its units."""
-        return list(zip(each, self.known.places, strict=True))
 
     def rows(self, witness: Witness) -> tuple[UnitRows, UnitRows]:
         """The sums over units at a witness."""
         if self._rows is None or self._rows[0] != witness:
             sides = zip((self.x, self.y), self.known[:2], self.counts, strict=True)
-            found = rows_of([UnitValues(*side) for side in sides], witness)
-            x, y = (
-                rows.at(places, self.size)
-                for rows, places in zip(found, self.known.places, strict=True)
-            )
+            x, y = rows_of([UnitValues(*side) for side in sides], witness)
             self._rows = witness, (x, y)
         return self._rows[1]
 
@@ -331,15 +310,6 @@ class _Held:
         """The means of ψ' over all values of both sides."""
         x, y = self.rows(replace(pair.witness, center=pair.origin + center))
         return x.slope / self.x.size, y.slope / self.y.size
-
-
-def _placed(numbers: Array, places: Index | None, size: int) -> Array:
-    """Numbers of a side's units at their common numbers, 0 elsewhere."""
-    if places is None:
-        return numbers if numbers.size == size else np.pad(numbers, (0, size - numbers.size))
-    found = np.zeros(size)
-    found[places] = numbers
-    return found
 
 
 class _Weighed(NamedTuple):

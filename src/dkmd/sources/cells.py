@@ -12,7 +12,7 @@ from dkmd.base.errors import ColumnError
 from dkmd.base.reading import Codes
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
-from dkmd.inference.label_codes import Index, hashed
+from dkmd.inference.label_codes import Index, coded
 from dkmd.inference.pooled_shape import median_and_spread
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
 from dkmd.sources.keys import BETWEEN, KEY, KeyPart, Levels, levels_of
@@ -59,7 +59,7 @@ def read_cells(
         read = keyed.sum_levels(column, KEY, list(keys), groups)
         return {levels: read[key] for key, levels in keys.items()}
     assert whole.groups is not None
-    codes, labels = hashed(np.asarray(whole.groups))
+    codes, labels = coded(np.asarray(whole.groups))
     units = None
     if groups is not None:
         beside = keyed.held(column, groups)

@@ -23,7 +23,7 @@ from dkmd.inference.cross_streams import CrossStream, Left, Level, UnitColumns
 from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.known_columns import KnownSide
-from dkmd.inference.label_codes import Coded, hashed
+from dkmd.inference.label_codes import Coded, coded
 from dkmd.inference.unit_design import UnitRows, counted
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.inference.weighing import Weighing, WeightedPowers, group_sums
@@ -172,7 +172,7 @@ class HeldCross:
         found, there = self.left(left, frame)
         if left.weighing is not None and self._side.groups is None:
             return self.weighted_powers(left, frame).grouped(left.weighing)
-        codes = hashed(self.labels[there]).codes
+        codes = coded(self.labels[there]).codes
         if left.weighing is None:
             return GroupSums.of_values(found, codes)
         shares = self.shares(left.weighing.top)
@@ -197,7 +197,7 @@ class HeldCross:
         there = ~np.isnan(self._side.values)
         values = self._side.values[there]
         known = self._known(frame).kept(there)
-        return np.log(values) if logs else values, hashed(self.labels[there]), known
+        return np.log(values) if logs else values, coded(self.labels[there]), known
 
     def by_unit(self, witness: Witness, frame: Frame, logs: bool) -> UnitColumns:
         """The sums of every unit at a witness, and those of its columns."""
@@ -209,7 +209,7 @@ class HeldCross:
         self, grid: Grid, beside: UnitStream, frame: Frame, logs: bool
     ) -> WeightedCrossed:
         """``crossed`` of the units that the other side has too, where each unit weighs 1."""
-        known = hashed(self.labels[~np.isnan(self._side.values)])
+        known = coded(self.labels[~np.isnan(self._side.values)])
         shared = np.isin(known.labels, shared_labels(known.labels, beside.labels()))
         each = 1.0 / counted(known.codes, known.labels.size)[shared]
         return self.weighted_units(grid, known.labels[shared], each, frame, logs)

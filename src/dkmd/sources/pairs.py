@@ -21,7 +21,7 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.cross_streams import CrossStream, frame_of
 from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
-from dkmd.inference.label_codes import hashed
+from dkmd.inference.label_codes import coded
 from dkmd.inference.pooled_shape import median_and_spread
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.sources.column_data import (
@@ -219,7 +219,7 @@ def _grouped(side: ColumnData, logs: bool) -> Grouped | None:
         return None
     present = ~np.isnan(side.values)
     values = np.log(side.values[present]) if logs else side.values[present]
-    codes = hashed(side.groups[present]).codes
+    codes = coded(side.groups[present]).codes
     return lambda witness: GroupSums.of_values(witness(values) / witness.length, codes)
 
 

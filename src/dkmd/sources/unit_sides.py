@@ -9,7 +9,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.weighted import BinSums
-from dkmd.inference.label_codes import Labels, hashed
+from dkmd.inference.label_codes import Labels, coded
 from dkmd.inference.unit_design import UnitRows, counted
 from dkmd.inference.unit_streams import LabelledRows, UnitStream, common_labels
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
@@ -33,7 +33,7 @@ def units_of(side: ColumnData) -> UnitStream:
 
 def shared_labels(ours: Labels, theirs: Labels) -> Labels:
     """The labels that both have, in order."""
-    x, y = common_labels(ours, theirs).common()
+    x, y, _ = common_labels(ours, theirs)
     there = np.isin(x, y)
     return np.sort(ours[there])
 
@@ -47,18 +47,18 @@ class HeldUnits:
 
     def labels(self) -> Labels:
         """The label of every unit."""
-        return hashed(self.of).labels
+        return coded(self.of).labels
 
     def sums(self, witness: Witness, logs: bool) -> LabelledRows:
         """The sums of every unit at a witness."""
-        codes, labels = hashed(self.of)
+        codes, labels = coded(self.of)
         values = np.log(self.values) if logs else self.values
         counts = counted(codes, labels.size)
         return LabelledRows(labels, UnitRows.of(values, codes, counts, witness))
 
     def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
         """The sums per bin of units that the other side has too."""
-        codes, labels = hashed(self.of)
+        codes, labels = coded(self.of)
         shared = np.isin(labels, shared_labels(labels, beside.labels()))
         each = np.where(shared, 1.0 / np.bincount(codes, minlength=labels.size), 0.0)
         kept = shared[codes]

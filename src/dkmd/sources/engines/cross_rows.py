@@ -14,7 +14,7 @@ from dkmd.binned.grid import Grid
 from dkmd.binned.weighted_crossed import WeightedCrossed
 from dkmd.inference.cross_streams import Level, UnitColumns
 from dkmd.inference.frame import Frame
-from dkmd.inference.label_codes import Labels, hashed
+from dkmd.inference.label_codes import Labels, coded
 from dkmd.inference.unit_design import UnitRows
 from dkmd.inference.weighing import WeightedPowers
 from dkmd.sources.engines.fetched import Columns, doubles
@@ -140,7 +140,7 @@ def _add_factors(
 
 def units_of(rows: Columns, labels: Labels, frame: Frame) -> UnitColumns:
     """The rows of ``unit_query``; a unit has one row for each of its strata."""
-    codes, names = hashed(labels)
+    codes, names = coded(labels)
     n, psi, squares = (doubles(rows[name]) for name in ("n", "psi", "squares"))
 
     def summed(of: Array) -> Array:
