@@ -75,7 +75,7 @@ def coded(labels: Coded | Labels) -> Coded:
     if high < low:
         names, codes = np.unique(labels, return_inverse=True)
         return Coded(codes.reshape(-1), names)
-    codes = labels.astype(np.int64) - low
+    codes = labels.astype(np.int64, copy=False) - low
     used = np.bincount(codes) > 0
     return Coded((np.cumsum(used) - 1)[codes], np.flatnonzero(used) + low)
 

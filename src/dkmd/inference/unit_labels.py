@@ -41,7 +41,7 @@ def numbered(of_x: Coded | Labels, of_y: Coded | Labels) -> Numbered:
         return _joined(coded(of_x), coded(of_y))
     near = close_range(of_x, of_y)
     if near is not None:
-        x, y = (side.astype(np.int64) - near[0] for side in (of_x, of_y))
+        x, y = (side.astype(np.int64, copy=False) - near[0] for side in (of_x, of_y))
         return Numbered(x, y, np.arange(near[0], near[1] + 1))
     if of_x.dtype.kind != of_y.dtype.kind:  # an array of both would round or spell them
         return _joined(coded(of_x), coded(of_y))
