@@ -76,14 +76,19 @@ def test_the_values_tell_the_kind(values: Array, kind: str) -> None:
         assert kind_of_pair(TwoSamples(binned, binned)) == expected
 
 
-def test_identifiers_by_their_name_need_no_order() -> None:
-    shuffled = RNG.permutation(np.arange(3000.0))[:500]
-    pair = TwoSamples(shuffled, shuffled)
-    assert kind_of_pair(pair, "user_id") == kind_of_pair(pair, "orderId") == "identifier"
-    assert kind_of_pair(pair, "latency") == "amount"
-    repeated = np.append(shuffled, shuffled[:1])
-    assert kind_of_pair(TwoSamples(repeated, repeated), "user_id") == "amount"
-    assert kind_of_pair(TwoSamples(AMOUNTS, AMOUNTS), "user_id") == "amount"
+def test_the_name_of_a_column_does_not_tell_its_kind() -> None:
+    shuffled, few = RNG.permutation(np.arange(3000.0))[:500], RNG.integers(0, 11, 500)
+    for values, names, kind in (
+        (shuffled, ("latency", "user_id", "orderId", "key"), "amount"),
+        (few, ("visits", "rating", "score", "stars", "nps"), "count"),
+        (np.arange(1000, 1500), ("latency", "user_id"), "identifier"),
+    ):
+        frame = pd.DataFrame(dict.fromkeys(names, values))
+        assert {compare(frame, frame, column=name).kind for name in names} == {kind}
+    frame = pd.DataFrame({"user_id": shuffled, "nps": few})
+    asked = drift(frame, frame, kind={"user_id": "id", "nps": "rating"})
+    assert asked.skipped == {"user_id": UNTESTED["identifier"]}
+    assert asked["nps"].kind == "rating"
 
 
 def test_a_third_value_on_the_current_side_is_no_yes_no() -> None:
@@ -308,7 +313,7 @@ def test_engines_give_the_kinds_of_memory() -> None:
             "yes": rng.random(3000) < share,
             "spend": _zeros(3000, f * rng.lognormal(3.0, 0.8, 300)),
             "stars": rng.integers(1, 6, 3000), "latency": rng.lognormal(size=3000),
-            "user_id": rng.permutation(9000)[:3000],
+            "user_id": rng.permutation(np.arange(7000, 10_000)),
         })
         for share, f in ((0.2, 1.0), (0.25, 1.5))
     ]  # fmt: skip

@@ -70,8 +70,8 @@ def kind_of_column(
         return Kinded(given or AMOUNT)
     if not _is_tested(outcome):
         return Kinded(given or _untested_kind(samples), samples)
-    kind = kind_of_pair(samples, name)
-    if kind in (AMOUNT, COUNT) and all(_previewed_identifier(side, name) for side in data):
+    kind = kind_of_pair(samples)
+    if kind in (AMOUNT, COUNT) and all(_previewed_identifier(side) for side in data):
         kind = IDENTIFIER
     if given is not None:
         _require_possible(given, samples, name)
@@ -98,13 +98,13 @@ def _is_grouped(outcome: Outcome) -> bool:
     return isinstance(outcome, ExactOutcome) and outcome.pair.clusters is not None
 
 
-def _previewed_identifier(side: ColumnData, name: str) -> bool:
+def _previewed_identifier(side: ColumnData) -> bool:
     """Whether streamed values look like identifiers: bins do not tell which values are distinct."""
     if not isinstance(side, StreamedColumn):
         return False
     values = present(side.preview)
     whole = bool(np.isfinite(values).all()) and not (values % 1.0).any()
-    return whole and is_identifier(values, name)
+    return whole and is_identifier(values)
 
 
 def _untested_kind(samples: TwoSamples) -> str:

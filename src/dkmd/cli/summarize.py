@@ -98,5 +98,5 @@ def _kind(sample: LabelledColumn, summary: Summary) -> str:
     from dkmd.sources.column_data import HeldColumn
 
     if isinstance(sample.data, HeldColumn):
-        return kind_of_one(present(sample.data.values), sample.name)
-    return kind_of_one(summary, sample.name)
+        return kind_of_one(present(sample.data.values))
+    return kind_of_one(summary)

@@ -1,7 +1,8 @@
 """What kind of numbers a column holds, from the values of two samples or from their bins.
 
-The kind decides what an answer says first. It never decides what is looked for: a value that many
-have (``common_value``) is looked for in every column, so no kind is a cliff.
+The name of a column does not matter. The kind decides what an answer says first. It never decides
+what is looked for: a value that many have (``common_value``) is looked for in every column, so no
+kind is a cliff.
 """
 
 from __future__ import annotations
@@ -240,7 +241,7 @@ def distinct_values(sides: Iterable[Sample], most: int) -> tuple[float, ...] | N
     return tuple(sorted(found))
 
 
-def kind_of_pair(samples: TwoSamples, name: str = "") -> str:
+def kind_of_pair(samples: TwoSamples) -> str:
     """The kind of a column, from the values of the reference (y) and what x adds to them."""
     values = samples.distinct(2)
     if values is not None and len(values) == 1:
@@ -251,15 +252,15 @@ def kind_of_pair(samples: TwoSamples, name: str = "") -> str:
     both_constant = all(distinct_values([side], 1) is not None for side in (samples.x, samples.y))
     if common is not None and common.count_y >= MOSTLY * samples.y.size and not both_constant:
         return MOSTLY_ONE
-    kinds = [kind_of_numbers(side, name) for side in (samples.y, samples.x)]
+    kinds = [kind_of_numbers(side) for side in (samples.y, samples.x)]
     if IDENTIFIER in kinds and kinds[0] != kinds[1]:
         return AMOUNT
     return kinds[0]
 
 
-def kind_of_one(side: Sample, name: str = "") -> str:
+def kind_of_one(side: Sample) -> str:
     """The kind of a column of which only one sample is known."""
-    return kind_of_pair(TwoSamples(side, side), name)
+    return kind_of_pair(TwoSamples(side, side))
 
 
 def is_yes_no(samples: TwoSamples, values: tuple[float, ...]) -> bool:
@@ -269,46 +270,35 @@ def is_yes_no(samples: TwoSamples, values: tuple[float, ...]) -> bool:
     return samples.y.size >= FEWEST and distinct_values([samples.y], 1) is None
 
 
-def kind_of_numbers(side: Sample, name: str = "") -> str:
+def kind_of_numbers(side: Sample) -> str:
     """Amount, count, rating or identifier, from the values of one side."""
     if isinstance(side, Summary):
         values = distinct_values([side], 1000)
         if values is None or side.size < FEWEST:
             return AMOUNT
-        return _kind_of_whole(np.array(values), side.size, name)
+        return _kind_of_whole(np.array(values), side.size)
     if side.size < FEWEST or not np.isfinite(side[:100]).all() or (side[:100] % 1.0).any():
         return AMOUNT
     if not np.isfinite(side).all() or (side % 1.0).any():
         return AMOUNT
-    if is_identifier(side, name):
+    if is_identifier(side):
         return IDENTIFIER
-    return _kind_of_whole(side, side.size, name)
+    return _kind_of_whole(side, side.size)
 
 
-def _kind_of_whole(values: Array, size: int, name: str) -> str:
-    """Whole numbers: a rating from 1 or named so, a count from 0 or 1 that repeats, an amount."""
+def _kind_of_whole(values: Array, size: int) -> str:
+    """Whole numbers: a rating from 1, a count from 0 or 1 that repeats, an amount."""
     low, high = float(values.min()), float(values.max())
     if (values % 1.0).any() or low < 0.0:
         return AMOUNT
-    named = any(word in name.lower() for word in ("rating", "score", "stars", "nps"))
-    if (low == 1.0 or named) and 2.0 <= high - low and high <= SMALL_RANGE:
+    if low == 1.0 and 3.0 <= high <= SMALL_RANGE:
         return RATING
     few = high <= 2.0 * SMALL_RANGE or 2.0 * (high + 1.0) <= size
     return COUNT if low <= 1.0 and few else AMOUNT
 
 
-def is_identifier(values: Array, name: str = "") -> bool:
-    """Whether whole numbers look like identifiers: all distinct, and named so or counted up.
-
-    Without a name that says so, they must increase from row to row and fill their range.
-    """
-    if values.size < 2 * FEWEST:
+def is_identifier(values: Array) -> bool:
+    """Whether whole numbers look like a running key in any order: distinct, in a full range."""
+    if values.size < 2 * FEWEST or values.max() - values.min() + 1.0 > DENSE * values.size:
         return False
-    word = name.lower()
-    named = word in ("id", "uuid", "guid", "key") or word.endswith(("_id", " id", "_uuid", "_key"))
-    named = named or name.endswith(("Id", "ID"))
-    with np.errstate(over="ignore"):
-        steps = np.diff(values)
-    if (steps > 0.0).all():
-        return named or bool(values[-1] - values[0] + 1.0 <= DENSE * values.size)
-    return named and np.unique(values).size == values.size
+    return np.unique(values).size == values.size
