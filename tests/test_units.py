@@ -28,7 +28,6 @@ from dkmd.binned.unit_bins import UnitSide, unit_bins
 from dkmd.binned.weighted import BinSums
 from dkmd.inference.groups import Clusters
 from dkmd.inference.unit_design import Design, UnitRows, UnitSums
-from dkmd.statistic.cubics import add_by_number, cubics_of
 
 WIDE = Witness(1.3, 1.3)
 
@@ -516,15 +515,14 @@ def test_text_of_any_library_is_paired_and_grouped_alike(kind: str) -> None:
 
 
 @pytest.mark.parametrize("weight", ["tanh", "erf", "algebraic"])
-def test_cubics_are_psi_and_its_slope(weight: str) -> None:
+def test_sums_of_units_are_those_of_psi_and_its_slope(weight: str) -> None:
     witness = Witness(2.5, 2.5, 1.0, weight=weight)
     rng = np.random.default_rng(84)
     values = np.concatenate([rng.normal(1.0, 9.0, 3_000), [1.0, 1e300, -np.inf, np.inf]])
     codes, ones = np.arange(values.size), np.ones(values.size)
-    assert cubics_of(witness) is not None
     found = UnitRows.of(values, codes, ones, witness)
     bound = witness.bound / witness.length
-    assert_allclose(found.psi, witness(values) / witness.length, rtol=0.0, atol=3e-11 * bound)
+    assert_allclose(found.psi, witness(values) / witness.length, rtol=0.0, atol=1e-14 * bound)
     assert_allclose(found.squares, found.psi**2)
     assert found.slope == pytest.approx(witness.derivative(values).sum(), rel=1e-9)
 
@@ -606,10 +604,8 @@ def test_labels_of_many_values_give_the_same_answer(change: Callable[[Any], Any]
 
 def test_numbers_of_units_out_of_range_are_errors() -> None:
     values, codes = large(99)
-    rows = np.zeros((20, 2))
-    cubics = cubics_of(WIDE)
-    assert cubics is not None
+    counts = np.ones(20)
     with pytest.raises(IndexError, match="out of range"):
-        add_by_number(values, codes, 0.0, 1.0, cubics, rows)
+        UnitRows.of(values, codes, counts, WIDE)
     with pytest.raises(ValueError, match="NaN"):
-        add_by_number(np.array([math.nan]), codes[:1] * 0, 0.0, 1.0, cubics, rows)
+        UnitRows.of(np.array([math.nan]), codes[:1] * 0, counts, WIDE)

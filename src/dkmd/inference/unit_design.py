@@ -15,17 +15,13 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled, spread_parts
-from dkmd.base.reading import Codes
+from dkmd.base.reading import CACHED, Codes, require_below, require_numbers
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.tails import critical
-from dkmd.statistic.cubics import add_by_number, cubics_of
+from dkmd.statistic.table import Jet, jet_at
 from dkmd.statistic.witness import Witness
 
 Index = npt.NDArray[np.int64]
-
-
-AT_ONCE = 1 << 15
-"""Values whose ψ is held at once; more would leave the processor's cache."""
 
 
 class UnitRows(NamedTuple):
@@ -91,23 +87,20 @@ def rows_of(sides: Sequence[UnitValues], witness: Witness) -> list[UnitRows]:
 
 def _summing(witness: Witness) -> Callable[[Array, Codes, Array], float]:
     """A function that adds Σψ and Σψ² of units to a table, ψ in lengths, and returns Σψ'."""
-    cubics, length = cubics_of(witness), witness.length
 
-    def by_cubics(values: Array, codes: Codes, table: Array) -> float:
-        assert cubics is not None
-        per_unit = witness.per_unit
-        slope = add_by_number(values, codes, witness.center, per_unit, cubics, table)
-        return float(slope) * per_unit * length
+    def by_jet(values: Array, codes: Codes, table: Array) -> float:
+        return float(_add(values, codes, witness.center, witness.per_unit, jet, table))
 
     def by_witness(values: Array, codes: Codes, table: Array) -> float:
-        slope = 0.0
-        for start in range(0, values.size, AT_ONCE):
-            piece = slice(start, start + AT_ONCE)
-            _add_by_unit(np.asarray(witness(values[piece])) / length, codes[piece], table)
-            slope += float(np.asarray(witness.derivative(values[piece])).sum())
-        return slope
+        psi = np.asarray(witness(values)) / witness.length
+        for column, each in enumerate((psi, psi * psi)):
+            table[:, column] += np.bincount(codes, each, table.shape[0])
+        return float(np.asarray(witness.derivative(values)).sum())
 
-    return by_witness if cubics is None else by_cubics
+    if math.isinf(witness.bound):  # no table has all its values
+        return by_witness
+    jet = witness.jet()
+    return by_jet
 
 
 def counted(codes: Codes, units: int) -> Array:
@@ -116,12 +109,27 @@ def counted(codes: Codes, units: int) -> Array:
 
 
 @compiled
-def _add_by_unit(psi: Array, codes: Codes, table: Array) -> None:
-    """Add ψ and ψ² of every unit."""
-    for i in range(psi.size):
-        at, one = codes[i], psi[i]
-        table[at, 0] += one
-        table[at, 1] += one * one
+def _add(
+    values: Array, codes: Codes, center: float, per_unit: float, jet: Jet, table: Array
+) -> float:
+    """Add ψ and ψ² of values without NaN to the rows of their units; returns Σψ'.
+
+    The checks of a piece also bring it into the cache.
+    """
+    slope = 0.0
+    for start in range(0, values.size, CACHED):
+        piece, of = values[start : start + CACHED], codes[start : start + CACHED]
+        require_numbers(piece)
+        require_below(of, table.shape[0])
+        for i in range(piece.size):
+            r = (piece[i] - center) * per_unit
+            psi, steep, _, _ = jet_at(r, jet)
+            psi *= r != 0.0  # ψ of a kernel without width jumps there
+            at = np.uint64(of[i])
+            table[at, 0] += psi
+            table[at, 1] += psi * psi
+            slope += steep
+    return slope
 
 
 class UnitSums(NamedTuple):
