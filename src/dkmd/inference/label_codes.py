@@ -75,7 +75,7 @@ def coded(labels: Coded | Labels) -> Coded:
     if high < low:
         names, codes = np.unique(labels, return_inverse=True)
         return Coded(codes.reshape(-1), names)
-    codes = labels.astype(np.int64, copy=False) - low
+    codes = less(labels, low)
     used = np.bincount(codes) > 0
     return Coded((np.cumsum(used) - 1)[codes], np.flatnonzero(used) + low)
 
@@ -85,13 +85,24 @@ CLOSE = 4
 
 
 def close_range(*sides: Labels) -> tuple[int, int] | None:
-    """The ends of whole numbers that lie close together; None for other labels."""
+    """The ends of whole numbers that lie close together; None for other labels.
+
+    The first end is 0 if few numbers lie below the others: these are then used as they are.
+    """
     some = [labels for labels in sides if labels.size]
     if not some or any(labels.dtype.kind not in "iu" for labels in some):
         return None
     low, high = min(int(of.min()) for of in some), max(int(of.max()) for of in some)
-    near = high - low <= CLOSE * sum(of.size for of in some) and high < 2**62
-    return (low, high) if near else None
+    most = CLOSE * sum(of.size for of in some)
+    if high - low > most or high >= 2**62:
+        return None
+    return (0 if 0 <= low <= high - low else low), high
+
+
+def less(numbers: Labels, low: int) -> Index:
+    """Whole numbers less the smallest; small ones are not copied."""
+    each = numbers.astype(np.int64, copy=False)
+    return each - low if low else each
 
 
 def encoded(given: Any) -> Coded | Labels:

@@ -9,7 +9,15 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.inference.groups import SampleGroups
-from dkmd.inference.label_codes import Coded, Index, Labels, close_range, coded, present_labels
+from dkmd.inference.label_codes import (
+    Coded,
+    Index,
+    Labels,
+    close_range,
+    coded,
+    less,
+    present_labels,
+)
 from dkmd.inference.unit_design import counted
 
 
@@ -41,7 +49,7 @@ def numbered(of_x: Coded | Labels, of_y: Coded | Labels) -> Numbered:
         return _joined(coded(of_x), coded(of_y))
     near = close_range(of_x, of_y)
     if near is not None:
-        x, y = (side.astype(np.int64, copy=False) - near[0] for side in (of_x, of_y))
+        x, y = (less(side, near[0]) for side in (of_x, of_y))
         return Numbered(x, y, np.arange(near[0], near[1] + 1))
     if of_x.dtype.kind != of_y.dtype.kind:  # an array of both would round or spell them
         return _joined(coded(of_x), coded(of_y))

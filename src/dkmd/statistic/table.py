@@ -182,6 +182,19 @@ def jet_at(r: float, jet: Jet) -> tuple[float, float, float, float]:
 
 
 @compiled
+def odd_at(r: float, table: PolynomialTable) -> tuple[float, float]:
+    """An odd tabulated function and its derivative in r, good to about 1e-12, at a signed r."""
+    distance = min(abs(r), table.top)
+    i = _interval(distance, table.top)
+    t, c = distance - table.origin[i], table.coefficients[i]
+    t2 = t * t
+    low = (c[1] + 2.0 * c[2] * t) + (3.0 * c[3] + 4.0 * c[4] * t) * t2
+    high = (5.0 * c[5] + 6.0 * c[6] * t) + 7.0 * c[7] * t2
+    value = _polynomial(t, c) * (r != 0.0)
+    return math.copysign(value, r), low + high * (t2 * t2)
+
+
+@compiled
 def evaluate(
     values: Array,
     center: float,
