@@ -18,7 +18,7 @@ from dkmd.base.compiled import compiled, spread_parts
 from dkmd.base.reading import CACHED, Codes, require_below, require_numbers
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.tails import critical
-from dkmd.statistic.table import PolynomialTable, odd_at
+from dkmd.statistic.table import PolynomialTable, interval_at, with_slope
 from dkmd.statistic.witness import Witness
 
 Index = npt.NDArray[np.int64]
@@ -111,6 +111,10 @@ def counted(codes: Codes, units: int) -> Array:
     return counts
 
 
+BLOCK = 256
+"""Values whose intervals are found, several at a time, before ψ is added."""
+
+
 @compiled
 def _add(
     values: Array,
@@ -129,11 +133,38 @@ def _add(
         piece, of = values[start : start + CACHED], codes[start : start + CACHED]
         require_numbers(piece)
         require_below(of, table.shape[0])
-        for i in range(piece.size):
-            value, steep = odd_at((piece[i] - center) * per_unit, psi)
-            at = np.uint64(of[i])
-            table[at, 0] += value
-            table[at, 1] += value * value
+        slope += _add_piece(piece, of, center, per_unit, psi, table)
+    return slope
+
+
+@compiled
+def _add_piece(
+    values: Array,
+    codes: Codes,
+    center: float,
+    per_unit: float,
+    psi: PolynomialTable,
+    table: Array,
+) -> float:
+    """``_add`` for a piece."""
+    origin, powers, top = psi.origin, psi.coefficients.reshape(-1), psi.top
+    flat, width = table.reshape(-1), np.uint64(psi.coefficients.shape[1])
+    away, interval = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    slope = 0.0
+    for start in range(0, values.size, BLOCK):
+        block, of = values[start : start + BLOCK], codes[start : start + BLOCK]
+        for i in range(block.size):
+            r = (block[i] - center) * per_unit
+            distance = min(abs(r), top)
+            interval[i] = interval_at(distance)
+            away[i] = math.copysign(distance, r)
+        for i in range(block.size):
+            k = np.uint64(interval[i])
+            value, steep = with_slope(abs(away[i]) - origin[k], powers, k * width)
+            value = math.copysign(value, away[i]) * (away[i] != 0.0)
+            at = np.uint64(of[i]) * np.uint64(2)
+            flat[at] += value
+            flat[at + np.uint64(1)] += value * value
             slope += steep
     return slope
 

@@ -182,16 +182,23 @@ def jet_at(r: float, jet: Jet) -> tuple[float, float, float, float]:
 
 
 @compiled
-def odd_at(r: float, table: PolynomialTable) -> tuple[float, float]:
-    """An odd tabulated function and its derivative in r, good to about 1e-12, at a signed r."""
-    distance = min(abs(r), table.top)
-    i = _interval(distance, table.top)
-    t, c = distance - table.origin[i], table.coefficients[i]
-    t2 = t * t
-    low = (c[1] + 2.0 * c[2] * t) + (3.0 * c[3] + 4.0 * c[4] * t) * t2
-    high = (5.0 * c[5] + 6.0 * c[6] * t) + 7.0 * c[7] * t2
-    value = _polynomial(t, c) * (r != 0.0)
-    return math.copysign(value, r), low + high * (t2 * t2)
+def interval_at(distance: float) -> np.uint16:
+    """The number of the interval with a distance from 0 up to ``top``. Several fit in a vector."""
+    return np.uint16((np.float64(1.0 + distance).view(np.int64) >> _SHIFT) - _FIRST)
+
+
+@compiled
+def with_slope(t: float, powers: Array, first: np.uint64) -> tuple[float, float]:
+    """The polynomial whose powers begin at ``first``, and its derivative, by Horner's rule.
+
+    The derivative of ψ is good to about 1e-12 of its largest value.
+    """
+    value = powers[first + np.uint64(DEGREE)]
+    slope = 0.0
+    for power in range(DEGREE - 1, -1, -1):
+        slope = value + slope * t
+        value = powers[first + np.uint64(power)] + value * t
+    return value, slope
 
 
 @compiled
