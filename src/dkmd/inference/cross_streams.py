@@ -15,6 +15,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
+from dkmd.base.reading import Codes
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.crossed_loops import PSI
 from dkmd.binned.grid import Grid
@@ -34,7 +35,7 @@ from dkmd.inference.crossed_test import compare_crossed
 from dkmd.inference.frame import Frame, fit_covariate, fit_factor
 from dkmd.inference.groups import Clusters, GroupSums
 from dkmd.inference.groups import Effect as Grouped
-from dkmd.inference.known_columns import OUTCOME, Index
+from dkmd.inference.known_columns import OUTCOME
 from dkmd.inference.label_codes import Labels
 from dkmd.inference.one_test import clustering_of, compare_sides, stopped_by_nan, too_small
 from dkmd.inference.options import Options
@@ -71,7 +72,7 @@ class UnitColumns(NamedTuple):
     rows: UnitRows
     columns: Array  # (units, columns) Σg
 
-    def at(self, places: Index, labels: Labels, size: int) -> UnitColumns:
+    def at(self, places: Codes, labels: Labels, size: int) -> UnitColumns:
         """The same sums where unit i has the number ``places[i]`` among more units."""
         columns = np.zeros((size, self.columns.shape[1]))
         columns[places] = self.columns

@@ -75,7 +75,7 @@ def coded(labels: Coded | Labels) -> Coded:
     if high < low:
         names, codes = np.unique(labels, return_inverse=True)
         return Coded(codes.reshape(-1), names)
-    codes = less(labels, low)
+    codes = less(labels, low).astype(np.int64, copy=False)
     used = np.bincount(codes) > 0
     return Coded((np.cumsum(used) - 1)[codes], np.flatnonzero(used) + low)
 
@@ -99,10 +99,11 @@ def close_range(*sides: Labels) -> tuple[int, int] | None:
     return (0 if 0 <= low <= high - low else low), high
 
 
-def less(numbers: Labels, low: int) -> Index:
-    """Whole numbers less the smallest; small ones are not copied."""
-    each = numbers.astype(np.int64, copy=False)
-    return each - low if low else each
+def less(numbers: Labels, low: int) -> Codes:
+    """Whole numbers less the smallest. If that is 0, they are not copied: loops take any type."""
+    if low:
+        return numbers.astype(np.int64) - low
+    return np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("="))
 
 
 def encoded(given: Any) -> Coded | Labels:

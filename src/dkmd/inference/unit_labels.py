@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.reading import Codes
 from dkmd.inference.groups import SampleGroups
 from dkmd.inference.label_codes import (
     Coded,
-    Index,
     Labels,
     close_range,
     coded,
@@ -24,8 +24,8 @@ from dkmd.inference.unit_design import counted
 class Numbered(NamedTuple):
     """The number of each value's label on both sides, and the labels of the numbers."""
 
-    x: Index
-    y: Index
+    x: Codes
+    y: Codes
     labels: Labels  # some may have no value
 
     def counts(self) -> tuple[Array, Array]:
@@ -53,9 +53,8 @@ def numbered(of_x: Coded | Labels, of_y: Coded | Labels) -> Numbered:
         return Numbered(x, y, np.arange(near[0], near[1] + 1))
     if of_x.dtype.kind != of_y.dtype.kind:  # an array of both would round or spell them
         return _joined(coded(of_x), coded(of_y))
-    both = coded(np.concatenate([of_x, of_y]))
-    x, y = np.split(both.codes.astype(np.int64, copy=False), [of_x.size])
-    return Numbered(x, y, both.labels)
+    codes, labels = coded(np.concatenate([of_x, of_y]))
+    return Numbered(codes[: of_x.size], codes[of_x.size :], labels)
 
 
 def _joined(x: Coded, y: Coded) -> Numbered:
@@ -69,7 +68,7 @@ def _joined(x: Coded, y: Coded) -> Numbered:
     )
     labels = np.empty(len(known), dtype=object)
     labels[:] = list(known)
-    return Numbered(x.codes.astype(np.int64), places[y.codes], labels)
+    return Numbered(less(x.codes, 0), places[y.codes], labels)
 
 
 def _kind(labels: Labels) -> str:

@@ -12,9 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-import numpy as np
-
-from dkmd.base.arrays import Array
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.binned.weighted import BinSums, WeightedBins
@@ -137,8 +134,7 @@ def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBi
     shared = round(x.weight)
     if shared < 2:
         known = common_labels(streams.x.labels(), streams.y.labels())
-        there = (_present(codes, known.labels.size) for codes in known[:2])
-        KindsOfUnits.of(*there).require("units")
+        KindsOfUnits.of(*known.counts()).require("units")
     each = weight_of_unit(x, y)
     return x.times(each, grid), y.times(each, grid)
 
@@ -146,8 +142,3 @@ def _weighed(streams: UnitStreams, grid: Grid) -> tuple[WeightedBins, WeightedBi
 def weight_of_unit(x: BinSums, y: BinSums) -> float:
     """What a shared unit weighs (``value_weights``), from bins in which it weighs 1."""
     return 0.5 * (x.rows + y.rows) / round(x.weight)
-
-
-def _present(codes: Labels, units: int) -> Array:
-    """1 for units that have a value, else 0."""
-    return np.bincount(codes, minlength=units).astype(np.float64)
