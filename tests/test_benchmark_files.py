@@ -75,7 +75,7 @@ EXPECTED = [
         "google_benchmark.json", "BM_copy/1024 items_per_second", "items/s", "higher", 9990309, 3, 3
     ),
     Expected("google_benchmark.json", "BM_copy/1024 frames_per_second", "1/s", "higher", 60, 3, 3),
-    Expected("google_benchmark.json", "BM_copy/1024 cache_misses", "", "lower", 12.5, 3, 3),
+    Expected("google_benchmark.json", "BM_copy/1024 cache_misses", "", "unknown", 12.5, 3, 3),
     Expected("google_benchmark.json", "BM_copy/1024 max_bytes_used", "B", "lower", 4096, 3, 3),
     Expected("go_test.txt", "BenchmarkSort-8", "ns", "lower", 104210.0, 3, 3),
     Expected("go_test.txt", "BenchmarkSort-8 MB/s", "MB/s", "higher", 98.27, 3, 3),
@@ -84,7 +84,7 @@ EXPECTED = [
     Expected("go_test.txt", "BenchmarkCache/size=64-8 hits", "hits", "higher", 0.931, 3, 3),
     Expected("jmh.json", SORT, "us", "lower", 11.961645, 12, 3),
     Expected("jmh.json", f"{SORT} gc.alloc.rate.norm", "B/op", "lower", 1040.00137, 12, 3),
-    Expected("jmh.json", f"{SORT} comparisons", "#", "lower", 612.0, 12, 3),
+    Expected("jmh.json", f"{SORT} comparisons", "#", "unknown", 612.0, 12, 3),
     Expected("jmh.json", "org.example.Queue.offer", "ops/s", "higher", 2487372.255997, 12, 3),
     Expected("jmh.json", "org.example.Http.get", "ms", "lower", 1.19, 4, 2),  # (90+18+11)/100
     Expected("criterion.json", "parse/small", "ns", "lower", 5719.6 / 110, 10, 10),
@@ -110,13 +110,13 @@ EXPECTED = [
     Expected("k6_points.json", "checks", "share", "higher", 1.0, 4, 4),
     Expected("k6_summary_export.json", "http_req_duration med", "ms", "lower", 42.0, 1, 1),
     Expected("k6_summary_export.json", "http_req_duration p(95)", "ms", "lower", 50.5, 1, 1),
-    Expected("k6_summary_export.json", "queue_length med", "", "lower", 3.0, 1, 1),
+    Expected("k6_summary_export.json", "queue_length med", "", "unknown", 3.0, 1, 1),
     Expected("k6_handle_summary.json", "http_req_duration p(99)", "ms", "lower", 54.0, 1, 1),
     Expected("k6_handle_summary.json", "http_req_succeeded", "share", "higher", 0.75, 1, 1),
     Expected("asv_2.json", "bench.Suite.time_sort(10, 'quick')", "s", "lower", 1.2075526e-05, 5, 5),
     Expected("asv_2.json", "bench.Suite.time_sort(10, 'merge')", "s", "lower", 2.31452974e-4, 5, 5),
     Expected("asv_2.json", "bench.Suite.peakmem_sort", "B", "lower", 52428800.0, 1, 1),
-    Expected("asv_2.json", "bench.track_score", "", "lower", 0.93, 1, 1),
+    Expected("asv_2.json", "bench.track_score", "", "unknown", 0.93, 1, 1),
     Expected("asv_1.json", "bench.Suite.time_sort(100)", "s", "lower", 0.000232079977, 5, 5),
     Expected("asv_1.json", "bench.time_plain", "s", "lower", 0.0025, 1, 1),
     Expected("asv_1.json", "bench.mem_list", "B", "lower", 816.0, 1, 1),
@@ -204,8 +204,9 @@ def test_files_with_aggregates_only_are_inconclusive_and_say_what_to_do(
 ) -> None:
     result = gate(_read(file), _read(file))
     assert result.outcome == INCONCLUSIVE
-    assert all(row.verdict == "inconclusive" for row in result.rows)
-    assert all(advice in row.reason for row in result.rows)
+    assert all(row.verdict == "inconclusive" for row in result.judged)
+    assert all(advice in row.reason for row in result.judged)
+    assert {row.unit for row in result.rows if row not in result.judged} <= {""}
 
 
 def test_asv_without_samples_says_how_to_record_them() -> None:
@@ -380,7 +381,7 @@ def _check(text: str) -> None:
         assert isinstance(name, str)
         assert len(measured.values) == len(measured.groups)
         assert not any(math.isinf(value) for value in measured.values)
-        assert measured.better in ("lower", "higher")
+        assert measured.better in ("lower", "higher", "unknown")
         assert len(measured.failure) < 1000
     assert sum(len(measured.values) for measured in found.values()) <= len(text)
 

@@ -129,7 +129,6 @@ def test_a_change_that_is_lost_among_many_says_so() -> None:
     ("new", "cause"),
     [
         ([1.0], "too few values"),
-        ([], "too few values"),
         ([0.7, 0.8, 1.0, 1.1, 1.2, 1.5], "too few values"),
         (_times(3, 1.0, 30, 0.5), "too noisy"),
     ],

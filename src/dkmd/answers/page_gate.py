@@ -11,7 +11,16 @@ from dkmd.answers.comparison import (
     plain_margin,
 )
 from dkmd.answers.facts import facts_of
-from dkmd.answers.gate import BETTER, NOT_WORSE, SAME, UNDECIDED, WORSE, Gate, GateRow
+from dkmd.answers.gate import (
+    BETTER,
+    NOT_JUDGED,
+    NOT_WORSE,
+    SAME,
+    UNDECIDED,
+    WORSE,
+    Gate,
+    GateRow,
+)
 from dkmd.answers.gate.limits import in_unit
 from dkmd.answers.gate.listing import cells
 from dkmd.answers.gate.words import margin_words
@@ -42,6 +51,7 @@ from dkmd.render.report.model import (
 )
 from dkmd.render.terminal import named
 from dkmd.sources.column_data import HeldColumn
+from dkmd.sources.files.benchmarks import UNKNOWN
 
 
 def gate_page(gate: Gate, command: str | None, advance: Advance | None) -> Page:
@@ -93,14 +103,14 @@ def _between(call: Call | None) -> str:
 
 def _direction(gate: Gate) -> str:
     """Which direction is worse, in words."""
-    better = {row.better for row in gate.rows}
+    better = {row.better for row in gate.judged if row.better != UNKNOWN}
     if len(better) > 1:
-        higher = [row.name for row in gate.rows if row.better == "higher"]
+        higher = [row.name for row in gate.judged if row.better == "higher"]
         return f"higher is worse, but lower for {named(higher)}"
     return "higher is worse" if better == {"lower"} else "lower is worse"
 
 
-GATE_RANKS = {WORSE: 5, UNDECIDED: 4, BETTER: 2, NOT_WORSE: 1, SAME: 0}
+GATE_RANKS = {WORSE: 5, UNDECIDED: 4, BETTER: 2, NOT_WORSE: 1, SAME: 0, NOT_JUDGED: -1}
 
 
 def _benchmark_row(gate: Gate, row: GateRow, in_percent: bool, again: Reproduce) -> PageRow:
@@ -205,6 +215,7 @@ def _benchmark_sentence(row: GateRow, gate: Gate, change: Measured) -> str:
         BETTER: f"is BETTER by more than {margin}",
         SAME: f"is the SAME up to {margin}",
         NOT_WORSE: f"is not worse by more than {margin}",
+        NOT_JUDGED: "is not judged: whether higher or lower is better is not known",
     }.get(row.verdict, f"may or may not be worse by more than {margin} (INCONCLUSIVE)")
     if math.isnan(change.middle):
         return f"{row.name} {verdict}."

@@ -61,6 +61,10 @@ class UnknownFormatError(BenchmarkFileError):
     """The format of a file is not known."""
 
 
+class UnknownDocumentError(UnknownFormatError):
+    """The file is one JSON object that no reader knows. It is not a table either."""
+
+
 TOO_FAR_APART = "its values lie too far apart to be compared as doubles"
 """Why a column whose range overflows cannot be compared."""
 

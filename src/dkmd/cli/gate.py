@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -50,6 +51,7 @@ class Only(StrEnum):
     BETTER = "better"
     NOT_WORSE = "not worse"
     SAME = "same"
+    NOT_JUDGED = "not judged"
     MISSING = "missing"
     NEW = "new"
 
@@ -81,6 +83,13 @@ def gate(
     worse: Annotated[
         Worse | None,
         typer.Option(help="The direction that is worse. By default each unit says it."),
+    ] = None,
+    better: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=higher|lower",
+            help="Which values of a benchmark, a counter or a unit are better; repeatable.",
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -188,6 +197,7 @@ def gate(
         margin=margin_of(margin), worse=worse and worse.value, alpha=alpha,
         missing=missing and missing.value, inconclusive=inconclusive and inconclusive.value,
     )  # fmt: skip
+    directions = _directions(better or ())
     outputs = {"--report": report, "--markdown": markdown}
     inputs = (reference, current, *(also_reference or ()), *(also_current or ()), *(history or ()))
     require_outputs(outputs, inputs, force, folders=False)
@@ -196,8 +206,8 @@ def gate(
         before = read(reference, *(also_reference or ()))
         after = read(current, *(also_current or ()))
         answer = judge(
-            before, after, margin=settings.margin, worse=settings.worse, alpha=settings.alpha,
-            missing=settings.missing, rules=settings.rules,
+            before, after, margin=settings.margin, worse=settings.worse, better=directions,
+            alpha=settings.alpha, missing=settings.missing, rules=settings.rules,
             history=read_histories(history or ()), pair_by=pair_by,
         )  # fmt: skip
     shown = tuple(each.value for each in only or ())
@@ -223,7 +233,7 @@ def gate(
 
     verdict = f"the verdict is {answer.headline().rstrip('.')}"
     tell_if_lost(verdict)
-    code = _exit_code(answer.outcome, settings.inconclusive)
+    code = _exit_code(answer, settings.inconclusive)
     return after_writing(code, write_markdown, write_page, also=verdict)
 
 
@@ -259,10 +269,26 @@ NAMES = 3
 """Names in a warning, unless all are asked for."""
 
 
-def _exit_code(outcome: str, inconclusive: str) -> int:
-    """The exit code for CI; --inconclusive sets that of an inconclusive gate."""
+def _directions(given: Sequence[str]) -> dict[str, str]:
+    """What --better says, by name."""
+    found = {}
+    for each in given:
+        name, _, better = each.rpartition("=")
+        if not name or better not in ("higher", "lower"):
+            raise ValueError(f"--better must be NAME=higher or NAME=lower, got {each!r}")
+        found[name] = better
+    return found
+
+
+def _exit_code(answer: Gate, inconclusive: str) -> int:
+    """The exit code for CI; --inconclusive sets that of an inconclusive gate.
+
+    It cannot pass values that were not read.
+    """
     from dkmd.answers.gate import FAILED, INCONCLUSIVE
 
-    if outcome == INCONCLUSIVE:
+    if answer.outcome == INCONCLUSIVE:
+        if inconclusive == "pass" and answer.unread:
+            return NO_ANSWER
         return {"pass": 0, "fail": 1}.get(inconclusive, NO_ANSWER)
-    return int(outcome == FAILED)
+    return int(answer.outcome == FAILED)

@@ -28,6 +28,7 @@ Two = tuple[float, float]
 
 NOISY, FEW, MANY = "too noisy", "too few values", "many benchmarks"
 UNITS, BROKEN, ABSENT, OTHER = "other units", "failed", "not measured", "cannot be judged"
+UNREAD = "not read"
 """Short causes of an inconclusive benchmark."""
 
 

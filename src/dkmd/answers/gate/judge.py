@@ -2,6 +2,7 @@
 
 A benchmark that failed or cannot be judged is inconclusive, and its reason says why. Two kinds are
 judged without a test: values that never vary, and an outage, where half of the values are infinite.
+What has no known direction is shown, but not judged.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dkmd.answers.comparison.missing import no_values
-from dkmd.answers.gate.decide import ABSENT, BROKEN, FEW, OTHER, UNITS, Tests, Two, tests_of
+from dkmd.answers.gate.decide import (
+    ABSENT,
+    BROKEN,
+    FEW,
+    OTHER,
+    UNITS,
+    UNREAD,
+    Tests,
+    Two,
+    tests_of,
+)
 from dkmd.answers.gate.limits import OPPOSITE, Limit, Limits
 from dkmd.answers.gate.result import (
     BETTER,
+    NOT_JUDGED,
     NOT_WORSE,
     SAME,
     UNDECIDED,
@@ -23,7 +35,7 @@ from dkmd.answers.gate.result import (
     Evidence,
     GateRow,
 )
-from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks
+from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks, never_varies
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.binned.logarithms import as_change
@@ -32,7 +44,7 @@ from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.limits import at_one_end
 from dkmd.inference.margins import opposed, parse_margin, region_of
 from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
-from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements
+from dkmd.sources.files.benchmarks import UNKNOWN, BenchmarkFile, Measurements
 
 ENOUGH = 5
 """Fewer values than this are not judged beside more than MANY_TIMES as many."""
@@ -43,6 +55,10 @@ ROUGH = 10
 """Fewer values than this give a rough interval."""
 
 NOTHING_VARIED = "nothing varied: judged by the values themselves, so there is no p-value"
+
+NO_DIRECTION = (
+    "it is not known whether higher or lower is better: --better NAME=higher or NAME=lower says it"
+)
 
 ONLY_BETWEEN = "values do not vary within a run: judged by how much runs differ"
 
@@ -167,7 +183,10 @@ def judge(
     pair_by: str = "",
 ) -> Judged:
     """Judge one benchmark. If something stands in the way, that becomes the reason."""
-    reference, current = (side.get(name) or Measurements("") for side in (before, after))
+    reference, current = (
+        side.get(name) or Measurements("", unread=name in side.not_numbers)
+        for side in (before, after)
+    )
     current = current.in_unit(reference.unit)
     evidence = Evidence(reference, current)
     limit = limits.of(name, reference, current)
@@ -176,18 +195,46 @@ def judge(
     why = _failed(evidence) or _left_out(name, before, after) or _other_unit(pair)
     if why:
         return pair.undecided(why)
-    outage = _judge_outage(pair)
-    if outage:
-        return outage
+    if limit.worse == UNKNOWN:
+        return _shown(pair)
+    return _judge_outage(pair) or _judge_values(pair)
+
+
+def _judge_values(pair: BenchmarkPair) -> Judged:
+    """Judge a benchmark that has a direction, by a test if its values vary."""
     why = _too_little(pair)
     if why:
         return pair.undecided(why)
     try:
         if _constant(pair.reference) and _constant(pair.current):
             return _judge_constants(pair)
-        return _judge_samples(pair if pair_by else _in_blocks(pair))
+        return _judge_samples(pair if pair.pair_by else _in_blocks(pair))
     except ValueError as error:
         return pair.undecided(Why(OTHER, str(error)))
+
+
+def _shown(pair: BenchmarkPair) -> Judged:
+    """Both centres and the change of what has no known direction. It is not judged.
+
+    Values that never vary are the same if they are equal, whatever is better.
+    """
+    if not (pair.reference.values and pair.current.values):
+        return Judged(pair.row(NOT_JUDGED, Why("", NO_DIRECTION)), pair.evidence)
+    fixed = never_varies(pair.reference) and never_varies(pair.current)
+    old, new = (statistics.median_low(side.values) for side in (pair.reference, pair.current))
+    if fixed and old == new:
+        return Judged(pair.row(SAME, Why("", NOTHING_VARIED), (old, new), 0.0), pair.evidence)
+    reason = f"{_changed(old, new)}; {NO_DIRECTION}" if fixed else NO_DIRECTION
+    relative = pair.positive and math.isfinite(old) and math.isfinite(new)
+    row = pair.row(NOT_JUDGED, Why("", reason), (old, new), new - old)
+    if relative:
+        row = replace(row, shift=new / old - 1.0, relative=True)
+    return Judged(row, pair.evidence)
+
+
+def _changed(old: float, new: float) -> str:
+    """That a value that does not vary is another one now."""
+    return f"it never varies and changed from {old:,.6g} to {new:,.6g}"
 
 
 def _judge_samples(pair: BenchmarkPair) -> Judged:
@@ -288,15 +335,19 @@ def _judge_constants(pair: BenchmarkPair) -> Judged:
         if by_runs is not None:
             return _judge_by_runs(pair, by_runs)
     if relative:
-        if change and not pair.positive:
+        size /= 100.0
+        if change and min(old, new) < 0.0:
             raise ValueError("percentages need positive data; there are values of 0 or below")
-        change, size = change / old if change else 0.0, size / 100.0
+        if change and old == 0.0:  # any increase from 0 is larger than any share of it
+            relative, size = False, 0.0
+        else:
+            change = change / old if change else 0.0
     harm = change if pair.limit.worse == "higher" else -change
     if kind == "sd" and harm > 0.0:
         raise ValueError(NO_SCALE)
     row = pair.row(
         verdict=_verdict_of_constants(harm, size, in_scales=kind == "sd"),
-        why=Why("", NOTHING_VARIED),
+        why=Why("", f"{_changed(old, new)}; {NOTHING_VARIED}" if change else NOTHING_VARIED),
         centers=(old, new),
         shift=change,
         relative=relative,
@@ -370,7 +421,8 @@ def _failed(evidence: Evidence) -> Why | None:
     """What went wrong while a benchmark ran."""
     for side, measured in (("current", evidence.current), ("reference", evidence.reference)):
         if measured.failure:
-            return Why(BROKEN, f"in {side} it {measured.failure}")
+            cause = UNREAD if measured.unread else BROKEN
+            return Why(cause, f"in {side} it {measured.failure}")
     return None
 
 

@@ -6,20 +6,21 @@ unit. A margin that is larger than the values would let anything pass, so it is 
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dkmd.base.units import converted, read_amount, shown_in
 from dkmd.base.wording import plain
 from dkmd.inference.margins import Margin, parse_margin
-from dkmd.sources.files.benchmarks import Measurements
+from dkmd.sources.files.benchmarks import UNKNOWN, Measurements
 
 DIRECTIONS = ("higher", "lower")
-OPPOSITE = {"higher": "lower", "lower": "higher"}
+OPPOSITE = {"higher": "lower", "lower": "higher", UNKNOWN: UNKNOWN}
 
 
 class Rule(NamedTuple):
@@ -34,7 +35,7 @@ class Limit(NamedTuple):
 
     given: Margin  # the margin as users gave it
     margin: Margin  # the same as a number in the benchmark's unit, or a text in % or sd
-    worse: str  # "higher" or "lower"
+    worse: str  # "higher", "lower" or "unknown"
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,19 @@ class Limits:
     """The margin and the direction of all benchmarks, and rules for some of them.
 
     A pattern of ``rules`` is a name, in which * stands for any text and ? for any character. If
-    several patterns fit a name, later ones go before earlier ones.
+    several patterns fit a name, later ones go before earlier ones. ``better`` says which values
+    are better, by the name of a benchmark, a counter or a unit. It goes before everything else.
     """
 
     margin: Margin
     worse: str | None = None  # None: each benchmark has its own direction
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    better: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name, better in self.better.items():
+            if better not in DIRECTIONS:
+                raise ValueError(f"better of {name} must be 'higher' or 'lower', got {better!r}")
         for worse in (self.worse, *(rule.worse for rule in self.rules.values())):
             if worse is not None and worse not in DIRECTIONS:
                 raise ValueError(f"worse must be 'higher' or 'lower', got {worse!r}")
@@ -65,14 +71,37 @@ class Limits:
                 margin = margin if rule.margin is None else rule.margin
                 worse = rule.worse or worse
         known = reference if reference.values or not current.values else current
-        worse = worse or OPPOSITE[known.better]
-        if not known.values:  # its unit may not be known, and there is nothing to judge
+        for key, better in self.better.items():
+            if any(matches(key, label) for label in labels(name, known)):
+                worse = OPPOSITE[better]
+        worse = worse or OPPOSITE[_direction(known, current)]
+        if not known.values or worse == UNKNOWN:  # there is nothing to judge
             return Limit(margin, margin, worse)
         own = in_unit(margin, known.unit, name)
         _require_possible(margin, own, worse, name)
         if isinstance(own, float):
             _require_smaller(margin, own, name, known.unit, reference.values + current.values)
         return Limit(margin, own, worse)
+
+    def require_known(self, named: Iterable[tuple[str, Measurements]]) -> None:
+        """Reject a name of ``better`` that no benchmark, counter or unit has."""
+        known = list(dict.fromkeys(label for each in named for label in labels(*each)))
+        for key in self.better:
+            if not any(matches(key, label) for label in known):
+                close = difflib.get_close_matches(key, known, 1)
+                hint = f"did you mean {close[0]!r}?" if close else "see the names in the table"
+                raise ValueError(f"better: no benchmark, counter or unit is called {key!r}; {hint}")
+
+
+def labels(name: str, measured: Measurements) -> list[str]:
+    """What a benchmark can be called: its name, that of its counter, and its unit."""
+    counter = name.removeprefix(measured.beside).strip() if measured.beside else ""
+    return [label for label in (name, counter, measured.unit) if label]
+
+
+def _direction(known: Measurements, other: Measurements) -> str:
+    """Which values are better, if one of the sides says it."""
+    return known.better if known.better != UNKNOWN else other.better
 
 
 def matches(pattern: str, name: str) -> bool:

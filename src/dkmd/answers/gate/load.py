@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from dkmd.base.errors import BenchmarkFileError, UnknownFormatError
+from dkmd.base.errors import BenchmarkFileError, UnknownDocumentError, UnknownFormatError
 from dkmd.sources.files.benchmarks import (
     LARGEST_FILE,
+    NOT_KNOWN,
     WHAT,
     BenchmarkFile,
     Benchmarks,
@@ -24,6 +26,7 @@ from dkmd.sources.files.benchmarks import (
 from dkmd.sources.files.characters import STDIN, whole_stream
 from dkmd.sources.files.history_file import is_history
 from dkmd.sources.files.run_files import run_files
+from dkmd.sources.kinds import OTHER, TEXT
 
 if TYPE_CHECKING:
     from dkmd.sources.table import Table
@@ -47,8 +50,9 @@ def load_benchmarks(
     """Read named measurements from a benchmark file or a table.
 
     In a table every numeric column is a benchmark, or only ``column``. With ``by``, every value of
-    that column names a benchmark. ``groups`` is the column that says which process measured a row,
-    and ``pair_by`` the column of machines or rounds that both builds have in common.
+    that column names a benchmark. Text, JSON and lists of named results that no reader knows are
+    tables only if ``column`` or ``by`` says so. ``groups`` is the column that says which process
+    measured a row, and ``pair_by`` the column of machines or rounds that both builds share.
     """
     found = _look_into(path)
     if found.benchmarks is not None:
@@ -58,6 +62,7 @@ def load_benchmarks(
             )
         return found.benchmarks
     from dkmd.answers.gate.load_tables import AskedOfTable, benchmarks_of
+    from dkmd.sources.files.batch_file import TEXT_COLUMN
     from dkmd.sources.loading import open_table
 
     try:
@@ -67,13 +72,49 @@ def load_benchmarks(
         if found.refusal is not None:
             raise found.refusal from None
         raise
+    if not (column or by):
+        _require_table(path, kinds, found.refusal)
     if groups and pair_by:
         raise BenchmarkFileError(
             "give groups or pair_by, not both: pair_by already says which values are repeated "
             "measurements"
         )
     asked = AskedOfTable(table, kinds, column, by, groups or pair_by, pair_by or "")
-    return benchmarks_of(asked, found.refusal)
+    benchmarks = benchmarks_of(asked, found.refusal)
+    text = benchmarks.get(TEXT_COLUMN) if list(kinds) == [TEXT_COLUMN] else None
+    if text is not None and text.unread:
+        raise BenchmarkFileError(
+            f"{table.name} is {NOT_KNOWN}, and not a file of numbers, one per line: it "
+            f"{text.failure}"
+        )
+    return benchmarks
+
+
+def _require_table(path: str, kinds: Mapping[str, str], refusal: BenchmarkFileError | None) -> None:
+    """Reject what is not clearly a table: one JSON object, or rows that name their benchmark."""
+    if isinstance(refusal, UnknownDocumentError):
+        raise refusal
+    words = [name for name, kind in kinds.items() if kind in (TEXT, OTHER)]
+    names = [name for name in words if name.strip().lower() in NAMES and len(words) < len(kinds)]
+    loose = os.path.splitext(path.removesuffix(".gz"))[1].lower() in LOOSE
+    if names:
+        raise BenchmarkFileError(
+            f"{path}: column {names[0]!r} names benchmarks, and the file is {NOT_KNOWN}; if it is "
+            f"a table, --by {names[0]!r} makes a benchmark of each, and -c says which column to "
+            "judge"
+        )
+    if loose and words:
+        raise BenchmarkFileError(
+            f"{path}: {words[0]!r} holds no numbers, and the file is {NOT_KNOWN}; if it is a "
+            "table, say which column to judge with -c"
+        )
+
+
+NAMES = ("name", "benchmark", "bench", "command", "test", "method", "fullname")
+"""Columns that name the benchmark of a row, in files of tools that dkmd does not read."""
+
+LOOSE = (".json", ".ndjson", ".jsonl")
+"""Endings of files that hold tables and anything else."""
 
 
 def load_runs(

@@ -9,7 +9,7 @@ import numpy as np
 
 from dkmd.base.errors import BenchmarkFileError, NotANumberError
 from dkmd.sources.column_data import ColumnData, HeldColumn, unit_of
-from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements
+from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements, better_in_table
 from dkmd.sources.kinds import NUMERIC, OTHER, TEXT
 from dkmd.sources.number_words import MISSING, level_order
 from dkmd.sources.table import Table
@@ -25,7 +25,7 @@ class AskedOfTable(NamedTuple):
     groups: str | None
     pair_by: str = ""
 
-    def measured(self, column: str, data: ColumnData) -> Measurements:
+    def measured(self, column: str, data: ColumnData, level: str = "") -> Measurements:
         """One column, or one level of it, as measurements."""
         if not isinstance(data, HeldColumn):
             raise BenchmarkFileError(f"{self.table.name} is too large for a gate: use dkmd compare")
@@ -35,7 +35,9 @@ class AskedOfTable(NamedTuple):
             if self.pair_by:
                 marks = {i: {self.pair_by: name} for i, name in enumerate(names.tolist())}
         unit = unit_of(column, self.kinds.get(column, ""))
-        return Measurements(unit, data.values.tolist(), labels.tolist(), marks=marks)
+        better = better_in_table(unit, column, level)
+        values = data.values.tolist()
+        return Measurements(unit, values, labels.tolist(), better=better, marks=marks)
 
 
 def benchmarks_of(asked: AskedOfTable, refusal: BenchmarkFileError | None) -> BenchmarkFile:
@@ -54,7 +56,7 @@ def benchmarks_of(asked: AskedOfTable, refusal: BenchmarkFileError | None) -> Be
             "--column"
         )
     levels = _levels(table, columns[0], asked.by, asked.groups)
-    found.update({level: asked.measured(columns[0], data) for level, data in levels.items()})
+    found.update({level: asked.measured(columns[0], data, level) for level, data in levels.items()})
     return found
 
 
@@ -69,10 +71,11 @@ def _sorted_out(asked: AskedOfTable) -> tuple[list[str], BenchmarkFile]:
         if kind in NUMERIC or words == []:
             columns.append(name)
         elif words:
-            found[name] = Measurements(unit_of(name), failure=f"holds {words[0]!r} among numbers")
+            found[name] = _unread(name, f"holds {words[0]!r} among numbers")
         else:
             held = "other things" if kind == OTHER else kind
             found.left_out[name] = f"holds {held}, not numbers"
+            found.not_numbers.add(name)
     return columns, found
 
 
@@ -85,7 +88,11 @@ def _add_columns(found: BenchmarkFile, asked: AskedOfTable, columns: Sequence[st
         except NotANumberError as error:
             if asked.column:
                 raise
-            found[name] = Measurements(unit_of(name), failure=f"cannot be read: {error}")
+            found[name] = _unread(name, f"cannot be read: {error}")
+
+
+def _unread(name: str, why: str) -> Measurements:
+    return Measurements(unit_of(name), failure=why, unread=True)
 
 
 def _words_among_numbers(table: Table, column: str) -> list[str] | None:

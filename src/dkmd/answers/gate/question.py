@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dkmd.answers.gate.decide import decided
-from dkmd.answers.gate.judge import Judged, judge
+from dkmd.answers.gate.judge import NO_DIRECTION, Judged, judge
 from dkmd.answers.gate.limits import Limits, Rule
-from dkmd.answers.gate.result import Gate
+from dkmd.answers.gate.result import NOT_JUDGED, Gate
 from dkmd.answers.gate.runs import Side, in_one, known_runs
 from dkmd.answers.gate.shared_machines import paired_runs
 from dkmd.answers.gate.words import processors_differ
@@ -35,6 +35,7 @@ def gate(
     *,
     margin: Margin = "5%",
     worse: str | None = None,
+    better: Mapping[str, str] | None = None,
     alpha: float = ALPHA,
     missing: str = "warn",
     rules: Mapping[str, Rule] | None = None,
@@ -53,7 +54,10 @@ def gate(
         number is accepted only for values without a unit.
     worse : {"higher", "lower"}, optional
         Which direction is bad. By default each benchmark's unit says it: times must not increase,
-        throughputs must not decrease.
+        throughputs must not decrease. If it is not known, a benchmark is shown and not judged.
+    better : mapping of str to {"higher", "lower"}, optional
+        Which values are better, by the name of a benchmark, of a counter ("cache_hits") or of a
+        unit ("GB/s"). In a name, * stands for any text. It goes before ``worse`` and ``rules``.
     alpha : float
         A bound on two probabilities: that of a false alarm anywhere (Holm's correction), and that
         of passing a benchmark that is worse than the margin.
@@ -76,17 +80,23 @@ def gate(
         A benchmark is "worse" or "better" when its change is shown to exceed the margin, "same"
         when it is shown to lie within the margin on both sides, and "not worse" when only the
         bad side is shown. Otherwise it is "inconclusive". Values of one process are a group. If no
-        value varies on either side, the two values are compared with the margin directly.
+        value varies on either side, the two values are compared with the margin directly. What has
+        no known direction is "not judged".
     """
     if missing not in WHEN_MISSING:
         raise ValueError(f"missing must be 'warn' or 'fail', got {missing!r}")
     require_shares(alpha=alpha)
     if alpha >= 0.5:
         raise ValueError(f"alpha must be below 0.5 for a gate, got {alpha!r}")
-    limits = Limits(margin, worse, rules or {})
+    limits = Limits(margin, worse, rules or {}, better or {})
     (one, of_one, twice), (other, of_other, twice_too) = in_one(reference), in_one(current)
     before, after = _paired(one, other)
-    names = _judged_names(before, after)
+    limits.require_known((*before.items(), *after.items()))
+    gone = _gone(before, after)
+    names = [name for name in _judged_names(before, after) if name not in gone]
+    if not names:
+        told = [_nothing_in_common(tuple(before), tuple(after))]
+        raise ValueError("; ".join(told + [f"{name} {why}" for name, why in gone.items()][:1]))
     if pair_by:
         runs = paired_runs(before, after, names, (of_one, of_other), pair_by, history)
     else:
@@ -95,8 +105,10 @@ def gate(
         judge(name, before, after, limits, runs.known.get(name), pair_by or "") for name in names
     ]
     rows = decided([j.row for j in judged], [j.tests for j in judged], alpha)
+    if all(row.verdict == NOT_JUDGED for row in rows):
+        raise ValueError(f"nothing can be judged: {named(names, 3)}: {NO_DIRECTION}")
     changes = _averaged(judged)
-    left_out = {**before.left_out, **after.left_out}
+    left_out = {**before.left_out, **after.left_out, **gone}
     return Gate(
         rows=tuple(rows),
         missing=tuple(name for name in before if name not in names),
@@ -124,9 +136,21 @@ def _judged_names(before: BenchmarkFile, after: BenchmarkFile) -> list[str]:
         # a benchmark that fails in its first run must not pass
         *(name for name in after if after[name].failure and name not in before),
     ]
-    if not names:
-        raise ValueError(_nothing_in_common(tuple(before), tuple(after)))
     return list(dict.fromkeys(names))
+
+
+def _gone(before: BenchmarkFile, after: BenchmarkFile) -> dict[str, str]:
+    """Benchmarks of the reference that current names without any measurement, and why."""
+    gone = {}
+    for name, measured in before.items():
+        if name in after:
+            lost = measured.values and not (after[name].values or after[name].failure)
+            why = "has no values in current" if lost else ""
+        else:
+            why = "" if name in after.not_numbers else after.left_out.get(name, "")
+        if why:
+            gone[name] = why
+    return gone
 
 
 def _averaged(judged: Sequence[Judged]) -> list[float]:

@@ -21,12 +21,13 @@ from dkmd.sources.files.benchmarks import Measurements
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
 
 WORSE, BETTER, SAME, NOT_WORSE, UNDECIDED = "worse", "better", "same", "not worse", "inconclusive"
-"""Verdicts on a benchmark that both sides have."""
+NOT_JUDGED = "not judged"
+"""Verdicts on a benchmark that both sides have. What is not judged has no known direction."""
 
 MISSING, NEW = "missing", "new"
 """Verdicts on a benchmark that only reference or only current has."""
 
-VERDICTS = (WORSE, UNDECIDED, BETTER, NOT_WORSE, SAME, MISSING, NEW)
+VERDICTS = (WORSE, UNDECIDED, BETTER, NOT_WORSE, SAME, NOT_JUDGED, MISSING, NEW)
 """All verdicts, in the order in which benchmarks are listed."""
 
 
@@ -43,7 +44,7 @@ class GateRow:
 
     name: str
     unit: str
-    verdict: str  # "worse", "better", "same", "not worse" or "inconclusive"
+    verdict: str  # "worse", "better", "same", "not worse", "inconclusive" or "not judged"
     reason: str
     sizes: tuple[int, int]
     centers: tuple[float, float]
@@ -51,7 +52,7 @@ class GateRow:
     interval: tuple[float, float]
     relative: bool
     pvalue: float
-    better: str = "lower"  # which values are better: "lower" or "higher"
+    better: str = "lower"  # which values are better: "lower", "higher" or "unknown"
     margin: Margin | None = None  # as it was given; None: the margin of the gate
     cause: str = ""  # why it is inconclusive (or not better), in two or three words
     levels: tuple[float, float] = (math.nan, math.nan)
@@ -61,7 +62,7 @@ class GateRow:
     @property
     def harm(self) -> float:
         """How much worse current is, as a share of reference where that is known."""
-        change = self.shift if self.better == "lower" else -self.shift
+        change = -self.shift if self.better == "higher" else self.shift
         if self.relative or math.isnan(change):
             return change
         size = abs(self.centers[0])
@@ -108,12 +109,23 @@ class Gate(Paged):
         return replace(self, call=call)
 
     @property
+    def judged(self) -> list[GateRow]:
+        """The rows that have a verdict; others are only shown."""
+        return [row for row in self.rows if row.verdict != NOT_JUDGED]
+
+    @property
     def outcome(self) -> str:
         """The word for CI: "failed" if any benchmark is worse, else "inconclusive" or "passed"."""
         verdicts = {row.verdict for row in self.rows}
         if WORSE in verdicts or (self.missing and self.missing_fails):
             return FAILED
         return INCONCLUSIVE if UNDECIDED in verdicts else PASSED
+
+    @property
+    def unread(self) -> list[str]:
+        """The benchmarks whose values could not be read from the file."""
+        sides = ((name, side) for name, each in self.evidence.items() for side in each[:2])
+        return list(dict.fromkeys(name for name, side in sides if side.unread))
 
     def named(self, verdict: str) -> list[str]:
         """The names of the benchmarks with a verdict."""
@@ -147,12 +159,12 @@ class Gate(Paged):
     @property
     def covered(self) -> int:
         """How many benchmarks the geometric mean covers."""
-        return len(self.rows) if self.averaged is None else self.averaged
+        return len(self.judged) if self.averaged is None else self.averaged
 
     def mean_of(self) -> str:
         """The words "geometric mean", and of how many benchmarks if not of all."""
-        some = self.covered < len(self.rows)
-        return "geometric mean" + (f" of {self.covered} of {len(self.rows)}" if some else "")
+        total = len(self.judged)
+        return "geometric mean" + (f" of {self.covered} of {total}" if self.covered < total else "")
 
     def notes(self, most: int | None = None, *, one_sided: bool = True) -> list[str]:
         """Reasons, and what was not judged. ``most`` limits the names in a note.
@@ -164,10 +176,10 @@ class Gate(Paged):
         return notes(self, most, one_sided)
 
     def not_judged(self, most: int | None = None) -> list[str]:
-        """Benchmarks that are in one file only, and columns that were left out."""
-        from dkmd.answers.gate.words import not_judged
+        """Benchmarks that are in one file only or have no direction, and columns left out."""
+        from dkmd.answers.gate.words import not_judged, only_shown
 
-        return not_judged(self, most)
+        return only_shown(self, most) + not_judged(self, most)
 
     def remarks(self) -> list[str]:
         """How to read the table, where that is not plain: which direction is better."""

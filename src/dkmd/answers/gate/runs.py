@@ -130,6 +130,7 @@ def _joined(runs: Sequence[BenchmarkFile]) -> BenchmarkFile:
         )
     for run in runs:
         joined.left_out.update({n: why for n, why in run.left_out.items() if n not in joined})
+        joined.not_numbers |= run.not_numbers
     return joined
 
 
@@ -185,6 +186,12 @@ def in_blocks(measured: Measurements) -> Measurements:
     return replace(measured, values=values, groups=groups, run_of=several)
 
 
+def never_varies(measured: Measurements) -> bool:
+    """Whether repeated measurements always gave the same number, as a count or a size does."""
+    repeated = len(measured.values) > 1 or measured.exact
+    return repeated and len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
+
+
 def known_runs(
     before: BenchmarkFile,
     after: BenchmarkFile,
@@ -198,11 +205,15 @@ def known_runs(
         return RunsOfAll({}, sides, len(history), notes=((few if history else "") + ONE_RUN,))
     levels: dict[str, tuple[list[RunLevel], list[RunLevel], RunsOfPast]] = {}
     raw: dict[str, RunsOfOne] = {}
+    fixed: set[str] = set()
     for name in names:
         if name not in before or name not in after:
             continue
         reference = before[name]
         current = after[name].in_unit(reference.unit)
+        if not history and never_varies(reference) and never_varies(current):
+            fixed.add(name)  # compared exactly: runs of a constant do not differ
+            continue
         pair = [_levels(side) for side in (reference, current)]
         if None not in pair:
             past = history_in_unit(name, history, reference.unit)
@@ -220,7 +231,7 @@ def known_runs(
         if between is not None
     }
     every = {**known, **raw}
-    notes = _notes(sides, history, [name for name in names if name not in every])
+    notes = _notes(sides, history, [name for name in names if name not in {*every, *fixed}])
     return RunsOfAll(every, sides, len(history), _about(sides, history, known), notes)
 
 

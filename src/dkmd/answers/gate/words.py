@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dkmd.answers.comparison import plain_margin
-from dkmd.answers.gate.result import FAILED, INCONCLUSIVE, MISSING, PASSED, UNDECIDED, WORSE
+from dkmd.answers.gate.result import (
+    FAILED,
+    INCONCLUSIVE,
+    MISSING,
+    NOT_JUDGED,
+    PASSED,
+    UNDECIDED,
+    WORSE,
+)
 from dkmd.base.wording import names_by_note, short_percent
 from dkmd.render.terminal import fitting_line, named, shortened
 from dkmd.sources.files.benchmarks import go_processors
@@ -20,7 +28,7 @@ MARKS = {PASSED: "✓", FAILED: "✗", INCONCLUSIVE: "?"}
 
 def headline(gate: Gate) -> str:
     """The outcome in one sentence, with some names."""
-    total, beyond = len(gate.rows), f"worse by more than {margin_words(gate)}"
+    total, beyond = len(gate.judged), f"worse by more than {margin_words(gate)}"
     worse, undecided = gate.named(WORSE), gate.named(UNDECIDED)
     if gate.outcome == PASSED:
         return f"PASSED: none of {total} benchmarks is {beyond}."
@@ -40,7 +48,7 @@ def headline(gate: Gate) -> str:
 def closing_line(gate: Gate, width: int | None, names: bool) -> str:
     """The outcome in one line. If it is too wide, names go first, then counts, then the mean."""
     outcome = gate.outcome
-    total, beyond = len(gate.rows), f"worse by more than {margin_words(gate)}"
+    total, beyond = len(gate.judged), f"worse by more than {margin_words(gate)}"
     worse, undecided = gate.named(WORSE), gate.named(UNDECIDED)
     told, meant = f"none of {total} {beyond}", worse or list(gate.missing)
     if worse:
@@ -65,7 +73,7 @@ def closing_line(gate: Gate, width: int | None, names: bool) -> str:
 
 def margin_words(gate: Gate) -> str:
     """The margin of all benchmarks, or that each has its own."""
-    margins = {gate.margin if row.margin is None else row.margin for row in gate.rows}
+    margins = {gate.margin if row.margin is None else row.margin for row in gate.judged}
     if len(margins) > 1:
         return "their margins"
     return plain_margin(margins.pop() if margins else gate.margin, "")
@@ -89,6 +97,12 @@ def _short(name: str, most: int | None) -> str:
 LONGEST_NAME = 40
 
 
+def only_shown(gate: Gate, most: int | None) -> list[str]:
+    """The benchmarks that are shown but not judged, and why."""
+    shown = names_by_note((r.name, r.reason) for r in gate.rows if r.verdict == NOT_JUDGED)
+    return [f"not judged: {named(names, most)}: {why}" for why, names in shown.items()]
+
+
 def not_judged(gate: Gate, most: int | None, one_sided: bool = True) -> list[str]:
     """Benchmarks that are in one file only, and columns that were left out."""
     told = []
@@ -105,11 +119,12 @@ def not_judged(gate: Gate, most: int | None, one_sided: bool = True) -> list[str
 
 def remarks(gate: Gate) -> list[str]:
     """Which benchmarks are better when higher, and what the intervals know about runs."""
-    higher = [row.name for row in gate.rows if row.better == "higher"]
+    higher = [row.name for row in gate.judged if row.better == "higher"]
     found = []
     if higher:
         some = f" for {named(higher)}; lower is better for the others"
-        found.append("higher is better" + (some if len(higher) < len(gate.rows) else ""))
+        lower = any(row.better == "lower" for row in gate.judged)
+        found.append("higher is better" + (some if lower else ""))
     return found + ([gate.about_runs] if gate.about_runs else [])
 
 

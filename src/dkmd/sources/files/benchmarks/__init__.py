@@ -8,13 +8,16 @@ reads one format.
 from dkmd.sources.files.benchmarks.go_test import go_processors
 from dkmd.sources.files.benchmarks.model import (
     NANOSECONDS,
+    UNKNOWN,
     BenchmarkFile,
     Benchmarks,
     Measurements,
+    better_in_table,
     better_of,
 )
 from dkmd.sources.files.benchmarks.reading import (
     LARGEST_FILE,
+    NOT_KNOWN,
     WHAT,
     looks_like_benchmarks,
     looks_like_text_of_benchmarks,
@@ -26,10 +29,13 @@ from dkmd.sources.files.benchmarks.reading import (
 __all__ = [
     "LARGEST_FILE",
     "NANOSECONDS",
+    "NOT_KNOWN",
+    "UNKNOWN",
     "WHAT",
     "BenchmarkFile",
     "Benchmarks",
     "Measurements",
+    "better_in_table",
     "better_of",
     "go_processors",
     "looks_like_benchmarks",

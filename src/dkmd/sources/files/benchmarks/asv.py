@@ -13,7 +13,7 @@ from typing import Any
 
 from dkmd.base.errors import BenchmarkFileError
 from dkmd.sources.files.benchmarks.checks import fresh, named, number, numbers, short
-from dkmd.sources.files.benchmarks.model import BenchmarkFile
+from dkmd.sources.files.benchmarks.model import BenchmarkFile, better_of
 
 NO_SAMPLES = "the file has one value per benchmark: use asv run --record-samples"
 
@@ -39,8 +39,9 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
             if result is not None and math.isnan(number(result, name)):
                 found.left_out[name] = SKIPPED
                 continue
-            unit = UNITS.get(benchmark.rpartition(".")[2].partition("_")[0].lower(), "")
-            measured = fresh(found, name, unit)
+            method = benchmark.rpartition(".")[2]
+            unit = UNITS.get(method.partition("_")[0].lower(), "")
+            measured = fresh(found, name, unit, better=better_of(unit, "" if unit else method))
             if result is None:
                 measured.failure = FAILED
             elif samples:

@@ -1,7 +1,8 @@
 """BenchmarkDotNet: ``--exporters json``, full or brief.
 
 A full report has every measurement with its launch. Several launches are processes. A brief report
-has the same values without launches. Allocated bytes are a benchmark of their own:
+has the same values without launches. A report that was cut down to statistics has one value, the
+mean, which can be judged only over several runs. Allocated bytes are a benchmark of their own:
 "Sort.Quick(Size: 100) allocated". They are counted, not timed, so one value is enough.
 """
 
@@ -21,6 +22,11 @@ from dkmd.sources.files.benchmarks.checks import (
 from dkmd.sources.files.benchmarks.model import BenchmarkFile, Measurements
 
 FAILED = "failed: the report has no statistics"
+
+ONLY_STATISTICS = (
+    "the report has {has}, but no single values (Measurements or OriginalValues): export it with "
+    "--exporters json"
+)
 
 ALLOCATED = "BytesAllocatedPerOperation"
 
@@ -68,8 +74,13 @@ def _add(measured: Measurements, entry: dict[str, Any], name: str) -> None:
         value = per_iteration(each["Nanoseconds"], each["Operations"], name)
         measured.add([value], launch if len(set(launches)) > 1 else len(measured.values))
     if not results:
-        values = (entry.get("Statistics") or {}).get("OriginalValues") or []
+        statistics = entry.get("Statistics") or {}
+        values = statistics.get("OriginalValues") or []
         measured.add_alone(numbers(values, name))
+        if not values and is_number(statistics.get("Mean")):
+            measured.add_alone([number(statistics["Mean"], name)])
+            has = [key for key in ("N", "Mean", "StandardDeviation") if key in statistics]
+            measured.advice = ONLY_STATISTICS.format(has=" and ".join(has))
 
 
 def _is_result(measurement: dict[str, Any]) -> bool:

@@ -10,8 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dkmd.sources.files.benchmarks.checks import cut, number
-from dkmd.sources.files.benchmarks.model import HIGHER, LOWER, BenchmarkFile, Measurements
+from dkmd.sources.files.benchmarks.checks import number
+from dkmd.sources.files.benchmarks.model import (
+    HIGHER,
+    LOWER,
+    BenchmarkFile,
+    Measurements,
+    better_of,
+)
 
 GO_TIME = "ns/op"
 
@@ -19,8 +25,10 @@ _LINE = re.compile(
     r"^(Benchmark\S*)[ \t]+\d+((?:[ \t]+(?:[0-9.eE+-]+|[+-]?Inf|NaN)[ \t]+\S+)+)", re.MULTILINE
 )
 _TOLD = re.compile(
-    rf"^pkg: (\S+)|^--- FAIL: (Benchmark\S*)|^Unit (\S+) +(\S.*)|{_LINE.pattern}", re.MULTILINE
+    rf"^pkg:[ \t]+(\S+)|^--- FAIL: (Benchmark\S*)|^Unit (\S+) +(\S.*)|{_LINE.pattern}", re.MULTILINE
 )
+
+_PACKAGE = re.compile(r"^pkg:[ \t]+(\S+)", re.MULTILINE)
 
 Key = tuple[str, str, str]
 """The package, the benchmark and the unit; no unit for the time."""
@@ -34,9 +42,10 @@ def belongs(text: str) -> bool:
 def read(text: str) -> BenchmarkFile:
     """Every benchmark and unit; each line is a unit of its own."""
     found: dict[Key, Measurements] = {}
-    others: dict[Key, str] = {}
     units: dict[str, str] = {}
-    package = ""
+    # lines without a package, also below an empty "pkg:", belong to the only one that is named
+    packages = set(_PACKAGE.findall(text))
+    package = packages.pop() if len(packages) == 1 else ""
     for told, failed, unit, properties, name, metrics in _TOLD.findall(text):
         if told:
             package = told
@@ -49,11 +58,8 @@ def read(text: str) -> BenchmarkFile:
         else:
             by_unit = dict(zip(metrics.split()[1::2], metrics.split()[::2], strict=True))
             _add(found, package, name, by_unit)
-            if GO_TIME not in by_unit:
-                why = f"has no {GO_TIME}, only {cut(', '.join(by_unit))}"
-                others[package, name, ""] = why
     _apply(units, found)
-    return _by_package(found, {key: why for key, why in others.items() if key not in found})
+    return _by_package(found)
 
 
 def _add(
@@ -64,7 +70,9 @@ def _add(
         is_time = unit == GO_TIME
         key = (package, name, "" if is_time else unit)
         beside = "" if is_time else name
-        fresh = Measurements("ns" if is_time else unit, beside=beside)
+        fresh = Measurements("ns", beside=beside)
+        if not is_time:
+            fresh = Measurements(unit, better=better_of(unit, unit), beside=beside)
         found.setdefault(key, fresh).add_alone([number(float(spelled), name)])
 
 
@@ -79,9 +87,9 @@ def _apply(units: Mapping[str, str], found: Mapping[Key, Measurements]) -> None:
         measured.exact = properties.get("assume") == "exact"
 
 
-def _by_package(found: Mapping[Key, Measurements], others: Mapping[Key, str]) -> BenchmarkFile:
+def _by_package(found: Mapping[Key, Measurements]) -> BenchmarkFile:
     """Benchmarks of Go by name, with the package in front if there are several packages."""
-    packages = {package for package, _, _ in (*found, *others)}
+    packages = {package for package, _, _ in found}
     several = len(packages) > 1
 
     def spelled(key: Key) -> str:
@@ -89,7 +97,6 @@ def _by_package(found: Mapping[Key, Measurements], others: Mapping[Key, str]) ->
         return (f"{package}." if several and package else "") + f"{name} {unit}".rstrip()
 
     file = BenchmarkFile({spelled(key): measured for key, measured in found.items()})
-    file.left_out = {spelled(key): why for key, why in others.items()}
     file.package = None if several else packages.pop()
     for (package, name, unit), measured in found.items():
         measured.beside = spelled((package, name, "")) if unit else ""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dkmd.base.errors import BenchmarkFileError
 from dkmd.sources.files.benchmarks.checks import cut, is_number, named, number, short
-from dkmd.sources.files.benchmarks.model import BenchmarkFile, Measurements
+from dkmd.sources.files.benchmarks.model import HIGHER, BenchmarkFile, Measurements, better_of
 
 FITTED = ("BigO", "RMS")
 """Aggregates over the sizes of a family of benchmarks; they are not benchmarks."""
@@ -75,15 +75,27 @@ def _others(entry: Mapping[str, Any], name: str) -> Iterator[_Metric]:
         yield _Metric("cpu_time", _unit(entry), number(entry["cpu_time"], name))
     for key, value in entry.items():
         if key not in NOT_COUNTERS and is_number(value):
-            rate = "1/s" if key.endswith("_per_second") else ""
-            yield _Metric(key, UNITS.get(key, rate), number(value, f"{name} {key}"))
+            yield _Metric(key, _unit_of_counter(key), number(value, f"{name} {key}"))
+
+
+def _unit_of_counter(key: str) -> str:
+    """The unit of a counter: a known one, or what its name ends with ("FOM: GB/s")."""
+    if key in UNITS:
+        return UNITS[key]
+    last = key.rpartition(" ")[2].strip("()[]")
+    if better_of(last) == HIGHER:
+        return last
+    return "1/s" if key.endswith("_per_second") else ""
 
 
 def _add(found: BenchmarkFile, benchmark: str, metric: _Metric) -> None:
     """Add one number to the benchmark, or to its by-product of that name."""
     name = f"{benchmark} {metric.name}".rstrip()
     beside = benchmark if metric.name else ""
-    measured = found.setdefault(name, Measurements(metric.unit, beside=beside))
+    if name not in found:
+        better = better_of(metric.unit, metric.name)
+        found[name] = Measurements(metric.unit, better=better, beside=beside)
+    measured = found[name]
     if measured.unit != metric.unit:
         raise BenchmarkFileError(
             f"{short(name)} has times in {short(measured.unit)} and in {short(metric.unit)}"

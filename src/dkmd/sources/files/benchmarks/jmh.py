@@ -20,6 +20,7 @@ from dkmd.sources.files.benchmarks.model import (
     NANOSECONDS,
     BenchmarkFile,
     Measurements,
+    better_of,
 )
 
 MARK = '"primaryMetric"'
@@ -55,7 +56,9 @@ def read(document: list[Any]) -> BenchmarkFile:
             label = key.lstrip("·?\ufffd")  # JMH before 1.37 puts a dot in front
             if _is_judged(label, metric):
                 full = f"{name} {label}"
-                _add(fresh(found, full, _unit(metric), beside=name), metric, full)
+                unit = _unit(metric)
+                other = fresh(found, full, unit, better=better_of(unit, label), beside=name)
+                _add(other, metric, full)
     return found
 
 

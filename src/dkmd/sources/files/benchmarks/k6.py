@@ -17,7 +17,7 @@ from typing import Any
 
 from dkmd.base.errors import BenchmarkFileError
 from dkmd.sources.files.benchmarks.checks import is_number, number, short
-from dkmd.sources.files.benchmarks.model import HIGHER, LOWER, BenchmarkFile, Measurements
+from dkmd.sources.files.benchmarks.model import HIGHER, BenchmarkFile, Measurements, better_of
 
 TREND, RATE = "trend", "rate"
 
@@ -104,7 +104,7 @@ def _request(data: dict[str, Any]) -> str:
 def _fresh(metric: str, kind: dict[str, Any]) -> Measurements:
     good = _is_failed(metric) or metric.partition("{")[0] == "checks"
     unit = SHARE if kind.get("type") == RATE else UNITS.get(str(kind.get("contains")), "")
-    return Measurements(unit, better=HIGHER if good else LOWER)
+    return Measurements(unit, better=HIGHER if good else better_of(unit, metric))
 
 
 def _by_second(measured: Measurements) -> Measurements:

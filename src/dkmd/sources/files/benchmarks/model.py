@@ -13,20 +13,76 @@ NANOSECONDS = {
 }  # fmt: skip
 """Units of time, in nanoseconds."""
 
-LOWER, HIGHER = "lower", "higher"
+LOWER, HIGHER, UNKNOWN = "lower", "higher", "unknown"
 
-_PER_TIME = re.compile(r"/\s?(?:ns|us|µs|ms|s|sec|second|min|h|hr|hour|day)\Z", re.IGNORECASE)
+_TIME = r"(?:ns|nsec|us|µs|μs|usec|ms|msec|s|secs?|seconds?|min|minutes?|h|hr|hours?)"
+_PER_TIME = re.compile(rf"/\s?(?:{_TIME}|days?)\Z", re.IGNORECASE)
+_ENDS_IN_TIME = r"[-_ ](?:ns|nsec|us|µs|usec|ms|msec|sec|seconds)"
+_WORK_PER_TIME = re.compile(
+    r"/\s?(?:s|sec|seconds?)(?![a-z])|per[ _-]?(?:s|secs?|seconds?)(?![a-z])"
+    r"|throughput|bandwidth|(?<![a-z])(?:qps|rps|tps|fps|iops)(?![a-z])"
+    r"|(?:[kmgt]i?b|bytes|ops|items|rows|requests|events|frames|tokens)_s\Z",
+    re.IGNORECASE,
+)
+_HARM = re.compile(
+    r"miss|err|fail|fault|drop|los[st]|reject|time-?_?out|retr(?:y|ies)|abort|conflict|evict|stall"
+    r"|collision|alloc|garbage|(?<![a-z])gc(?![a-z])|switch|migration|interrupt|throttl",
+    re.IGNORECASE,
+)
+"""Amounts per time of these may be good (the work is fast) or bad (more of it goes wrong)."""
+
+_COST_UNIT = re.compile(
+    rf"(?:{_TIME}|\S*{_ENDS_IN_TIME})(?:/[^/]+)?"
+    r"|[kKMGT]?i?B(?:/op)?|allocs(?:/op)?|[nµm]?J(?:/op)?"
+)
+_COST_NAME = re.compile(
+    rf"latency|duration|elapsed|(?:cpu|wall|real|user|sys)[ _-]?time|{_ENDS_IN_TIME}\Z"
+    r"|(?<![a-z])(?:cycles|instructions|rss)(?![a-z])",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(
+    r"rate|ratio|score|accura|precision|recall|hit|success|speed|efficien|utili|percent|share"
+    r"|(?<![a-z])(?:auc|f1|ipc|flops|count|counts|n|size|iterations)(?![a-z])"
+    r"|per[ _-]cycle|/cycle|/clk",
+    re.IGNORECASE,
+)
+"""Words of names that can be good or bad when they increase."""
 
 
-def better_of(unit: str) -> str:
-    """Which values of a unit are better: amounts per time are throughputs, all else is a cost.
+def better_of(unit: str, name: str = "") -> str:
+    """Which values are better, by their unit and name: work per time is better when higher.
+
+    Times, bytes and allocations are better when lower, and so is what has neither name nor unit.
+    Everything else is unknown, also harm per time, such as errors per second.
 
     Examples
     --------
-    >>> [better_of(unit) for unit in ("ms", "B/op", "ops/s", "MB/sec", "")]
-    ['lower', 'lower', 'higher', 'higher', 'lower']
+    >>> [better_of(unit) for unit in ("ms", "B/op", "ops/s", "MB/sec", "errors/s", "hits")]
+    ['lower', 'lower', 'higher', 'higher', 'unknown', 'unknown']
+    >>> better_of("", "read throughput"), better_of("", "miss_rate"), better_of("", "latency")
+    ('higher', 'unknown', 'lower')
     """
-    return HIGHER if _PER_TIME.search(unit) else LOWER
+    told = f"{name} {unit}".strip()
+    if _PER_TIME.search(unit) or _WORK_PER_TIME.search(name):
+        return UNKNOWN if _HARM.search(told) else HIGHER
+    if _COST_UNIT.fullmatch(unit) or not told:
+        return LOWER
+    return LOWER if _COST_NAME.search(told) and not _UNSURE.search(told) else UNKNOWN
+
+
+def better_in_table(unit: str, *names: str) -> str:
+    """Which values of a column are better. Names without any hint are taken as costs.
+
+    Examples
+    --------
+    >>> better_in_table("", "x"), better_in_table("", "qps"), better_in_table("", "hit_rate")
+    ('lower', 'higher', 'unknown')
+    """
+    known = {better_of(unit, name) for name in names if name} - {UNKNOWN}
+    if len(known) == 1:
+        return known.pop()
+    unsure = known or any(_UNSURE.search(name) or _HARM.search(name) for name in names)
+    return UNKNOWN if unsure else LOWER
 
 
 @dataclass
@@ -42,8 +98,11 @@ class Measurements:
     failure : str
         What went wrong ("failed: out of memory"). Measurements of a benchmark that failed must not
         be judged.
-    better : {"lower", "higher"}
-        Which values are better. By default this follows from the unit.
+    unread : bool
+        Whether the failure is that of the file: its values could not be read.
+    better : {"lower", "higher", "unknown"}
+        Which values are better. By default this follows from the unit. If it is unknown, the values
+        are shown but not judged.
     advice : str
         What to do if there are too few values ("run k6 with --out json=FILE").
     exact : bool
@@ -64,6 +123,7 @@ class Measurements:
     advice: str = ""
     exact: bool = False
     beside: str = ""
+    unread: bool = False
     run_of: dict[int, int] = field(default_factory=dict)
     marks: dict[int, dict[str, str]] = field(default_factory=dict)
 
@@ -119,6 +179,8 @@ class BenchmarkFile(Benchmarks):
     ----------
     left_out : dict of str to str
         Benchmarks without measurements to judge, and why.
+    not_numbers : set of str
+        Those of them that hold text or other things where numbers were expected.
     package : str or None
         The Go package of all benchmarks; "" if the file does not name it; None if there are several
         packages, whose names are then parts of the benchmarks' names.
@@ -127,6 +189,7 @@ class BenchmarkFile(Benchmarks):
     def __init__(self, found: Mapping[str, Measurements] | None = None) -> None:
         super().__init__(found or {})
         self.left_out: dict[str, str] = {}
+        self.not_numbers: set[str] = set()
         self.package: str | None = ""
 
     def mark(self, **marks: object) -> BenchmarkFile:

@@ -12,7 +12,7 @@ import re
 
 from dkmd.base.errors import UnknownFormatError
 from dkmd.sources.files.benchmarks.checks import number
-from dkmd.sources.files.benchmarks.model import BenchmarkFile, Measurements
+from dkmd.sources.files.benchmarks.model import LOWER, UNKNOWN, BenchmarkFile, Measurements
 
 ONLY_MEANS = (
     "perf stat -r writes only the mean of its runs: leave -r out, and repeat perf stat -x, "
@@ -21,6 +21,9 @@ ONLY_MEANS = (
 ONE_RUN = "repeat perf stat -x, --append -o FILE to have several values"
 
 UNITS = {"msec": "ms", "Bytes": "B"}
+
+_GOOD = re.compile(r"hit|idle", re.IGNORECASE)
+"""Events that may be good; all others are costs of the command."""
 
 _LINE = re.compile(
     r"^[ \t]*(?:\d+\.\d+(?P<sep0>[,;|\t]))?"  # the time of -I
@@ -53,7 +56,8 @@ def read(text: str) -> BenchmarkFile:
             found.left_out[name] = "was " + told["value"].strip("<>")
             continue
         unit = UNITS.get(told["unit"], told["unit"])
-        measured = found.setdefault(name, Measurements(unit))
+        better = UNKNOWN if _GOOD.search(told["event"]) else LOWER  # a command costs its events
+        measured = found.setdefault(name, Measurements(unit, better=better))
         measured.add_alone([number(float(told["value"]), name)])
         measured.advice = ONLY_MEANS if told["spread"] else ONE_RUN
     found.left_out = {name: why for name, why in found.left_out.items() if name not in found}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dkmd.base.errors import BenchmarkFileError, UnknownFormatError
+from dkmd.base.errors import BenchmarkFileError, UnknownDocumentError, UnknownFormatError
 from dkmd.base.wording import visible
 from dkmd.sources.files.benchmarks import (
     asv,
@@ -40,7 +40,7 @@ WHAT = "a benchmark file"
 
 GZIP = b"\x1f\x8b"
 
-UNKNOWN = (
+NOT_KNOWN = (
     "not a benchmark file that dkmd knows (hyperfine, pyperf, pytest-benchmark, google-benchmark, "
     "JMH, BenchmarkDotNet, cargo-criterion, k6 or asv JSON, or the output of go test -bench or "
     "perf stat -x,)"
@@ -119,7 +119,7 @@ def _parsed(text: str) -> BenchmarkFile:
     for belongs, read in _TEXTS:
         if belongs(text):
             return read(text)
-    raise UnknownFormatError(UNKNOWN)
+    raise UnknownFormatError(NOT_KNOWN)
 
 
 def _of_json(text: str) -> BenchmarkFile:
@@ -131,14 +131,14 @@ def _of_json(text: str) -> BenchmarkFile:
     if isinstance(document, list):
         if jmh.belongs(document):
             return jmh.read(document)
-        raise UnknownFormatError(UNKNOWN)
+        raise UnknownFormatError(NOT_KNOWN)
     for belongs, read in _DOCUMENTS:
         if belongs(document):
             return read(document)
     for belongs, read_lines in _LINES:
         if belongs(document):
             return read_lines([document])
-    raise UnknownFormatError(UNKNOWN)
+    raise UnknownDocumentError(NOT_KNOWN)
 
 
 def _of_lines(text: str) -> BenchmarkFile:
