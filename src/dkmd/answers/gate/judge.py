@@ -184,7 +184,7 @@ def judge(
 ) -> Judged:
     """Judge one benchmark. If something stands in the way, that becomes the reason."""
     reference, current = (
-        side.get(name) or Measurements("", unread=name in side.not_numbers)
+        side.get(name) or Measurements("", unread=name in side.unreadable)
         for side in (before, after)
     )
     current = current.in_unit(reference.unit)

@@ -75,7 +75,7 @@ def _sorted_out(asked: AskedOfTable) -> tuple[list[str], BenchmarkFile]:
         else:
             held = "other things" if kind == OTHER else kind
             found.left_out[name] = f"holds {held}, not numbers"
-            found.not_numbers.add(name)
+            found.unreadable.add(name)
     return columns, found
 
 

@@ -147,7 +147,7 @@ def _gone(before: BenchmarkFile, after: BenchmarkFile) -> dict[str, str]:
             lost = measured.values and not (after[name].values or after[name].failure)
             why = "has no values in current" if lost else ""
         else:
-            why = "" if name in after.not_numbers else after.left_out.get(name, "")
+            why = "" if name in after.unreadable else after.left_out.get(name, "")
         if why:
             gone[name] = why
     return gone

@@ -130,7 +130,7 @@ def _joined(runs: Sequence[BenchmarkFile]) -> BenchmarkFile:
         )
     for run in runs:
         joined.left_out.update({n: why for n, why in run.left_out.items() if n not in joined})
-        joined.not_numbers |= run.not_numbers
+        joined.unreadable |= run.unreadable
     return joined
 
 

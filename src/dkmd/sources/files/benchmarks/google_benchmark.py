@@ -50,6 +50,7 @@ def read(document: dict[str, Any]) -> BenchmarkFile:
         if entry.get("run_type", "iteration") != "iteration":
             if entry.get("aggregate_name") not in FITTED:
                 found.left_out.setdefault(name, ONLY_AGGREGATES)
+                found.unreadable.add(name)
         elif entry.get("skipped"):
             message = cut(entry.get("skip_message", ""))
             found.left_out[name] = "was skipped" + (message and f": {message}")

@@ -179,8 +179,8 @@ class BenchmarkFile(Benchmarks):
     ----------
     left_out : dict of str to str
         Benchmarks without measurements to judge, and why.
-    not_numbers : set of str
-        Those of them that hold text or other things where numbers were expected.
+    unreadable : set of str
+        Those of them that are there, but not as single numbers: a column of text, an aggregate.
     package : str or None
         The Go package of all benchmarks; "" if the file does not name it; None if there are several
         packages, whose names are then parts of the benchmarks' names.
@@ -189,7 +189,7 @@ class BenchmarkFile(Benchmarks):
     def __init__(self, found: Mapping[str, Measurements] | None = None) -> None:
         super().__init__(found or {})
         self.left_out: dict[str, str] = {}
-        self.not_numbers: set[str] = set()
+        self.unreadable: set[str] = set()
         self.package: str | None = ""
 
     def mark(self, **marks: object) -> BenchmarkFile:
@@ -205,6 +205,7 @@ class BenchmarkFile(Benchmarks):
             beside = names.get(found.beside, found.beside)
             other[names.get(name, name)] = replace(found, beside=beside)
         other.left_out = {names.get(name, name): why for name, why in self.left_out.items()}
+        other.unreadable = {names.get(name, name) for name in self.unreadable}
         return other
 
     def named_as_in(self, other: BenchmarkFile) -> BenchmarkFile:
