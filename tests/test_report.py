@@ -185,7 +185,11 @@ def test_levels_labels_and_benchmarks_stay_text_too() -> None:
     text = _html(compare(frame, column="v", by=ATTACKS[0], reference="r"))
     times = {ATTACKS[0]: Measurements("</b>", [1.0, 1.1, 1.2], [0, 1, 2])}
     text += _html(
-        gate({**times, ATTACKS[1]: times[ATTACKS[0]]}, {**times, ATTACKS[2]: times[ATTACKS[0]]})
+        gate(
+            {**times, ATTACKS[1]: times[ATTACKS[0]]},
+            {**times, ATTACKS[2]: times[ATTACKS[0]]},
+            better={"</b>": "lower"},
+        )
     )
     assert "<img" not in text
     assert "<svg onload" not in text

@@ -48,6 +48,9 @@ _UNSURE = re.compile(
 )
 """Words of names that can be good or bad when they increase."""
 
+_RATE = re.compile(r"(?<![a-z])rate(?![a-z])|ratio|score|accura", re.IGNORECASE)
+"""The same for levels of a table, which are names of benchmarks and may hold any other word."""
+
 
 def better_of(unit: str, name: str = "") -> str:
     """Which values are better, by their unit and name: work per time is better when higher.
@@ -70,19 +73,22 @@ def better_of(unit: str, name: str = "") -> str:
     return LOWER if _COST_NAME.search(told) and not _UNSURE.search(told) else UNKNOWN
 
 
-def better_in_table(unit: str, *names: str) -> str:
-    """Which values of a column are better. Names without any hint are taken as costs.
+def better_in_table(unit: str, column: str, level: str = "") -> str:
+    """Which values of a column are better, or those at a level. Names without a hint are costs.
 
     Examples
     --------
     >>> better_in_table("", "x"), better_in_table("", "qps"), better_in_table("", "hit_rate")
     ('lower', 'higher', 'unknown')
+    >>> better_in_table("", "value", "read MB/s"), better_in_table("", "value", "hit rate")
+    ('higher', 'unknown')
     """
-    known = {better_of(unit, name) for name in names if name} - {UNKNOWN}
-    if len(known) == 1:
-        return known.pop()
-    unsure = known or any(_UNSURE.search(name) or _HARM.search(name) for name in names)
-    return UNKNOWN if unsure else LOWER
+    known = better_of(unit, column)
+    if known != UNKNOWN or _UNSURE.search(column) or _HARM.search(column):
+        return known
+    if better_of("", level) == HIGHER:  # the column says nothing
+        return HIGHER
+    return UNKNOWN if _RATE.search(level) else LOWER
 
 
 @dataclass
