@@ -326,7 +326,7 @@ def test_a_report_of_benchmark_dotnet_with_a_mean_alone_says_what_is_missing(
     def report(name: str, mean: float, **more: float) -> str:
         statistics = {"N": 15, "Mean": mean, **more}
         entry = {"FullName": "Sort.Quick", "Statistics": statistics}
-        (tmp_path / name).write_text(json.dumps({"Title": "Sort", "Benchmarks": [entry]}))
+        (tmp_path / name).write_text(json.dumps({"Benchmarks": [entry]}))
         return str(tmp_path / name)
 
     files = report("a.json", 810.0), report("b.json", 910.0, StandardDeviation=3.0)

@@ -176,6 +176,9 @@ def gate(
     inconclusive (--inconclusive changes that), and 2 when there is no verdict or an output cannot
     be written. docs/gate.md shows how to set up a gate in CI.
 
+    Units and names say which direction is worse. A counter whose direction is not certain is shown,
+    not judged, unless --better says it. A file that is not known is an error.
+
     A pattern or a folder of benchmark files is several runs of one build. Changes from one run to
     the next are then in the intervals. --history shows them too, from past runs.
 

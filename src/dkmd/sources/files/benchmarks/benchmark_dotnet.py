@@ -34,7 +34,10 @@ ALLOCATED = "BytesAllocatedPerOperation"
 def belongs(document: dict[str, Any]) -> bool:
     """Whether a JSON document is a report of BenchmarkDotNet."""
     listed = document.get("Benchmarks")
-    return isinstance(listed, list) and ("HostEnvironmentInfo" in document or "Title" in document)
+    if not isinstance(listed, list):
+        return False
+    known = "HostEnvironmentInfo" in document or "Title" in document
+    return known or any(isinstance(entry, dict) and "Statistics" in entry for entry in listed)
 
 
 def read(document: dict[str, Any]) -> BenchmarkFile:
