@@ -133,7 +133,7 @@ def test_constants_take_no_part_in_what_runs_say_about_other_benchmarks(tmp_path
     def runs(side: str, level: float, allocs: int) -> str:
         for i in range(3):
             factor = level * (1.0, 1.03, 0.98)[i]
-            counters = {"cpu_time": factor, "MB": [24], "allocs_per_iter": [allocs]}
+            counters: dict[str, Any] = {"cpu_time": factor, "MB": [24], "allocs_per_iter": [allocs]}
             _google(tmp_path / f"{side}{i}.json", **counters)
         return str(tmp_path / f"{side}?.json")
 

@@ -2,6 +2,7 @@
 
 ``load`` reads benchmarks, and ``runs`` knows how much they change from run to run. ``limits`` says
 what counts as worse, ``judge`` tests one benchmark, and ``decide`` turns p-values into verdicts.
+``unjudged`` shows what has no direction.
 ``question`` asks about all. ``result`` holds the answer; ``words``, ``listing`` and ``markdown``
 show it.
 """

@@ -27,7 +27,6 @@ from dkmd.answers.gate.decide import (
 from dkmd.answers.gate.limits import OPPOSITE, Limit, Limits
 from dkmd.answers.gate.result import (
     BETTER,
-    NOT_JUDGED,
     NOT_WORSE,
     SAME,
     UNDECIDED,
@@ -36,6 +35,7 @@ from dkmd.answers.gate.result import (
     GateRow,
 )
 from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks, never_varies
+from dkmd.answers.gate.unjudged import NOTHING_VARIED, changed, without_direction
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.binned.logarithms import as_change
@@ -53,12 +53,6 @@ MANY_TIMES = 2
 
 ROUGH = 10
 """Fewer values than this give a rough interval."""
-
-NOTHING_VARIED = "nothing varied: judged by the values themselves, so there is no p-value"
-
-NO_DIRECTION = (
-    "it is not known whether higher or lower is better: --better NAME=higher or NAME=lower says it"
-)
 
 ONLY_BETWEEN = "values do not vary within a run: judged by how much runs differ"
 
@@ -196,7 +190,8 @@ def judge(
     if why:
         return pair.undecided(why)
     if limit.worse == UNKNOWN:
-        return _shown(pair)
+        shown = without_direction(pair.reference, pair.current)
+        return Judged(pair.row(shown.verdict, Why("", shown.reason), *shown[2:]), evidence)
     return _judge_outage(pair) or _judge_values(pair)
 
 
@@ -206,35 +201,11 @@ def _judge_values(pair: BenchmarkPair) -> Judged:
     if why:
         return pair.undecided(why)
     try:
-        if _constant(pair.reference) and _constant(pair.current):
+        if never_varies(pair.reference) and never_varies(pair.current):
             return _judge_constants(pair)
         return _judge_samples(pair if pair.pair_by else _in_blocks(pair))
     except ValueError as error:
         return pair.undecided(Why(OTHER, str(error)))
-
-
-def _shown(pair: BenchmarkPair) -> Judged:
-    """Both centres and the change of what has no known direction. It is not judged.
-
-    Values that never vary are the same if they are equal, whatever is better.
-    """
-    if not (pair.reference.values and pair.current.values):
-        return Judged(pair.row(NOT_JUDGED, Why("", NO_DIRECTION)), pair.evidence)
-    fixed = never_varies(pair.reference) and never_varies(pair.current)
-    old, new = (statistics.median_low(side.values) for side in (pair.reference, pair.current))
-    if fixed and old == new:
-        return Judged(pair.row(SAME, Why("", NOTHING_VARIED), (old, new), 0.0), pair.evidence)
-    reason = f"{_changed(old, new)}; {NO_DIRECTION}" if fixed else NO_DIRECTION
-    relative = pair.positive and math.isfinite(old) and math.isfinite(new)
-    row = pair.row(NOT_JUDGED, Why("", reason), (old, new), new - old)
-    if relative:
-        row = replace(row, shift=new / old - 1.0, relative=True)
-    return Judged(row, pair.evidence)
-
-
-def _changed(old: float, new: float) -> str:
-    """That a value that does not vary is another one now."""
-    return f"it never varies and changed from {old:,.6g} to {new:,.6g}"
 
 
 def _judge_samples(pair: BenchmarkPair) -> Judged:
@@ -319,11 +290,6 @@ def _few(units: tuple[int, int]) -> str:
     return few if min(units) < ROUGH else ""
 
 
-def _constant(measured: Measurements) -> bool:
-    """Whether all values of a side are the same finite number."""
-    return len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
-
-
 def _judge_constants(pair: BenchmarkPair) -> Judged:
     """Judge by the margin alone: a count of instructions that never varies cannot be tested."""
     old, new = pair.reference.values[0], pair.current.values[0]
@@ -347,7 +313,7 @@ def _judge_constants(pair: BenchmarkPair) -> Judged:
         raise ValueError(NO_SCALE)
     row = pair.row(
         verdict=_verdict_of_constants(harm, size, in_scales=kind == "sd"),
-        why=Why("", f"{_changed(old, new)}; {NOTHING_VARIED}" if change else NOTHING_VARIED),
+        why=Why("", f"{changed(old, new)}; {NOTHING_VARIED}" if change else NOTHING_VARIED),
         centers=(old, new),
         shift=change,
         relative=relative,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from dkmd.base.errors import BenchmarkFileError, UnknownDocumentError, UnknownFormatError
@@ -72,8 +72,8 @@ def load_benchmarks(
         if found.refusal is not None:
             raise found.refusal from None
         raise
-    if not (column or by):
-        _require_table(path, kinds, found.refusal)
+    if isinstance(found.refusal, UnknownDocumentError) and not (column or by):
+        raise found.refusal
     if groups and pair_by:
         raise BenchmarkFileError(
             "give groups or pair_by, not both: pair_by already says which values are repeated "
@@ -81,6 +81,8 @@ def load_benchmarks(
         )
     asked = AskedOfTable(table, kinds, column, by, groups or pair_by, pair_by or "")
     benchmarks = benchmarks_of(asked, found.refusal)
+    if not (column or by):
+        _require_table(path, [n for n in benchmarks.left_out if kinds[n] in (TEXT, OTHER)])
     text = benchmarks.get(TEXT_COLUMN) if list(kinds) == [TEXT_COLUMN] else None
     if text is not None and text.unread:
         raise BenchmarkFileError(
@@ -90,12 +92,12 @@ def load_benchmarks(
     return benchmarks
 
 
-def _require_table(path: str, kinds: Mapping[str, str], refusal: BenchmarkFileError | None) -> None:
-    """Reject what is not clearly a table: one JSON object, or rows that name their benchmark."""
-    if isinstance(refusal, UnknownDocumentError):
-        raise refusal
-    words = [name for name, kind in kinds.items() if kind in (TEXT, OTHER)]
-    names = [name for name in words if name.strip().lower() in NAMES and len(words) < len(kinds)]
+def _require_table(path: str, words: Sequence[str]) -> None:
+    """Reject rows that name their benchmark, and JSON with anything but numbers.
+
+    ``words`` are the columns that hold no numbers.
+    """
+    names = [name for name in words if name.strip().lower() in NAMES]
     loose = os.path.splitext(path.removesuffix(".gz"))[1].lower() in LOOSE
     if names:
         raise BenchmarkFileError(
