@@ -270,6 +270,9 @@ def test_a_benchmark_that_disappeared_follows_missing_and_not_inconclusive(tmp_p
     only_a_mean = build("c.json", run_type="aggregate", aggregate_name="mean")
     done = here("gate", before, only_a_mean, "--inconclusive", "pass", code=3)
     assert "BM_gpu: in current it has only aggregates" in " ".join(done.stdout.split())
+    crashed = build("f.json", error_occurred=True, error_message="out of memory")
+    done = here("gate", before, crashed, "--inconclusive", "pass", code=3)
+    assert "BM_gpu: in current it failed: out of memory" in " ".join(done.stdout.split())
     emptied = tmp_path / "d.json"
     full = {"results": [{"command": c, "times": NOISE[:15]} for c in ("x", "y")]}
     emptied.write_text(json.dumps(full))

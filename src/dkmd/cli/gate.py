@@ -286,12 +286,12 @@ def _directions(given: Sequence[str]) -> dict[str, str]:
 def _exit_code(answer: Gate, inconclusive: str) -> int:
     """The exit code for CI; --inconclusive sets that of an inconclusive gate.
 
-    It cannot pass values that were not read.
+    It cannot pass values that were not read, nor a benchmark that failed.
     """
     from dkmd.answers.gate import FAILED, INCONCLUSIVE
 
     if answer.outcome == INCONCLUSIVE:
-        if inconclusive == "pass" and answer.unread:
+        if inconclusive == "pass" and answer.not_measured:
             return NO_ANSWER
         return {"pass": 0, "fail": 1}.get(inconclusive, NO_ANSWER)
     return int(answer.outcome == FAILED)

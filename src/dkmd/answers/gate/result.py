@@ -122,10 +122,13 @@ class Gate(Paged):
         return INCONCLUSIVE if UNDECIDED in verdicts else PASSED
 
     @property
-    def unread(self) -> list[str]:
-        """The benchmarks whose values could not be read from the file."""
-        sides = ((name, side) for name, each in self.evidence.items() for side in each[:2])
-        return list(dict.fromkeys(name for name, side in sides if side.unread))
+    def not_measured(self) -> list[str]:
+        """The benchmarks whose values could not be read, or that failed in the current runs."""
+        return [
+            name
+            for name, (reference, current, *_) in self.evidence.items()
+            if reference.unread or current.failure
+        ]
 
     def named(self, verdict: str) -> list[str]:
         """The names of the benchmarks with a verdict."""
