@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
+import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
-from shell import answer_in, here
+from shell import COMMAND, answer_in, here
 
 import dkmd
 from dkmd.answers.gate import FAILED, PASSED, gate, load_runs, read_histories
@@ -287,6 +290,55 @@ def test_pruning_keeps_the_latest_runs(store: Path) -> None:
     )
     assert (done["added"], done["pruned"], done["runs"]) == (0, 7, 5)
     assert [run.date for run in read_history(store)] == sorted(dates)[-5:]
+
+
+def test_twelve_processes_that_add_a_run_at_once_lose_none(suite: Path, tmp_path: Path) -> None:
+    store = tmp_path / "history.json"
+    adding = [
+        subprocess.Popen([COMMAND, "history", "add", str(file), "--to", str(store), "-q"])
+        for file in sorted((suite / "past").iterdir())
+    ]
+    assert [process.wait() for process in adding] == [0] * 12
+    assert len(read_history(store)) == 12
+    assert os.listdir(tmp_path) == ["history.json"]  # no lock is left
+
+
+def test_a_lock_that_stays_is_an_error_that_names_it(
+    suite: Path, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dkmd.base.whole_files.PATIENCE", 0.2)
+    before = store.read_bytes()
+    lock = tmp_path / "history.json.lock"
+    lock.touch()
+    add = ("history", "add", str(suite / "main" / "run-0.json"), "--to", str(store))
+    told = here(*add, code=2).stderr
+    assert str(lock) in told
+    assert "delete the lock" in told
+    assert store.read_bytes() == before
+    lock.unlink()
+    assert here(*add).stdout.startswith("1 run added")
+
+
+def test_a_lock_that_others_take_in_turn_is_waited_for(
+    suite: Path, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting is too long only if one process keeps the lock, not if many come before."""
+    monkeypatch.setattr("dkmd.base.whole_files.PATIENCE", 0.5)
+    lock = tmp_path / "history.json.lock"
+    lock.touch()
+    stop = threading.Event()
+
+    def take_turns() -> None:
+        for turn in range(1, 21):
+            os.utime(lock, ns=(turn, turn))
+            stop.wait(0.05)
+        lock.unlink()
+
+    others = threading.Thread(target=take_turns)
+    others.start()
+    done = here("history", "add", str(suite / "main" / "run-0.json"), "--to", str(store))
+    others.join()
+    assert done.stdout.startswith("1 run added")
 
 
 def test_a_run_without_a_date_gets_one(tmp_path: Path) -> None:

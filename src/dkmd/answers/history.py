@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dkmd.answers.comparison import FORMAT_VERSION
+from dkmd.base.whole_files import locked
 from dkmd.base.wording import count, plain, rounded, signed_number
 from dkmd.inference.between_runs import (
     NO_SOURCE,
@@ -308,11 +309,14 @@ def added(
     """Add runs to a store and write it; the history before and after.
 
     Runs that the store already has are not added again. If nothing changes, nothing is written.
+    The store is locked meanwhile, so that processes that add runs at once lose none.
     """
-    before = read_history(store) if os.path.exists(store) else ()
-    known = {run.digest for run in before}
-    new = [run for run in runs_to_store(given, label, date) if run.digest not in known]
-    after = merged(before, new, keep=keep)
-    if after != before or not os.path.exists(store):
-        write_history(store, after)
+    found = runs_to_store(given, label, date)
+    with locked(store):
+        before = read_history(store) if os.path.exists(store) else ()
+        known = {run.digest for run in before}
+        new = [run for run in found if run.digest not in known]
+        after = merged(before, new, keep=keep)
+        if after != before or not os.path.exists(store):
+            write_history(store, after)
     return before, after

@@ -65,6 +65,10 @@ class UnknownDocumentError(UnknownFormatError):
     """The file is one JSON object that no reader knows. It is not a table either."""
 
 
+class LockedError(FileError):
+    """Another process changes a file. The message names the lock and says what to do."""
+
+
 TOO_FAR_APART = "its values lie too far apart to be compared as doubles"
 """Why a column whose range overflows cannot be compared."""
 

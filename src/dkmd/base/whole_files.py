@@ -5,16 +5,23 @@ new one, and so does the next reader after a crash or a power cut: the new file 
 before it gets its name. The path is treated as a shell treats ``>``: links are followed, the mode
 of a file is kept, a device or a pipe is written to, and a file without write permission is left
 alone.
+
+A file that several processes read, change and replace is ``locked`` meanwhile.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import random
 import secrets
 import stat
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
+
+from dkmd.base.errors import LockedError
 
 Path = str | os.PathLike[str]
 
@@ -24,6 +31,10 @@ owner cannot be kept, or the file is a mount point."""
 
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS)
 """Errors of ``os.fsync`` for files that have no disk (pipes, devices) or whose system has none."""
+
+PATIENCE = 20.0
+"""Seconds after which a lock that no one releases is an error. To change a store takes far less
+than one second, and others who come and go start this time anew."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -129,3 +140,72 @@ def _write_into(path: Path, data: bytes) -> None:
     """Write into a device, a pipe, or a file that cannot be replaced."""
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_CREAT)) as file:
         _write_through(file, data)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a file to this process: others who lock it wait. The lock is a file beside it.
+
+    A process that dies leaves its lock. No one can break such a lock safely: two who find it could
+    each remove it, and the second would remove the lock of the first. So it is an error that says
+    what to do.
+
+    Raises
+    ------
+    LockedError
+        If the same lock stays for ``PATIENCE`` seconds.
+    OSError
+        If the folder cannot be written to.
+    """
+    lock = os.path.realpath(path) + ".lock"
+    _take(lock)
+    try:
+        yield
+    finally:
+        _release(lock)
+
+
+def _take(lock: str) -> None:
+    """Create the lock as soon as no other process has it."""
+    seen, since = None, time.monotonic()
+    while True:
+        try:
+            with open(lock, "x") as file:  # O_CREAT | O_EXCL: one process alone succeeds
+                file.write(f"process {os.getpid()}\n")
+            return
+        except FileExistsError:
+            pass
+        except PermissionError:  # Windows says this of a lock that is just being removed
+            if os.name != "nt":
+                raise
+        held = _identity(lock)
+        if held != seen:
+            seen, since = held, time.monotonic()
+        elif time.monotonic() - since > PATIENCE:
+            raise LockedError(
+                f"{lock} has been there for more than {PATIENCE:g} s: another process is changing "
+                "the file beside it; if none is, delete the lock and try again"
+            )
+        time.sleep(random.uniform(0.005, 0.03))
+
+
+def _identity(lock: str) -> tuple[int, int] | None:
+    """What tells a lock from the next one; None if it is gone."""
+    with suppress(OSError):
+        found = os.stat(lock)
+        return found.st_ino, found.st_mtime_ns
+    return None
+
+
+def _release(lock: str) -> None:
+    """Remove the lock. Windows may need some time if a virus scanner has it open."""
+    for attempt in range(50):
+        try:
+            os.unlink(lock)
+            return
+        except FileNotFoundError:  # someone has deleted it by hand
+            return
+        except PermissionError:
+            if os.name != "nt" or attempt == 49:
+                raise
+            time.sleep(0.02)

@@ -52,9 +52,10 @@ def add(
 ) -> int:
     """Add runs to a store: a few numbers for each benchmark, in one JSON file.
 
-    A run that is already there is not added again. The store is written whole or not at all. Each
-    run is one line, so Git can merge two stores: put "history.json merge=union" into
-    .gitattributes. dkmd history add other.json --to history.json merges them too.
+    A run that is already there is not added again. The store is written whole or not at all, and
+    processes that add runs at once wait for each other. Each run is one line, so Git can merge two
+    stores: put "history.json merge=union" into .gitattributes. dkmd history add other.json --to
+    history.json merges them too.
 
     \b
     Examples:
