@@ -513,12 +513,28 @@ def test_few_values_keep_the_promise_about_false_alarms(noise: str, sizes: tuple
 
 
 @pytest.mark.parametrize("sizes", [(2, 60), (60, 2), (3, 20), (4, 9)])
-def test_few_values_beside_many_are_not_judged(sizes: tuple[int, int]) -> None:
-    before, after = (_bench(a=_times(n, 1.0, n)) for n in sizes)
+def test_few_values_beside_many_raise_no_alarm(sizes: tuple[int, int]) -> None:
+    before, after = (
+        _bench(a=_times(n, center, n)) for n, center in zip(sizes, (1.0, 3.0), strict=True)
+    )
     result = gate(before, after, margin="50%")
     assert result.outcome == INCONCLUSIVE
     assert f"too few values: {min(sizes)} beside {max(sizes)}" in result.rows[0].reason
     assert math.isnan(result.rows[0].pvalue)
+
+
+@pytest.mark.parametrize("sizes", [(2, 60), (60, 2), (3, 20), (4, 9)])
+def test_few_values_beside_many_pass_if_their_interval_is_inside_the_margin(
+    sizes: tuple[int, int],
+) -> None:
+    before, after = (_bench(a=_times(n, 1.0, n)) for n in sizes)
+    result = gate(before, after, margin="50%")
+    assert result.outcome == PASSED
+    (row,) = result.rows
+    assert (row.verdict, row.levels) == ("same", (0.95, 0.95))
+    assert row.reason == f"only {sizes[0]} and {sizes[1]} values: the interval is rough"
+    better = gate(before, _bench(a=_times(3, 0.1, sizes[1])), margin="50%").rows[0]
+    assert (better.verdict, better.cause) == ("not worse", "")
 
 
 def test_few_values_are_judged_with_a_word_of_caution() -> None:

@@ -8,6 +8,7 @@ are nearly independent, so blocks serve as groups (``groups``).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +37,15 @@ FAR = 3.0
 Codes = npt.NDArray[np.int64]
 
 
-def blocks_of(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Codes | None:
+def blocks_of(
+    values: npt.ArrayLike, groups: npt.ArrayLike | None = None, count: int | None = None
+) -> Codes | None:
     """The block of each value if neighbours are alike, else None.
 
     Values are in the order of measurement. Values of one group (process) stay in one block, and the
-    groups' means are the neighbours. Sorted values say nothing about neighbours.
+    groups' means are the neighbours. Sorted values say nothing about neighbours. With ``count``
+    there are that many blocks, or one per group if there are fewer groups, whether or not
+    neighbours are alike.
 
     Examples
     --------
@@ -51,14 +56,43 @@ def blocks_of(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Cod
     >>> np.unique(blocks_of(drifting)).size
     4
     """
+    means, codes = _means(values, groups)
+    if count is None:
+        count = _own_count(means)
+    elif _is_sorted(means):
+        return None
+    return None if count is None else _cut(means.size, min(count, means.size))[codes]
+
+
+def common_count(
+    runs: Sequence[tuple[npt.ArrayLike, npt.ArrayLike | None]],
+) -> int | None:
+    """How many blocks each of some runs (values, groups) needs; None if no neighbours are alike.
+
+    Runs that are compared are cut alike: a run of 25 values in 4 blocks beside one of 25 single
+    values would look as if one of them were far larger. The longest blocks count.
+    """
+    means = [_means(*run)[0] for run in runs]
+    own = [_own_count(each) for each in means]
+    lengths = [each.size / count for each, count in zip(means, own, strict=True) if count]
+    if not lengths:
+        return None
+    return min(max(FEWEST_BLOCKS, int(each.size / max(lengths))) for each in means)
+
+
+def _means(values: npt.ArrayLike, groups: npt.ArrayLike | None) -> tuple[Array, Codes]:
+    """The means of groups in the order of their first value, and the group of each value."""
     held = np.asarray(values, dtype=np.float64)
-    codes = np.arange(held.size)
-    means = held
-    if groups is not None:
-        codes = _in_order(np.asarray(groups))
-        sizes = np.bincount(codes)
-        with np.errstate(over="ignore"):
-            means = np.bincount(codes, weights=held) / sizes
+    if groups is None:
+        return held, np.arange(held.size)
+    codes = _in_order(np.asarray(groups))
+    sizes = np.bincount(codes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.bincount(codes, weights=held) / sizes, codes
+
+
+def _own_count(means: Array) -> int | None:
+    """How many blocks neighbours need; None if they are not alike."""
     size = means.size
     if size < FEWEST or not np.isfinite(means).all():
         return None
@@ -69,7 +103,13 @@ def blocks_of(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Cod
     correlation = _correlation(near)
     if correlation * math.sqrt(size) <= CLEAR and not _blocks_vary(near):
         return None
-    return _cut(size, _count(size, correlation))[codes]
+    return _count(size, correlation)
+
+
+def _is_sorted(values: Array) -> bool:
+    """Whether values that differ only rise or only fall."""
+    rises, falls = (values[1:] > values[:-1]).any(), (values[1:] < values[:-1]).any()
+    return bool(rises != falls)
 
 
 def _cut(size: int, count: int) -> Codes:

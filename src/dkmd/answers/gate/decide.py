@@ -53,6 +53,7 @@ class Tests(NamedTuple):
     not_worse: float  # of "below the margin in the bad direction"
     better: float  # of "better than the margin"
     not_better: float  # of "below the margin in the good direction"
+    no_alarm: str = ""  # why it cannot be "worse" or "better", whose p-values are NaN then
 
     def interval(self, low: float, high: float) -> Two:
         """Both ends of the interval, each with its own error; as relative changes if they are."""
@@ -63,9 +64,14 @@ class Tests(NamedTuple):
 
 
 def tests_of(
-    outcome: Tested, region: Two, higher_is_worse: bool, relative: bool, few: bool
+    outcome: Tested,
+    region: Two,
+    higher_is_worse: bool,
+    relative: bool,
+    few: bool,
+    no_alarm: str = "",
 ) -> Tests:
-    """Test a shift against both ends of the margin."""
+    """Test a shift against both ends of the margin; only its insides if there is ``no_alarm``."""
     low, high = region
 
     def beyond(limit: float, alternative: str) -> float:
@@ -77,7 +83,8 @@ def tests_of(
         beyond(low, "less"), beyond(low, "greater"),
     )  # fmt: skip
     bad, good = (above, below) if higher_is_worse else (below, above)
-    return Tests(outcome, higher_is_worse, relative, few, *bad, *good)
+    tests = Tests(outcome, higher_is_worse, relative, few, *bad, *good, no_alarm)
+    return tests._replace(worse=math.nan, better=math.nan) if no_alarm else tests
 
 
 class Corrected(NamedTuple):
@@ -119,12 +126,13 @@ def decided(rows: Sequence[GateRow], tests: Sequence[Tests | None], alpha: float
         levels = float(worse.levels[i]), float(better.levels[i])
         low, high = _errors(verdict, test, levels, alpha)
         cause, reason = _why(verdict, test, count, alpha, row)
+        caution = "" if cause == FEW and test.no_alarm else row.reason
         found.append(
             replace(
                 row,
                 verdict=verdict,
                 cause=cause,
-                reason="; ".join(filter(None, (reason, row.reason))),
+                reason="; ".join(filter(None, (reason, caution))),
                 interval=test.interval(low, high),
                 levels=(1.0 - low, 1.0 - high),
                 pvalue=float(worse.pvalues[i]),
@@ -150,7 +158,7 @@ def _errors(verdict: str, test: Tests, levels: Two, alpha: float) -> Two:
         return levels[0], levels[0]
     if verdict == BETTER:
         return levels[1], levels[1]
-    if verdict == UNDECIDED:  # not shown to be worse, and not shown not to be
+    if verdict == UNDECIDED and not test.no_alarm:  # not shown to be worse, and not shown not to be
         return (levels[0], alpha) if test.higher_is_worse else (alpha, levels[0])
     return alpha, alpha
 
@@ -159,6 +167,8 @@ def _why(verdict: str, test: Tests, count: int, alpha: float, row: GateRow) -> t
     """Why a benchmark is inconclusive: in short, and with what to do. Also why it is not better."""
     if verdict != UNDECIDED:
         return MANY if verdict == NOT_WORSE and test.better < alpha else "", ""
+    if test.no_alarm:
+        return FEW, test.no_alarm
     more = "values" if math.isnan(row.between) else "runs"
     if test.worse < alpha:
         return MANY, (

@@ -34,7 +34,7 @@ from dkmd.answers.gate.result import (
     Evidence,
     GateRow,
 )
-from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, in_blocks, never_varies
+from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, blocks_alike, in_blocks, never_varies
 from dkmd.answers.gate.unjudged import NOTHING_VARIED, changed, without_direction
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared, shares_of
@@ -47,7 +47,7 @@ from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcom
 from dkmd.sources.files.benchmarks import UNKNOWN, BenchmarkFile, Measurements
 
 ENOUGH = 5
-"""Fewer values than this are not judged beside more than MANY_TIMES as many."""
+"""Fewer values than this raise no alarm beside more than MANY_TIMES as many."""
 
 MANY_TIMES = 2
 
@@ -223,10 +223,9 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
         judged = pair.runs.outcome(relative, judged) or judged
     if relative and opposed(result, region.result, CONFIDENCE):
         return pair.undecided(Why(OTHER, OPPOSED))
-    too_few = _too_few(pair)
     row = pair.row(
-        verdict=UNDECIDED if too_few else "",
-        why=Why(FEW, too_few) if too_few else Why("", told or _few(pair.units)),
+        verdict="",
+        why=Why("", told or _few(pair)),
         centers=centers_of(result.outcome()),
         shift=as_change(judged.shift) if relative else judged.shift,
         relative=relative,
@@ -237,14 +236,11 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
         higher_is_worse=pair.limit.worse == "higher",
         relative=relative,
         few=min(pair.units) < ROUGH,
+        no_alarm=_too_few(pair),
     )
     log_change = judged.shift if relative else _log_change(pair, result)
-    evidence = pair.evidence._replace(result=result)
-    if too_few:
-        error = 0.5 * (1.0 - CONFIDENCE)
-        row = replace(row, interval=tests.interval(error, error), levels=(1.0 - error,) * 2)
-        return Judged(row, evidence, log_change=log_change)
-    return Judged(row, evidence._replace(pvalue=tests.worse), tests, log_change)
+    evidence = pair.evidence._replace(result=result, pvalue=tests.worse)
+    return Judged(row, evidence, tests, log_change)
 
 
 def _notes(result: DkmdResult) -> list[str]:
@@ -256,10 +252,11 @@ def _notes(result: DkmdResult) -> list[str]:
 
 
 def _in_blocks(pair: BenchmarkPair) -> BenchmarkPair:
-    """The same pair with blocks as groups where neighbouring values are alike."""
-    reference, current = in_blocks(pair.reference), in_blocks(pair.current)
-    if reference is pair.reference and current is pair.current:
+    """The same pair with blocks as groups on both sides where neighbouring values are alike."""
+    count = blocks_alike(pair.reference, pair.current)
+    if count is None:
         return pair
+    reference, current = (in_blocks(side, count) for side in (pair.reference, pair.current))
     return pair._replace(reference=reference, current=current, caution=CORRELATED)
 
 
@@ -271,23 +268,23 @@ def _log_change(pair: BenchmarkPair, result: DkmdResult) -> float:
 
 
 def _too_few(pair: BenchmarkPair) -> str:
-    """Why so few values beside so many cannot be judged; empty if they can."""
+    """Why so few values beside so many raise no alarm; empty if they do. They can still pass."""
     few, many = min(pair.units), max(pair.units)
     if pair.pair_by:  # the number of shared units counts, and a note says if it is small
         return ""
     if few >= ENOUGH or many <= MANY_TIMES * few or pair.runs:
         return ""
-    what = "values" if pair.groups is None else "processes"
+    what = "values" if pair.groups is None else "blocks" if pair.caution else "processes"
     return (
         f"too few {what}: {few} beside {many} give false alarms; measure {ENOUGH} or more, or as "
         "many on both sides"
     )
 
 
-def _few(units: tuple[int, int]) -> str:
+def _few(pair: BenchmarkPair) -> str:
     """A caution where few values make a rough interval."""
-    few = f"only {units[0]} and {units[1]} values: the interval is rough"
-    return few if min(units) < ROUGH else ""
+    few = f"only {pair.units[0]} and {pair.units[1]} values: the interval is rough"
+    return few if min(pair.units) < ROUGH else ""
 
 
 def _judge_constants(pair: BenchmarkPair) -> Judged:

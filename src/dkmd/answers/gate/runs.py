@@ -23,7 +23,7 @@ from dkmd.inference.between_runs import (
     from_repeated_runs,
     with_runs,
 )
-from dkmd.inference.blocks import blocks_of
+from dkmd.inference.blocks import blocks_of, common_count
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.run_levels import RunLevel, run_level
 from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks, Measurements
@@ -166,14 +166,17 @@ def runs_of(measured: Measurements) -> list[Measurements]:
     return [run for run in runs.values() if run.values]
 
 
-def in_blocks(measured: Measurements) -> Measurements:
-    """The same measurements with blocks as groups in runs whose neighbouring values are alike."""
+def in_blocks(measured: Measurements, blocks_per_run: int | None = None) -> Measurements:
+    """The same measurements with blocks as groups in runs whose neighbouring values are alike.
+
+    With ``blocks_per_run`` every run has that many blocks.
+    """
     groups: list[int] = []
     run_of: dict[int, int] = {}
     found = False
     for place, run in enumerate(runs_of(measured)):
         labels = run.groups
-        blocks = blocks_of(run.values, run.groups if run.repeated else None)
+        blocks = blocks_of(*_in_order(run), blocks_per_run)
         if blocks is not None:
             found, labels = True, blocks.tolist()
         codes = {label: len(run_of) + i for i, label in enumerate(dict.fromkeys(labels))}
@@ -190,6 +193,16 @@ def never_varies(measured: Measurements) -> bool:
     """Whether repeated measurements always gave the same number, as a count or a size does."""
     repeated = len(measured.values) > 1 or measured.exact
     return repeated and len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
+
+
+def blocks_alike(*sides: Measurements) -> int | None:
+    """How many blocks each run needs; None if neighbours are alike in no run of any side."""
+    return common_count([_in_order(run) for side in sides for run in runs_of(side)])
+
+
+def _in_order(run: Measurements) -> tuple[list[float], list[int] | None]:
+    """The values of a run as they were measured, and their processes if they are known."""
+    return run.values, run.groups if run.repeated else None
 
 
 def known_runs(
