@@ -28,9 +28,9 @@ from dkmd.answers.gate import (
 from dkmd.answers.gate import markdown as comment
 from dkmd.answers.gate import runs as of_runs
 from dkmd.answers.gate.decide import decided, holm
-from dkmd.answers.gate.judge import BenchmarkPair
 from dkmd.answers.gate.limits import Limit, Limits
 from dkmd.answers.gate.load_tables import AskedOfTable
+from dkmd.answers.gate.pair import BenchmarkPair
 from dkmd.answers.gate.result import Evidence
 from dkmd.answers.gate.runs import CORRELATED, RunsOfAll, RunsOfOne, in_blocks, in_one, runs_of
 from dkmd.base.errors import BenchmarkFileError

@@ -19,9 +19,9 @@ from gate_cases import times as _times
 from scipy.stats import norm
 
 from dkmd.answers.gate import GateRow, Rule, gate, judge, listing, load_benchmarks
-from dkmd.answers.gate.judge import BenchmarkPair
 from dkmd.answers.gate.limits import Limits, in_unit
 from dkmd.answers.gate.markdown import LONGEST
+from dkmd.answers.gate.pair import BenchmarkPair
 from dkmd.answers.gate.result import Evidence
 from dkmd.answers.gate.runs import in_blocks, in_one, runs_of
 from dkmd.answers.gate.words import processors_differ
@@ -180,7 +180,10 @@ def test_one_value_is_enough_only_if_it_is_exact() -> None:
     advised = {"a": _measured([1000.0], "", advice="run it twice")}
     for reference, current, side in ((advised, exact, "reference"), (exact, advised, "current")):
         reason = gate(reference, current).rows[0].reason
-        assert reason == f"{side} has one value: at least two are needed; run it twice"
+        assert reason == (
+            f"{side} has one value: measure two or more, give 3 runs per side, or give a --history "
+            "of 10 runs; run it twice"
+        )
     lone = {"a": Measurements("", [1.0, 2.0], [7, 7], advice="fork")}
     reason = gate(lone, {"a": _measured([1.0, 2.0], "")}).rows[0].reason
     assert reason.startswith("all values of reference come from one process")

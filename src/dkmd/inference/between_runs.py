@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dkmd.base.arrays import Array
 from dkmd.inference.moderation import Prior, moderated
 from dkmd.inference.result import ExactOutcome
 from dkmd.inference.run_levels import RunLevel
@@ -111,9 +112,15 @@ def from_repeated_runs(*sides: Levels) -> Source:
     df = sum(centers.size - 1 for centers in several)
     if not df:
         return NO_SOURCE
-    squares = sum(float(((centers - centers.mean()) ** 2).sum()) for centers in several)
+    squares = sum(_squares(centers) for centers in several)
     runs = [level for side in sides if len(side) > 1 for level in side]
     return Source(Spread(squares / df, float(df)), *_within(runs))
+
+
+def _squares(centers: Array) -> float:
+    """The sum of squares about the mean; exactly 0 if all are equal."""
+    away = centers - centers[0]
+    return float(((away - away.mean()) ** 2).sum())
 
 
 def _within(levels: Levels) -> tuple[float, float]:

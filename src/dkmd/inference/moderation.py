@@ -75,20 +75,32 @@ def moderated(variance: Array, df: Array, within: Array) -> tuple[Moderated, Pri
     Moderated, Prior
         (d₀·usual + d·variance)/(d₀ + d) with d₀ + d degrees of freedom, or more if the suite has
         several kinds of benchmarks. A variance that is too large to be usual has a smaller d₀ of
-        its own (Phipson and others 2016).
+        its own (Phipson and others 2016). A counter that never varies has no share in this: what is
+        usual for times says nothing about allocations.
     """
     prior = _fitted(variance, df, within)
-    if prior.df == 0.0:
-        return Moderated(np.where(df > 0.0, variance, math.nan), df.copy()), prior
+    found = Moderated(np.where(df > 0.0, variance, math.nan), df.copy())
+    varies = ~((df > 0.0) & (variance == 0.0) & (within == 0.0))
+    if prior.df > 0.0 and varies.any():
+        shrunk = _shrunk(variance[varies], df[varies], within[varies], prior)
+        found.variance[varies], found.df[varies] = shrunk
+    return found, prior
+
+
+def _shrunk(variance: Array, df: Array, within: Array, prior: Prior) -> Moderated:
+    """The variances of benchmarks that vary, shrunk towards what is usual."""
     known = np.where(df > 0.0, variance, 0.0)
     usual = prior.usual(within)
-    own = prior.df * _usualness(known / usual, df, prior.df)
+    # the usual variance may be 0 for a benchmark without a past, which has no variance of its own
+    ratio = np.divide(known, usual, out=np.zeros_like(known), where=known > 0.0)
+    own = prior.df * _usualness(ratio, df, prior.df)
     shrunk = (own * usual + df * known) / (own + df)
     told = (known > 0.0) & np.isfinite(known)
-    shrunk[told] = np.maximum(
-        shrunk[told], usual[told] * _by_the_suite((known / usual)[told], df[told], prior.df)
-    )
-    return Moderated(shrunk, own + df), prior
+    if told.any():
+        shrunk[told] = np.maximum(
+            shrunk[told], usual[told] * _by_the_suite(ratio[told], df[told], prior.df)
+        )
+    return Moderated(shrunk, own + df)
 
 
 def _usualness(ratio: Array, df: Array, prior_df: float) -> Array:

@@ -62,16 +62,15 @@ class Tests(NamedTuple):
             ends = ends[0], self.outcome.shift_interval(1.0 - 2.0 * high)[1]
         return (as_change(ends[0]), as_change(ends[1])) if self.relative else ends
 
+    def without_alarm(self, why: str) -> Tests:
+        """The same tests, which can only show that the change is within the margin."""
+        return self._replace(worse=math.nan, better=math.nan, no_alarm=why)
+
 
 def tests_of(
-    outcome: Tested,
-    region: Two,
-    higher_is_worse: bool,
-    relative: bool,
-    few: bool,
-    no_alarm: str = "",
+    outcome: Tested, region: Two, higher_is_worse: bool, relative: bool, few: bool
 ) -> Tests:
-    """Test a shift against both ends of the margin; only its insides if there is ``no_alarm``."""
+    """Test a shift against both ends of the margin."""
     low, high = region
 
     def beyond(limit: float, alternative: str) -> float:
@@ -83,8 +82,7 @@ def tests_of(
         beyond(low, "less"), beyond(low, "greater"),
     )  # fmt: skip
     bad, good = (above, below) if higher_is_worse else (below, above)
-    tests = Tests(outcome, higher_is_worse, relative, few, *bad, *good, no_alarm)
-    return tests._replace(worse=math.nan, better=math.nan) if no_alarm else tests
+    return Tests(outcome, higher_is_worse, relative, few, *bad, *good)
 
 
 class Corrected(NamedTuple):

@@ -9,32 +9,39 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from dkmd.answers.comparison.missing import no_values
 from dkmd.answers.gate.decide import (
-    ABSENT,
-    BROKEN,
-    FEW,
     OTHER,
-    UNITS,
-    UNREAD,
-    Tests,
-    Two,
     tests_of,
 )
-from dkmd.answers.gate.limits import OPPOSITE, Limit, Limits
+from dkmd.answers.gate.limits import Limits
+from dkmd.answers.gate.pair import (
+    NO_INTERVAL,
+    BenchmarkPair,
+    Judged,
+    Why,
+    failed,
+    is_alone,
+    left_out,
+    other_unit,
+    too_little,
+    without_nan,
+)
 from dkmd.answers.gate.result import (
     BETTER,
     NOT_WORSE,
     SAME,
-    UNDECIDED,
     WORSE,
     Evidence,
-    GateRow,
 )
-from dkmd.answers.gate.runs import CORRELATED, RunsOfOne, blocks_alike, in_blocks, never_varies
+from dkmd.answers.gate.runs import (
+    CORRELATED,
+    RunsOfOne,
+    blocks_alike,
+    in_blocks,
+    is_constant,
+    never_varies,
+)
 from dkmd.answers.gate.unjudged import NOTHING_VARIED, changed, without_direction
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared, shares_of
@@ -54,6 +61,8 @@ MANY_TIMES = 2
 ROUGH = 10
 """Fewer values than this give a rough interval."""
 
+ALONE = "one value or one process per run: judged by how much the runs of the history differ"
+
 ONLY_BETWEEN = "values do not vary within a run: judged by how much runs differ"
 
 OPPOSED = (
@@ -61,111 +70,12 @@ OPPOSED = (
     "give the margin in data units or in sd"
 )
 
+ONE_HAS_NO_SCALE = "one value has no sd: give the margin in percent or in data units"
+
 NO_SCALE = "nothing varied, so there is no sd: give the margin in percent or in data units"
 
 OUTAGE, RARE = 0.5, 0.1
 """An outage: this share of one side or more is infinite, and at most a rare share of the other."""
-
-PAIRED_TEST = replace(DEFAULT_TEST, weigh="units")
-"""The test of benchmarks that the same machines ran on both sides."""
-
-NO_INTERVAL: Two = (math.nan, math.nan)
-
-
-class Why(NamedTuple):
-    """Why a benchmark cannot be judged: in two or three words, and in a sentence."""
-
-    cause: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A benchmark before the correction for their number.
-
-    Its row has its verdict already if there are no tests.
-    """
-
-    row: GateRow
-    evidence: Evidence
-    tests: Tests | None = None
-    log_change: float = math.nan
-
-
-class BenchmarkPair(NamedTuple):
-    """The measurements of one benchmark without NaN, and all of them as they were read."""
-
-    name: str
-    reference: Measurements
-    current: Measurements
-    evidence: Evidence
-    limit: Limit
-    runs: RunsOfOne | None = None  # what is known about changes from run to run
-    caution: str = ""
-    pair_by: str = ""  # what both sides have in common, such as the machine; empty: nothing
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """How many values each side has."""
-        return len(self.reference.values), len(self.current.values)
-
-    @property
-    def units(self) -> tuple[int, int]:
-        """How many processes each side has; each value is its own where none are known."""
-        return len(set(self.reference.groups)), len(set(self.current.groups))
-
-    @property
-    def groups(self) -> tuple[list[int], list[int]] | None:
-        """The processes of the values; None where no process measured twice."""
-        if not (self.reference.repeated or self.current.repeated):
-            return None
-        return self.reference.groups, self.current.groups
-
-    @property
-    def positive(self) -> bool:
-        """Whether every value has a logarithm."""
-        return min(*self.reference.values, *self.current.values) > 0.0
-
-    def test(self) -> DkmdResult:
-        """The test of current against reference."""
-        if self.pair_by:
-            units = (
-                unit_labels(self.reference, self.pair_by),
-                unit_labels(self.current, self.pair_by),
-            )
-            return compared(self.reference.values, self.current.values, PAIRED_TEST, units)
-        return compared(self.reference.values, self.current.values, DEFAULT_TEST, self.groups)
-
-    def row(
-        self,
-        verdict: str,
-        why: Why,
-        centers: Two = NO_INTERVAL,
-        shift: float = math.nan,
-        relative: bool = False,
-    ) -> GateRow:
-        """The row of this benchmark; the p-value and the interval follow with the correction."""
-        return GateRow(
-            name=self.name,
-            unit=self.evidence.reference.unit,
-            verdict=verdict,
-            reason=why.reason,
-            sizes=self.sizes,
-            centers=centers,
-            shift=shift,
-            interval=NO_INTERVAL,
-            relative=relative,
-            pvalue=math.nan,
-            better=OPPOSITE[self.limit.worse],
-            margin=self.limit.given,
-            cause=why.cause,
-            runs=self.runs.numbers if self.runs else (1, 1),
-            between=self.runs.sd if self.runs else math.nan,
-        )
-
-    def undecided(self, why: Why) -> Judged:
-        """What cannot be judged, and why."""
-        return Judged(self.row(UNDECIDED, why), self.evidence)
 
 
 def judge(
@@ -184,9 +94,9 @@ def judge(
     current = current.in_unit(reference.unit)
     evidence = Evidence(reference, current)
     limit = limits.of(name, reference, current)
-    pair = BenchmarkPair(name, _clean(reference), _clean(current), evidence, limit, runs)
+    pair = BenchmarkPair(name, without_nan(reference), without_nan(current), evidence, limit, runs)
     pair = pair._replace(pair_by=pair_by)
-    why = _failed(evidence) or _left_out(name, before, after) or _other_unit(pair)
+    why = failed(evidence) or left_out(name, before, after) or other_unit(pair)
     if why:
         return pair.undecided(why)
     if limit.worse == UNKNOWN:
@@ -197,15 +107,22 @@ def judge(
 
 def _judge_values(pair: BenchmarkPair) -> Judged:
     """Judge a benchmark that has a direction, by a test if its values vary."""
-    why = _too_little(pair)
+    why = too_little(pair)
     if why:
         return pair.undecided(why)
     try:
-        if never_varies(pair.reference) and never_varies(pair.current):
-            return _judge_constants(pair)
-        return _judge_samples(pair if pair.pair_by else _in_blocks(pair))
+        return _judge_known(pair)
     except ValueError as error:
         return pair.undecided(Why(OTHER, str(error)))
+
+
+def _judge_known(pair: BenchmarkPair) -> Judged:
+    """Judge by a history alone, by the values themselves, or by a test, whichever fits."""
+    if pair.runs and not pair.pair_by and (is_alone(pair.reference) or is_alone(pair.current)):
+        return _judge_alone(pair, pair.runs)
+    if never_varies(pair.reference) and never_varies(pair.current):
+        return _judge_constants(pair)
+    return _judge_samples(pair if pair.pair_by else _in_blocks(pair))
 
 
 def _judge_samples(pair: BenchmarkPair) -> Judged:
@@ -236,8 +153,10 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
         higher_is_worse=pair.limit.worse == "higher",
         relative=relative,
         few=min(pair.units) < ROUGH,
-        no_alarm=_too_few(pair),
     )
+    too_few = _too_few(pair)
+    if too_few:
+        tests = tests.without_alarm(too_few)
     log_change = judged.shift if relative else _log_change(pair, result)
     evidence = pair.evidence._replace(result=result, pvalue=tests.worse)
     return Judged(row, evidence, tests, log_change)
@@ -320,9 +239,24 @@ def _judge_constants(pair: BenchmarkPair) -> Judged:
     return Judged(row, pair.evidence._replace(result=result), log_change=log_change)
 
 
-def _judge_by_runs(pair: BenchmarkPair, judged: RunsOutcome) -> Judged:
+def _judge_alone(pair: BenchmarkPair, runs: RunsOfOne) -> Judged:
+    """Judge one value, or one process, of a side by how much the runs of a history differ."""
+    if is_constant(pair.reference) and is_constant(pair.current) and runs.between.total == 0.0:
+        return _judge_constants(pair)
+    kind = parse_margin(pair.limit.margin)[1]
+    judged = None if kind == "sd" else runs.outcome(in_logs=kind == "%")
+    if judged is None:
+        raise ValueError(ONE_HAS_NO_SCALE)
+    return _judge_by_runs(pair, judged, ALONE)
+
+
+def _judge_by_runs(pair: BenchmarkPair, judged: RunsOutcome, note: str = ONLY_BETWEEN) -> Judged:
     """Judge values that do not vary within a run by how much runs differ from each other."""
-    old, new = pair.reference.values[0], pair.current.values[0]
+    of_levels = pair.runs.centers if pair.runs else NO_INTERVAL
+    old, new = (
+        side.values[0] if is_constant(side) else center
+        for side, center in zip((pair.reference, pair.current), of_levels, strict=True)
+    )
     result = compared(pair.reference.values, pair.current.values, DEFAULT_TEST)
     size, kind = parse_margin(pair.limit.margin)
     relative = kind == "%"
@@ -332,7 +266,7 @@ def _judge_by_runs(pair: BenchmarkPair, judged: RunsOutcome) -> Judged:
         region = (least, math.log1p(size / 100.0))
     row = pair.row(
         verdict="",
-        why=Why("", ONLY_BETWEEN),
+        why=Why("", note),
         centers=(old, new),
         shift=as_change(judged.shift) if relative else judged.shift,
         relative=relative,
@@ -378,60 +312,3 @@ def _judge_outage(pair: BenchmarkPair) -> Judged | None:
     if relative and shift < 0.0:
         shift = -1.0
     return Judged(pair.row(verdict, Why("", reason), centers, shift, relative), pair.evidence)
-
-
-def _failed(evidence: Evidence) -> Why | None:
-    """What went wrong while a benchmark ran."""
-    for side, measured in (("current", evidence.current), ("reference", evidence.reference)):
-        if measured.failure:
-            cause = UNREAD if measured.unread else BROKEN
-            return Why(cause, f"in {side} it {measured.failure}")
-    return None
-
-
-def _left_out(name: str, before: BenchmarkFile, after: BenchmarkFile) -> Why | None:
-    """Why one side has no measurements of a benchmark that the other has."""
-    for side, file in (("reference", before), ("current", after)):
-        if name not in file and name in file.left_out:
-            return Why(ABSENT, f"in {side} it {file.left_out[name]}")
-    return None
-
-
-def unit_labels(measured: Measurements, pair_by: str) -> list[str]:
-    """The machine, or the round, of each value."""
-    labels = measured.marked(pair_by)
-    if None in labels:
-        raise ValueError(f"some values do not say their {pair_by}")
-    return [str(label) for label in labels]
-
-
-def _clean(measured: Measurements) -> Measurements:
-    """The measurements without NaN."""
-    kept = [
-        (v, g) for v, g in zip(measured.values, measured.groups, strict=True) if not math.isnan(v)
-    ]
-    return replace(measured, values=[v for v, _ in kept], groups=[g for _, g in kept])
-
-
-def _other_unit(pair: BenchmarkPair) -> Why | None:
-    """Why the units of two sets of measurements stand in the way."""
-    reference, current = pair.evidence.reference.unit, pair.evidence.current.unit
-    differ = f"the units differ: {reference or 'none'} and {current or 'none'}"
-    return Why(UNITS, differ) if reference != current else None
-
-
-def _too_little(pair: BenchmarkPair) -> Why | None:
-    """Why there are too few values to compare."""
-    for side, measured, given in (
-        ("reference", pair.reference, pair.evidence.reference),
-        ("current", pair.current, pair.evidence.current),
-    ):
-        if not measured.values:
-            return Why(FEW, no_values(f"{side} has no values", len(given.values)))
-        if len(measured.values) < 2 and not measured.exact:
-            needed = f"{side} has one value: at least two are needed"
-            return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
-        if measured.repeated and len(set(measured.groups)) < 2 and not pair.pair_by:
-            needed = f"all values of {side} come from one process: at least two are needed"
-            return Why(FEW, "; ".join(filter(None, (needed, measured.advice))))
-    return None

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dkmd.answers.gate.decide import decided
-from dkmd.answers.gate.judge import Judged, judge
+from dkmd.answers.gate.judge import judge
 from dkmd.answers.gate.limits import Limits, Rule
+from dkmd.answers.gate.pair import Judged
 from dkmd.answers.gate.result import NOT_JUDGED, Gate
 from dkmd.answers.gate.runs import Side, in_one, known_runs
 from dkmd.answers.gate.shared_machines import paired_runs

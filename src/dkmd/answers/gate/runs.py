@@ -46,6 +46,9 @@ ONE_RUN = (
 FEW_IN_HISTORY = 10
 """With fewer runs than this in a history, and one run per side, its variances are rough."""
 
+FEW_RUNS = 3
+"""With fewer runs per side than this, and no history, nothing is promised (docs/gate_runs.md)."""
+
 CORRELATED = "neighbouring values are correlated: blocks of neighbours are compared"
 
 
@@ -56,11 +59,20 @@ class RunsOfOne(NamedTuple):
     current: Levels
     logs: bool  # whether levels are those of logarithms
     between: BetweenRuns
+    past: int = 0  # runs in the history
 
     @property
     def numbers(self) -> tuple[int, int]:
         """How many runs each side has."""
         return len(self.reference), len(self.current)
+
+    @property
+    def centers(self) -> tuple[float, float]:
+        """The mean level of each side, in the unit of the values."""
+        reference, current = (
+            SideRuns(levels, self.logs) for levels in (self.reference, self.current)
+        )
+        return reference.center, current.center
 
     @property
     def sd(self) -> float:
@@ -191,8 +203,12 @@ def in_blocks(measured: Measurements, blocks_per_run: int | None = None) -> Meas
 
 def never_varies(measured: Measurements) -> bool:
     """Whether repeated measurements always gave the same number, as a count or a size does."""
-    repeated = len(measured.values) > 1 or measured.exact
-    return repeated and len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
+    return (len(measured.values) > 1 or measured.exact) and is_constant(measured)
+
+
+def is_constant(measured: Measurements) -> bool:
+    """Whether all values are the same finite number."""
+    return len(set(measured.values)) == 1 and math.isfinite(measured.values[0])
 
 
 def blocks_alike(*sides: Measurements) -> int | None:
@@ -218,19 +234,18 @@ def known_runs(
         return RunsOfAll({}, sides, len(history), notes=((few if history else "") + ONE_RUN,))
     levels: dict[str, tuple[list[RunLevel], list[RunLevel], RunsOfPast]] = {}
     raw: dict[str, RunsOfOne] = {}
-    fixed: set[str] = set()
     for name in names:
         if name not in before or name not in after:
             continue
         reference = before[name]
         current = after[name].in_unit(reference.unit)
         if not history and never_varies(reference) and never_varies(current):
-            fixed.add(name)  # compared exactly: runs of a constant do not differ
-            continue
+            continue  # compared exactly: runs of a constant do not differ
         pair = [_levels(side) for side in (reference, current)]
         if None not in pair:
             past = history_in_unit(name, history, reference.unit)
-            levels[name] = pair[0] or [], pair[1] or [], past
+            noisy = [[_with_noise(level, past) for level in side or []] for side in pair]
+            levels[name] = noisy[0], noisy[1], past
         elif alone := _without_logs(reference, current):
             raw[name] = alone
     estimates = [
@@ -239,13 +254,38 @@ def known_runs(
     ]
     found, _ = between_runs(estimates, [past for _, _, past in levels.values()])
     known = {
-        name: RunsOfOne(*levels[name][:2], True, between)
+        name: RunsOfOne(*levels[name][:2], True, between, len(levels[name][2].levels))
         for name, between in zip(levels, found, strict=True)
-        if between is not None
+        if between is not None and (between.estimates.df > 0.0 or _varies(*levels[name][:2]))
     }
     every = {**known, **raw}
-    notes = _notes(sides, history, [name for name in names if name not in {*every, *fixed}])
+    steady = {name for name in names if _is_steady(before.get(name), after.get(name))}
+    unknown = [name for name in names if name not in every and name not in steady]
+    notes = _notes(sides, history, unknown)
     return RunsOfAll(every, sides, len(history), _about(sides, history, known), notes)
+
+
+def _with_noise(level: RunLevel, past: RunsOfPast) -> RunLevel:
+    """A level of one value or one process with the noise that such values have in the history.
+
+    Runs of the history that are as small know no noise either: theirs is part of how runs differ.
+    """
+    known = [each for each in past.levels if each.df > 0.0 and not math.isnan(each.variance)]
+    if not (math.isnan(level.variance) and known):
+        return level
+    sizes = [each.values if level.values == 1 else each.units for each in known]
+    noise = math.fsum(e.variance * size for e, size in zip(known, sizes, strict=True)) / len(known)
+    return level._replace(variance=noise, df=math.fsum(each.df for each in known))
+
+
+def _varies(*sides: Levels) -> bool:
+    """Whether some level is uncertain; what is usual for times says nothing about counters."""
+    return any(level.variance != 0.0 for side in sides for level in side)
+
+
+def _is_steady(*sides: Measurements | None) -> bool:
+    """Whether no value of either side varies, so that there is no interval."""
+    return all(side is not None and is_constant(side) for side in sides)
 
 
 def _levels(measured: Measurements) -> list[RunLevel] | None:
@@ -272,9 +312,10 @@ def _without_logs(reference: Measurements, current: Measurements) -> RunsOfOne |
 
 def _about(sides: tuple[int, int], history: History, known: Mapping[str, RunsOfOne]) -> str:
     """What the intervals include, in one sentence; empty if nothing is known about runs."""
-    if not known:
+    varying = [each.sd for each in known.values() if each.between.total > 0.0]
+    if not varying:
         return ""
-    usual = 100.0 * float(np.median([each.sd for each in known.values()]))
+    usual = 100.0 * float(np.median(varying))
     told = [f"{sides[0]} and {sides[1]} runs"] if max(sides) > 1 else []
     told += [f"a history of {count(len(history))} runs"] if history else []
     return (
