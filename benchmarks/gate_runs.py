@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from gate_files import Suite
 
-from dkmd.answers.gate import FAILED, gate
+from dkmd.answers.gate import FAILED, PASSED, Gate, gate
 from dkmd.answers.gate.decide import holm
 from dkmd.inference import moderation
 from dkmd.inference.between_runs import (
@@ -36,7 +36,7 @@ from dkmd.inference.between_runs import (
     from_repeated_runs,
     shift_error,
 )
-from dkmd.inference.blocks import blocks_of
+from dkmd.inference.blocks import blocks_of, common_count
 from dkmd.inference.run_levels import RunLevel
 from dkmd.inference.tails import student_tails
 from dkmd.inference.two_sample import dkmd_2samp
@@ -301,6 +301,48 @@ def _fails(design: Design, rng: np.random.Generator) -> bool:
     return gate(before, after, margin=0.0, history=past).outcome == FAILED
 
 
+def one_value(times: int) -> str:
+    """The rates of the whole gate if every run has one value per benchmark, at a margin of 10%."""
+    rows = []
+    for size in (1, 5, 20):
+        for past in (10, 20):
+            rng = np.random.default_rng([17, size, past])
+            same, moved, slower = (
+                [_of_one_value(size, past, factor, rng) for _ in range(times)]
+                for factor in (1.0, 1.1, 1.35)
+            )
+            passes = [row.verdict in PASSES for each in moved for row in each.rows]
+            shares = [
+                np.mean([each.outcome == FAILED for each in same]),
+                np.mean([each.outcome == PASSED for each in same]),
+                np.mean([each.outcome == FAILED for each in moved]),
+                np.mean(passes),
+                np.mean([each.outcome == FAILED for each in slower]),
+            ]
+            rows.append([f"{size}", f"{past}", *(f"{100.0 * share:.1f}" for share in shares)])
+            print("one value,", *rows[-1], file=sys.stderr, flush=True)
+    head = ["benchmarks", "history", "unchanged fails", "unchanged passes", "10% slower fails",
+            "10% slower passes", "35% slower fails"]  # fmt: skip
+    return table(head, rows)
+
+
+PASSES = ("same", "not worse", "better")
+
+
+def _of_one_value(size: int, past: int, slower: float, rng: np.random.Generator) -> Gate:
+    """A gate of google-benchmark's files without repetitions; between runs 0.4% to 2%, noise 1%."""
+    between = np.exp(rng.uniform(math.log(0.004), math.log(0.02), size))
+
+    def run(factor: float = 1.0) -> BenchmarkFile:
+        logs = between * rng.normal(size=size) + 0.01 * rng.normal(size=size)
+        times = 100.0 * factor * np.exp(logs)
+        entries = [{"name": f"BM_{i}", "real_time": t} for i, t in enumerate(times.tolist())]
+        return _read({"benchmarks": entries})
+
+    history: History = tuple(stored_run(run(), "", f"{day:02}") for day in range(past))
+    return gate(run(), run(slower), margin="10%", history=history)
+
+
 def _read(document: dict[str, object]) -> BenchmarkFile:
     return parse_benchmarks(json.dumps(document), "a run")
 
@@ -308,7 +350,7 @@ def _read(document: dict[str, object]) -> BenchmarkFile:
 def correlated(times: int) -> str:
     """How often a test of correlated measurements of the same code rejects at 5%, before/after."""
     rows = []
-    for size in (50, 100, 300, 1000):
+    for size in (25, 50, 100, 300, 1000):
         for share in (0.0, 0.3, 0.6, 0.9):
             rng = np.random.default_rng([size, round(100 * share)])
             plain = blocked = 0
@@ -316,8 +358,9 @@ def correlated(times: int) -> str:
                 x, y = (_neighbours(size, share, rng) for _ in range(2))
                 result = dkmd_2samp(x, y)
                 plain += result.pvalue < ALPHA
-                blocks = [blocks_of(side) for side in (x, y)]
-                if any(found is not None for found in blocks):
+                count = common_count([(x, None), (y, None)])
+                if count is not None:
+                    blocks = [blocks_of(side, None, count) for side in (x, y)]
                     groups = [np.arange(size) if b is None else b for b in blocks]
                     result = dkmd_2samp(x, y, groups=groups)
                 blocked += result.pvalue < ALPHA
@@ -362,9 +405,14 @@ def sections(times: int, failures: Failures) -> Iterator[str]:
     )
     yield power(50, times // 2)
     yield (
+        f"\n### One value per run\n\nShares (%) of {times:,} gates at a margin of 10%, and of "
+        "benchmarks in the column *10% slower passes*; between runs 0.4% to 2%, within a run 1%:\n"
+    )
+    yield one_value(times)
+    yield (
         "\n### Correlated measurements within a run\n\nHow often (%) two samples of the same "
-        f"autoregression differ at 5%, {times:,} pairs. Values of a run are in blocks if "
-        "neighbours are alike:\n"
+        f"autoregression differ at 5%, {times:,} pairs. Values of both sides are in blocks "
+        "if neighbours are alike on one of them:\n"
     )
     yield correlated(times)
 

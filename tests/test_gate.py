@@ -501,7 +501,7 @@ def _alarms(noise: str, sizes: tuple[int, int], trials: int, seed: int) -> tuple
 ALPHA, TEN = 0.05, 10
 
 
-@pytest.mark.parametrize("sizes", [(2, 60), (3, 3), (5, 10)])
+@pytest.mark.parametrize("sizes", [(2, 60), (25, 4), (3, 3), (5, 10)])
 @pytest.mark.parametrize("noise", ["normal", "skewed"])
 def test_few_values_keep_the_promise_about_false_alarms(noise: str, sizes: tuple[int, int]) -> None:
     """A true change of exactly the margin: at most alpha/10 alarms and at most alpha passes."""

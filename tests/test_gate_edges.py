@@ -30,7 +30,7 @@ from dkmd.answers.gate import runs as of_runs
 from dkmd.answers.gate.decide import decided, holm
 from dkmd.answers.gate.limits import Limit, Limits
 from dkmd.answers.gate.load_tables import AskedOfTable
-from dkmd.answers.gate.pair import BenchmarkPair
+from dkmd.answers.gate.pair import BenchmarkPair, Why, too_little
 from dkmd.answers.gate.result import Evidence
 from dkmd.answers.gate.runs import CORRELATED, RunsOfAll, RunsOfOne, in_blocks, in_one, runs_of
 from dkmd.base.errors import BenchmarkFileError
@@ -192,7 +192,7 @@ def test_few_beside_many_are_judged_if_runs_or_pairs_are_known(
 
 def test_a_row_knows_its_runs() -> None:
     side = measurements([1.0, 2.0])
-    known, alone = (_pair(side, side, runs=r).row("", judge.Why("", "")) for r in (KNOWN, None))
+    known, alone = (_pair(side, side, runs=r).row("", Why("", "")) for r in (KNOWN, None))
     assert (known.runs, known.between) == ((2, 1), 0.2)
     assert alone.runs == (1, 1)
     assert math.isnan(alone.between)
@@ -259,8 +259,8 @@ def test_pairs_are_not_cut_into_blocks() -> None:
 def test_values_of_one_process_may_be_paired() -> None:
     """Two machines whose values are one process each, or all of one process."""
     lone = Measurements("s", [1.0, 1.1], [0, 0])
-    assert judge._too_little(_pair(lone, lone)) is not None
-    assert judge._too_little(_pair(lone, lone, pair_by="machine")) is None
+    assert too_little(_pair(lone, lone)) is not None
+    assert too_little(_pair(lone, lone, pair_by="machine")) is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from scipy.stats import norm
 from dkmd.answers.gate import GateRow, Rule, gate, judge, listing, load_benchmarks
 from dkmd.answers.gate.limits import Limits, in_unit
 from dkmd.answers.gate.markdown import LONGEST
-from dkmd.answers.gate.pair import BenchmarkPair
+from dkmd.answers.gate.pair import BenchmarkPair, without_nan
 from dkmd.answers.gate.result import Evidence
 from dkmd.answers.gate.runs import in_blocks, in_one, runs_of
 from dkmd.answers.gate.words import processors_differ
@@ -117,7 +117,7 @@ def test_processes_count_where_values_are_repeated() -> None:
 
 def test_values_without_nan_keep_their_processes() -> None:
     measured = Measurements("s", [1.0, NAN, 3.0, NAN], [4, 4, 5, 6])
-    clean = judge._clean(measured)
+    clean = without_nan(measured)
     assert (clean.values, clean.groups) == ([1.0, 3.0], [4, 5])
 
 

@@ -137,7 +137,7 @@ def _counting_run(path: Path, rng: np.random.Generator, between: float, size: in
 @pytest.fixture(params=[0.0, 0.047], ids=["quiet times", "times that differ from run to run"])
 def counting(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Runs of the same code, twelve of them past, and one with more bytes."""
-    rng = np.random.default_rng(21)
+    rng = np.random.default_rng(1)  # with quiet times, noise explains how runs differ
     for i in range(12):
         _counting_run(tmp_path / f"past-{i:02}.txt", rng, request.param)
     for name in ("main", "branch"):
@@ -381,3 +381,36 @@ def test_gates_of_one_value_per_run_keep_their_promises(tmp_path: Path) -> None:
     rows = [row for each in outcomes[1.1] for row in each.rows if "allocs" not in row.name]
     passes = sum(row.verdict in PASSES for row in rows)
     assert passes <= binom.ppf(1.0 - 1e-4, len(rows), 0.05)
+
+
+def test_one_process_per_run_is_judged_by_a_history_of_ten_runs(tmp_path: Path) -> None:
+    """Ten values of one process say nothing about the next process; past runs do."""
+    rng = np.random.default_rng(39)
+
+    def pyperf(name: str, day: int, slower: float = 1.0) -> str:
+        benchmarks = []
+        for i in range(4):
+            level = np.log(slower * (i + 1)) + 0.01 * rng.normal()
+            values = np.exp(level + 0.002 * rng.normal(size=10)).tolist()
+            date = f"2026-01-{day:02} 10:00:00"
+            benchmarks.append(
+                {
+                    "metadata": {"name": f"b{i}"},
+                    "runs": [{"values": values, "metadata": {"date": date}}],
+                }
+            )
+        document = {"version": "1.0", "metadata": {"unit": "second"}, "benchmarks": benchmarks}
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+        return str(tmp_path / f"{name}.json")
+
+    for i in range(10):
+        pyperf(f"past-{i}", 1 + i)
+    past = ("--history", str(tmp_path / "past-*.json"))
+    main, same, slow = pyperf("main", 20), pyperf("same", 21), pyperf("slow", 22, 1.3)
+    alone = _json(main, same, "--margin", "10%")
+    assert alone["outcome"] == "inconclusive"
+    assert "come from one process: measure in two or more" in alone["benchmarks"][0]["reason"]
+    assert _json(main, same, "--margin", "10%", *past)["outcome"] == PASSED
+    found = _json(main, slow, "--margin", "10%", *past)
+    assert [row["verdict"] for row in found["benchmarks"]] == ["worse"] * 4
+    assert all(row["interval"][0] < 0.3 < row["interval"][1] for row in found["benchmarks"])

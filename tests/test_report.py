@@ -352,7 +352,7 @@ def test_a_gate_lists_what_vanished_and_appeared() -> None:
     for words in ("Missing from current", "old", "New in current, not judged", "new"):
         assert words in text
     one = {"both": Measurements("s", [1.0], [0])}
-    assert "at least two are needed" in Parsed(_html(gate(one, one))).text()
+    assert "measure two or more, give 3 runs per side" in Parsed(_html(gate(one, one))).text()
 
 
 def test_a_gate_colours_what_is_bad_and_puts_it_first() -> None:

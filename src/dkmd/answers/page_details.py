@@ -159,7 +159,7 @@ class Compared:
         moved = self.shift.middle
         own = Opinion(f"dkmd ({self.own})", moved, self.two_sided, direction_of(moved))
         reference, current = (present(side) for side in self.values)
-        return opinions(own, reference, current, self.scale, yes=self.yes)
+        return opinions(own, reference, current, self.outcome.robust_scale, yes=self.yes)
 
     def peer_notes(self, peers: Opinions | None) -> tuple[str, ...]:
         """Why the other statistics differ, or why there are none."""

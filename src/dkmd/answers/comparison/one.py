@@ -43,7 +43,7 @@ from dkmd.inference.column_kind import AMOUNT, YES_NO
 from dkmd.inference.groups import Pairing
 from dkmd.inference.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
 from dkmd.inference.percentiles import PercentileChange
-from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.result import ConfidenceInterval, DkmdResult, ExactOutcome
 from dkmd.inference.sample_ratio import SampleRatio
 from dkmd.inference.shapes import Crossing
 from dkmd.inference.spread import FEWEST as FEWEST_OF_SPREAD
@@ -232,12 +232,14 @@ class Comparison(Documented):
             raise ValueError("other statistics need the single values, and only summaries are held")
         own = Opinion(f"dkmd ({self.own})", self.shift, self.pvalue, self.direction)
         reference, current = (present(side) for side in self.values)
+        outcome = self.result.outcome()
+        kernel = outcome.robust_scale if isinstance(outcome, ExactOutcome) else self.scale
         spread = self.finding(SPREAD)
         if spread is None:
-            return opinions(own, reference, current, self.scale, yes=self.yes)
+            return opinions(own, reference, current, kernel, yes=self.yes)
         wider = WIDER if spread.estimate > 1.0 else NARROWER
         also = Opinion("dkmd (spread ratio)", spread.estimate, spread.pvalue, wider)
-        return opinions(own, reference, current, self.scale, also, self.yes)
+        return opinions(own, reference, current, kernel, also, self.yes)
 
     @property
     def pairing(self) -> Pairing | None:

@@ -127,7 +127,7 @@ class Gate(Paged):
         return [
             name
             for name, (reference, current, *_) in self.evidence.items()
-            if reference.unread or current.failure
+            if reference.unread or current.unread or current.failure
         ]
 
     def named(self, verdict: str) -> list[str]:
