@@ -83,10 +83,17 @@ class LevelCounts:
             counts = {**counts, **self.recount(unknown)}
         return [counts.get(level, 0) for level in levels]
 
-    @property
-    def spelling_numbers(self) -> int:
-        """How many values of ``counts`` are numbers that are written as text."""
-        return sum(n for level, n in self.counts.items() if parse_number(level) is not None)
+    def spelled(self) -> tuple[int, int]:
+        """How many values of ``counts`` are numbers written as text, and how many are words.
+
+        Words for missing values are neither.
+        """
+        numbers = words = 0
+        for level, n in self.counts.items():
+            number = parse_number(level)
+            words += n if number is None else 0
+            numbers += n if number is not None and not math.isnan(number) else 0
+        return numbers, words
 
 
 @dataclass(frozen=True)

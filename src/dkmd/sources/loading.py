@@ -14,6 +14,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dkmd.base.errors import ColumnTypeError, TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
@@ -289,8 +291,8 @@ def are_numbers(tables: Iterable[Table | None], levels: Iterable[LevelCounts]) -
     if not all(table is None or table.parses_text for table in tables):
         return False
     sides = list(levels)
-    values = sum(sum(side.counts.values()) for side in sides)
-    return 2 * sum(side.spelling_numbers for side in sides) > values
+    numbers, words = np.sum([side.spelled() for side in sides], axis=0)
+    return bool(numbers > words) or (not words and any(side.counts for side in sides))
 
 
 def no_designed_categories(column: str) -> ColumnTypeError:

@@ -17,6 +17,14 @@ MISSING_AS_WRITTEN = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL"
 MISSING = tuple(dict.fromkeys(word.lower() for word in MISSING_AS_WRITTEN))
 """The same words in lower case. Text is compared in lower case, too."""
 
+SPREADSHEET_ERRORS = (
+    "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!", "#error!", "#spill!",
+    "#calc!",
+)  # fmt: skip
+
+MISSING_NUMBERS = (*MISSING, *SPREADSHEET_ERRORS, "-")
+"""Words for a missing value among numbers. Among categories they may be levels."""
+
 SHOWN = 20
 """Levels that an error shows."""
 
@@ -24,12 +32,17 @@ SHOWN = 20
 def parse_number(text: str) -> float | None:
     """A number from text; NaN for a missing value, None for any other word."""
     word = text.strip()
-    if word.lower() in MISSING:
+    if word.lower() in MISSING_NUMBERS:
         return math.nan
     try:
         return float(word)
     except ValueError:
         return {"true": 1.0, "false": 0.0}.get(word.lower())
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line of plain numbers is a comment: it begins with # and is not #N/A or #DIV/0!."""
+    return line.startswith("#") and parse_number(line) is None
 
 
 def not_a_number(where: str, row: int, value: object) -> ValueError:

@@ -11,7 +11,7 @@ from dkmd.base.errors import BenchmarkFileError, NotANumberError
 from dkmd.sources.column_data import ColumnData, HeldColumn, unit_of
 from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements, better_in_table
 from dkmd.sources.kinds import NUMERIC, OTHER, TEXT
-from dkmd.sources.number_words import MISSING, level_order
+from dkmd.sources.number_words import MISSING_NUMBERS, level_order
 from dkmd.sources.table import Table
 
 
@@ -97,7 +97,7 @@ def _unread(name: str, why: str) -> Measurements:
 
 def _words_among_numbers(table: Table, column: str) -> list[str] | None:
     """The words in a text column that is mostly numbers; None for any other column."""
-    levels = [v for v in table.levels(column) if v.strip().lower() not in MISSING]
+    levels = [v for v in table.levels(column) if v.strip().lower() not in MISSING_NUMBERS]
     words = [v for v in levels if not _spells_number(v)]
     return words if 2 * len(words) < len(levels) or not levels else None
 

@@ -25,6 +25,9 @@ STDIN = "-"
 PEEKED = 1 << 20
 """Bytes at the start of a file that show its encoding."""
 
+WIDEST = 1 << 26
+"""Bytes that are read at most to see the first lines of a file."""
+
 PIECE_BYTES = 1 << 20
 """Bytes that are read at once."""
 
@@ -74,9 +77,17 @@ def starts_as_utf8(start: bytes) -> bool:
     return True
 
 
-def first_bytes(path: str) -> bytes:
-    """The start of a file, uncompressed; empty for a file that zstd compressed."""
-    return next(_pieces(path, PEEKED), b"")
+def first_bytes(path: str, lines: int = 0) -> bytes:
+    """The start of a file, uncompressed; empty for a file that zstd compressed.
+
+    It is longer than PEEKED only to hold so many lines.
+    """
+    start = b""
+    for piece in _pieces(path, PEEKED):
+        start += piece
+        if start.count(b"\n") >= lines or len(start) >= WIDEST:
+            break
+    return start
 
 
 def _pieces(path: str, size: int = PIECE_BYTES) -> Iterator[bytes]:

@@ -1,165 +1,81 @@
-"""CSV and TSV files: delimiter, header and decimal comma.
+"""CSV and TSV files: every column as text, and what the columns hold.
 
-DuckDB's sniffer finds most of it; its mistakes about decimal commas and headers are mended here.
+``csv_layout`` finds separator and header. DuckDB is told all of it and guesses nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
-
-from dkmd.sources.files.characters import (
-    first_bytes,
-    starts_as_utf8,
-)
-from dkmd.sources.files.duckdb_connection import fetch_row, fetch_rows
-from dkmd.sources.files.source import (
-    RENAMED,
-    Source,
-    distinct_names,
-    kind_of_sql_type,
-    kinds_by_values,
-    path_literal,
-    spellings,
-)
+from dkmd.sources.files.characters import PEEKED, first_bytes, starts_as_utf8
+from dkmd.sources.files.csv_layout import LOOKED_AT, Layout, layout_of
+from dkmd.sources.files.duckdb_connection import fetch_rows
+from dkmd.sources.files.source import Source, kinds_by_values, path_literal, spellings
 from dkmd.sources.files.spelling import Spelling
-from dkmd.sources.number_words import MISSING_AS_WRITTEN, parse_number
+from dkmd.sources.kinds import TEXT
 from dkmd.sources.sql_text import text_literal
 
 
 def csv_source(path: str, latin: bool) -> Source:
-    """A CSV file with every column as text; the sniffer guesses its dialect and types."""
-    encoding = "latin-1" if latin or not starts_as_utf8(first_bytes(path)) else "utf-8"
+    """A CSV file with every column as text."""
+    start = first_bytes(path, lines=3)
+    encoding = "latin-1" if latin or not starts_as_utf8(start) else "utf-8"
     tab = "\t" if ".tsv" in Path(path).name.lower() else None
-    dialect = _sniffed(path, encoding, tab)
-    if dialect.delimiter == "," and not dialect.header:
-        dialect = _with_semicolons(path, encoding, dialect)
-        _refuse_lost_lines(path, encoding, dialect)
-    spelled = spellings(dialect.sql, dialect.kinds)
-    comma = _decimal_comma(dialect, spelled)
-    kinds = kinds_by_values(dialect.kinds, spelled)
-    in_sql = dict(zip(dialect.names, dialect.types, strict=True))
+    text = start.decode(encoding, errors="ignore").removeprefix("\ufeff")
+    text = text or _first_text(path, encoding)
+    layout = layout_of(text, len(start) >= PEEKED, tab)
+    names = _distinct(layout.header or [""] * layout.width)
+    in_sql = {name: f"c{i}" for i, name in enumerate(names)}
+    sql = _sql(path, encoding, layout)
+    spelled = spellings(sql, dict.fromkeys(in_sql.values(), TEXT))
+    kinds = kinds_by_values(dict.fromkeys(spelled, TEXT), spelled)
     return Source(
-        dialect.sql,
-        {name: kinds[in_sql[name]] for name in in_sql},
+        sql,
+        {name: kinds[column] for name, column in in_sql.items()},
         in_sql,
         is_text=True,
-        decimal_comma=comma,
+        decimal_comma=_decimal_comma(layout, spelled),
     )
 
 
-class Dialect(NamedTuple):
-    """How a CSV file is written; in SQL its columns are c0, c1 and so on."""
-
-    delimiter: str
-    skip: int
-    header: bool
-    names: list[str]
-    types: dict[str, str]
-    sql: str
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """What each column holds, by its type."""
-        return {name: kind_of_sql_type(kind) for name, kind in self.types.items()}
-
-
-def _sniffed(path: str, encoding: str, delimiter: str | None) -> Dialect:
-    """The dialect that DuckDB's sniffer finds."""
-    nulls = "[" + ", ".join(map(text_literal, MISSING_AS_WRITTEN)) + "]"
-    known = "" if delimiter is None else f", delim={text_literal(delimiter)}"
-    row = fetch_row(
-        "SELECT Delimiter, Quote, Escape, Comment, SkipRows, HasHeader, Columns "
-        f"FROM sniff_csv({path_literal(path)}, encoding={text_literal(encoding)}, "
-        f"nullstr={nulls}{known})"
+def _sql(path: str, encoding: str, layout: Layout) -> str:
+    """The file in SQL; its columns are c0, c1 and so on."""
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(layout.width))
+    return (
+        f"read_csv({path_literal(path)}, delim={text_literal(layout.separator)}, quote='\"', "
+        f"escape='\"', comment='', skip={layout.skip:d}, encoding={text_literal(encoding)}, "
+        f"columns={{{columns}}}, auto_detect=false, null_padding=false, "
+        f"header={'false' if layout.header is None else 'true'})"
     )
-    assert row is not None  # the sniffer returns one row or raises an error
-    delimiter, quote, escape, comment, skip, header, columns = row
-    types = {f"c{i}": column["type"] for i, column in enumerate(columns)}
-    options = {
-        "delim": text_literal(delimiter),
-        "quote": text_literal('"' if quote == "(empty)" else quote),
-        "escape": text_literal('"' if escape == "(empty)" else escape),
-        "comment": text_literal("" if comment == "(empty)" else comment),
-        "skip": f"{int(skip)}",
-        "encoding": text_literal(encoding),
-        "columns": "{" + ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in types) + "}",
-        "auto_detect": "false",
-        "null_padding": "false",
-    }
-    settings = ", ".join(f"{key}={value}" for key, value in options.items())
-    below = f"read_csv({path_literal(path)}, {settings}, header="
-    names = [column["name"] for column in columns]
-    if header:
-        names = _as_written(names, f"{below}false)")
-        header = not _are_values(names)
-    if not header:
-        names = [f"column{i}" for i in range(len(types))]
-    sql = f"{below}{'true' if header else 'false'})"
-    return Dialect(delimiter, int(skip), bool(header), names, types, sql)
 
 
-def _as_written(names: list[str], source: str) -> list[str]:
-    """The names of a header as the first row of a source has them.
-
-    DuckDB renames names that differ only in case, and words for missing values.
-    """
-    if not any(RENAMED.search(name) for name in names):
-        return names
-    try:
-        cells = fetch_row(f"SELECT * FROM {source} LIMIT 1")
-    except ValueError:  # raised again when values are read
-        return names
-    return distinct_names(names, [(cell or "").strip() for cell in cells or names])
-
-
-def _are_values(names: Iterable[str]) -> bool:
-    """Whether a header is a row of numbers: the sniffer takes inf for a name. nan may be a name."""
-    numbers = [parse_number(name) for name in names]
-    known = [number for number in numbers if number is not None]
-    return len(known) == len(numbers) and not np.isnan(known).all()
+def _distinct(written: Iterable[str]) -> list[str]:
+    """The names of columns: those without a name are numbered, and so are repeated names."""
+    names: list[str] = []
+    for at, cell in enumerate(written):
+        name = known = cell or f"column{at}"
+        again = 0
+        while name in names:
+            again += 1
+            name = f"{known}_{again}"
+        names.append(name)
+    return names
 
 
-def _with_semicolons(path: str, encoding: str, dialect: Dialect) -> Dialect:
-    """The dialect with semicolons, if it fits: the sniffer takes decimal commas for delimiters."""
-    if not any(";" in line for line in _first_lines(path, encoding, dialect.skip + 1)):
-        return dialect
-    other = _sniffed(path, encoding, ";")
-    if other.skip or len(other.types) < 2:
-        return dialect
-    fits = _decimal_comma(other, spellings(other.sql, other.kinds))
-    return other if fits else dialect
-
-
-def _refuse_lost_lines(path: str, encoding: str, dialect: Dialect) -> None:
-    """Reject a file whose first line the sniffer skips: it may be a header of decimal commas."""
-    if dialect.header or not dialect.skip:
-        return
-    lines = _first_lines(path, encoding, dialect.skip)
-    lost = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    if lost:
-        raise ValueError(
-            f"its first line, {lost[0][:60]!r}, does not fit the {len(dialect.types)} columns "
-            f"below it: write decimals with a point, or a header for every column"
-        )
-
-
-def _first_lines(path: str, encoding: str, count: int) -> list[str]:
-    """The first lines of a file, uncompressed."""
+def _first_text(path: str, encoding: str) -> str:
+    """The first lines of a file that only DuckDB can unpack."""
     whole = "columns={'line': 'VARCHAR'}, delim='\x01', quote='', escape='', header=false"
     rows = fetch_rows(
         f"SELECT line FROM read_csv({path_literal(path)}, {whole}, auto_detect=false, "
-        f"encoding={text_literal(encoding)}) LIMIT {count:d}"
+        f"encoding={text_literal(encoding)}) LIMIT {2 * LOOKED_AT:d}"
     )
-    return [row[0] or "" for row in rows]
+    return "".join(f"{row[0] or ''}\n" for row in rows)
 
 
-def _decimal_comma(dialect: Dialect, spelled: dict[str, Spelling]) -> bool:
+def _decimal_comma(layout: Layout, spelled: dict[str, Spelling]) -> bool:
     """Whether commas are decimal commas: they separate no fields, and no number has a point."""
-    if dialect.delimiter == "," or any("," in name for name in dialect.names):
+    if layout.separator == "," or any("," in name for name in layout.header or ()):
         return False
-    points = "DOUBLE" in dialect.types.values() or any(s.with_point for s in spelled.values())
+    points = any(each.with_point for each in spelled.values())
     return not points and any(s.with_comma and s.mostly_numbers for s in spelled.values())

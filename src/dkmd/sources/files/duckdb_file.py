@@ -31,7 +31,13 @@ from dkmd.sources.files.duckdb_connection import (
 from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
 from dkmd.sources.files.source import Known, Source
-from dkmd.sources.files.spelling import as_double, as_level, date_as_double, is_missing_text
+from dkmd.sources.files.spelling import (
+    as_double,
+    as_level,
+    date_as_double,
+    is_missing_number,
+    is_missing_text,
+)
 from dkmd.sources.keys import ABSENT, BETWEEN, KEY, RARE, KeyPart
 from dkmd.sources.kinds import (
     DATE,
@@ -316,7 +322,7 @@ class DuckFile:
 
     def _refuse_words(self, column: str, where: AtLevel) -> None:
         name = self._quoted(column)
-        word = f"NOT {is_missing_text(name)} AND ({self._number(column)}) IS NULL"
+        word = f"NOT {is_missing_number(name)} AND ({self._number(column)}) IS NULL"
         found = self._first_row(column, where, word)
         if found is not None:
             raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])

@@ -77,9 +77,15 @@ def spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
 
 def kinds_by_values(kinds: dict[str, str], spelled: dict[str, Spelling]) -> dict[str, str]:
     """What columns hold, corrected by their first values."""
-    told = {name: NUMBER for name, each in spelled.items() if each.mostly_numbers}
-    empty = {name: NOTHING for name, each in spelled.items() if not each.cells}
-    return kinds | told | empty
+    told = {}
+    for name, each in spelled.items():
+        if not each.cells:
+            told[name] = NOTHING
+        elif each.mostly_numbers:
+            told[name] = NUMBER
+        elif each.mostly_dates or each.mostly_times:
+            told[name] = DATE if each.mostly_dates else TIME
+    return kinds | told
 
 
 def kind_of_sql_type(sql_type: str) -> str:

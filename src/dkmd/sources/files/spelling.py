@@ -6,15 +6,19 @@ decimal commas, or a stray word that an error should name. Its first values show
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dkmd.sources.files.duckdb_connection import fetch_rows
-from dkmd.sources.number_words import MISSING
+from dkmd.sources.number_words import MISSING, MISSING_NUMBERS
 from dkmd.sources.sql_text import text_literal
 
 LOOKED_AT = 500
 """The number of rows of a column of text that are read to see what it holds."""
+
+
+DIGIT_FIRST = "regexp_matches(cell, '^\\s*[0-9]')"
+"""SQL of whether a cell begins with a digit: DuckDB takes "epoch" and "inf" for dates."""
 
 
 class Spelling(NamedTuple):
@@ -24,12 +28,24 @@ class Spelling(NamedTuple):
     numbers: int  # whole, or with a decimal point
     with_point: int
     with_comma: int  # numbers only if the comma is a decimal comma
+    dates: int = 0
+    times: int = 0
 
     @property
     def mostly_numbers(self) -> bool:
         """Whether a column is meant to hold numbers: a word among them is then an error."""
         commas = self.with_comma if not self.with_point else 0
         return 2 * (self.numbers + commas) > self.cells
+
+    @property
+    def mostly_dates(self) -> bool:
+        """Whether a column is meant to hold dates or timestamps."""
+        return 2 * self.dates > self.cells
+
+    @property
+    def mostly_times(self) -> bool:
+        """Whether a column is meant to hold times of day."""
+        return 2 * self.times > self.cells
 
 
 def as_double(name: str, decimal_comma: bool = False, offset: int = 0) -> str:
@@ -78,8 +94,16 @@ def as_level(name: str, number: str) -> str:
 
 def is_missing_text(name: str) -> str:
     """SQL of whether a cell is empty or a word for a missing value."""
-    words = ", ".join(map(text_literal, MISSING))
-    return f"({name} IS NULL OR lower(trim({name})) IN ({words}))"
+    return _is_one_of(name, MISSING)
+
+
+def is_missing_number(name: str) -> str:
+    """SQL of whether a cell among numbers is missing: spreadsheets have more words for that."""
+    return _is_one_of(name, MISSING_NUMBERS)
+
+
+def _is_one_of(name: str, words: Iterable[str]) -> str:
+    return f"({name} IS NULL OR lower(trim({name})) IN ({', '.join(map(text_literal, words))}))"
 
 
 def spelling_of(source: str, columns: Mapping[str, str]) -> dict[str, Spelling]:
@@ -105,8 +129,11 @@ def _counted(source: str, columns: Mapping[str, str], limit: str = "") -> dict[s
     rows = fetch_rows(
         f"SELECT name, count(*), count(*) FILTER ({number}), "
         f"count(*) FILTER ({number} AND contains(cell, '.')), "
-        f"count(*) FILTER ({commas} AND contains(cell, ',')) "
-        f"FROM ({cells}) WHERE NOT {is_missing_text('cell')} GROUP BY name"
+        f"count(*) FILTER ({commas} AND contains(cell, ',')), "
+        f"count(*) FILTER ({DIGIT_FIRST} AND TRY_CAST(cell AS TIMESTAMP) IS NOT NULL), "
+        f"count(*) FILTER ({DIGIT_FIRST} AND TRY_CAST(cell AS TIMESTAMP) IS NULL AND "
+        f"TRY_CAST(cell AS TIME) IS NOT NULL) "
+        f"FROM ({cells}) WHERE NOT {is_missing_number('cell')} GROUP BY name"
     )
     counted = {name: Spelling(*counts) for name, *counts in rows}
     return {name: counted.get(name, Spelling(0, 0, 0, 0)) for name in columns}

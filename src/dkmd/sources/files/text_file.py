@@ -15,7 +15,7 @@ from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import DAMAGED, STDIN, first_bytes, marked_encoding
-from dkmd.sources.number_words import not_a_number, parse_number
+from dkmd.sources.number_words import is_comment, not_a_number, parse_number
 from dkmd.sources.table import AtLevel
 
 PIECE_CHARACTERS = 1 << 20
@@ -122,7 +122,7 @@ def _numbers(lines: list[str], first_row: int, where: str) -> Array:
         numbers = []
     for row, line in enumerate(lines, first_row):
         text = line.strip()
-        if text and not text.startswith("#"):
+        if text and not is_comment(text):
             number = parse_number(text)
             if number is None:
                 raise not_a_number(where, row, text)

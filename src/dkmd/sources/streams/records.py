@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.sources.number_words import parse_number
+from dkmd.sources.number_words import is_comment, parse_number
 from dkmd.sources.streams.lines import Lines
 
 NUMBERS, CSV, JSON = "numbers", "csv", "json"
@@ -79,6 +79,8 @@ class RecordReader:
         self.format, self.field, self.by, self._likely = written_as, field, by, likely
         self._header: list[str] = []
         self._delimiter = ","
+        self._marked = ""  # the last line above the header that begins with #
+        self._at_top = False  # only such lines came so far in this file
 
     def state(self) -> dict[str, Any]:
         """What was learnt from lines so far, for a checkpoint."""
@@ -87,19 +89,23 @@ class RecordReader:
             "field": self.field,
             "header": self._header,
             "delimiter": self._delimiter,
+            "marked": self._marked,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on as an earlier reader with this state."""
         self.format, self.field = state["format"], state["field"]
         self._header, self._delimiter = list(map(str, state["header"])), str(state["delimiter"])
+        self._marked = str(state.get("marked", ""))
 
     def read(self, lines: Lines) -> Records:
         """The numbers on some lines."""
         texts = [text.decode("utf-8", "replace").rstrip("\r") for text in lines.texts]
         if self.format is None:
-            self.format = next(map(_format_of, filter(str.strip, texts)), None)
+            known = (text for text in texts if text.strip() and not is_comment(text))
+            self.format = next(map(_format_of, known), None)
         if self.format is None:
+            self._marked = next(filter(str.strip, reversed(texts)), self._marked)
             return Records(np.empty(0), np.empty(0, dtype=np.int64), [], [])
         if self.format == NUMBERS and self.by is None and self.field is None:
             fast = _plain_numbers(texts)
@@ -124,12 +130,13 @@ class RecordReader:
     def _cells(self, texts: list[str], first: int) -> Iterator[tuple[str, Cell | str]]:
         """Each line with its number, or with what is wrong with it; "" if it holds nothing."""
         for place, text in enumerate(texts, first):
-            if not text.strip() or (self.format != JSON and text.startswith("#")):
+            if self.format == CSV:
+                self._at_top = self._at_top or place == 1
+                yield text, self._of_csv(text)
+            elif not text.strip() or (self.format == NUMBERS and is_comment(text)):
                 yield text, ""
             elif self.format == JSON:
                 yield text, self._of_json(text)
-            elif self.format == CSV:
-                yield text, self._of_csv(text, place == 1)
             else:
                 yield text, self._of_number(text)
 
@@ -142,18 +149,19 @@ class RecordReader:
         number = parse_number(text)
         return "is not a number" if number is None else Cell(number)
 
-    def _of_csv(self, text: str, at_the_start: bool) -> Cell | str:
-        if not self._header:
-            self._delimiter = max(DELIMITERS, key=text.count)
-            self._header = self._split(text)
-            self.field = self._column_of(self.field)
-            if self.by is not None:
-                self._column_of(self.by)
+    def _of_csv(self, text: str) -> Cell | str:
+        if not self._header and not self._starts(text):
             return ""
+        if not text.strip():  # a missing value if there is one column
+            return Cell(math.nan) if len(self._header) == 1 and not self._at_top else ""
         cells = self._split(text)
         assert self.field is not None
-        if at_the_start and self.field in cells:  # a new file of this name has its own header
+        top, self._at_top = self._at_top, False
+        if top and self.field in cells:  # a new file of this name has its own header
             self._header = cells
+            return ""
+        if top and text.startswith("#") and len(cells) != len(self._header):
+            self._at_top = True
             return ""
         if len(cells) != len(self._header):
             return f"has {len(cells)} cells where the header has {len(self._header)}"
@@ -161,6 +169,25 @@ class RecordReader:
             cells[self._header.index(self.field)],
             cells[self._header.index(self.by)] if self.by is not None else "",
         )
+
+    def _starts(self, text: str) -> bool:
+        """Find the header from the first line without #; whether that line holds values already.
+
+        Then the header is the line above it, which begins with #.
+        """
+        if not text.strip() or text.startswith("#"):
+            self._marked = text.strip() or self._marked
+            return False
+        self._delimiter = max(DELIMITERS, key=text.count)
+        cells, marked = self._split(text), self._split(self._marked)
+        above = len(marked) == len(cells) > 1 and any(
+            parse_number(cell) is not None for cell in cells if cell
+        )
+        self._header, self._at_top = marked if above else cells, False
+        self.field = self._column_of(self.field)
+        if self.by is not None:
+            self._column_of(self.by)
+        return above
 
     def _split(self, text: str) -> list[str]:
         try:
@@ -245,7 +272,7 @@ def _format_of(text: str) -> str:
     """The format of a stream by its first line."""
     if text.lstrip().startswith("{"):
         return JSON
-    return NUMBERS if text.startswith("#") or parse_number(text) is not None else CSV
+    return NUMBERS if parse_number(text) is not None else CSV
 
 
 def _plain_numbers(texts: list[str]) -> Array | None:
