@@ -7,11 +7,11 @@ such as ``#DIV/0!`` or ``'``. Python's ``csv`` splits the rows here; DuckDB read
 from __future__ import annotations
 
 import csv
-import io
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,15 @@ NAMELIKE = re.compile(r"\s*[A-Za-z]+\s*")
 """Words for missing values that may be names of columns: nan, null, NA."""
 MOMENT = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?|\d{1,2}:\d{2}(:.*)?")
 
+PROSE = re.compile(r"#+(\s|$)")
+"""The start of a comment rather than of a name."""
+
+FEW = 8
+"""Rows that show that a line is no header."""
+
 Rows = list[list[str]]
+Found = tuple[str, Rows]
+"""A separator and the rows that it makes."""
 
 
 class Layout(NamedTuple):
@@ -56,37 +64,70 @@ def layout_of(text: str, cut: bool, separator: str | None) -> Layout:
     told = SEPARATOR_LINE.fullmatch(lines[0].strip()) if lines else None
     above = int(told is not None)
     separator = told[1] if told is not None else separator
-    leading = above
-    while leading < len(lines) and (
-        not lines[leading].strip() or lines[leading].startswith(COMMENT)
-    ):
-        leading += 1
-    if leading == len(lines):  # nothing but blank lines and lines that begin with #
-        leading = above
-        while leading < len(lines) and not lines[leading].strip():
-            leading += 1
-    below = text[sum(map(len, lines[:leading])) :]
-    separator, rows = _split(below, cut, separator)
-    header = bool(rows) and _is_header(rows, separator)
-    marked = _marked_rows(lines[above:leading], rows, header, separator)
-    if marked:
-        leading -= marked
-        rows = [*_rows("".join(lines[leading : leading + marked]), separator), *rows]
-        header = _is_header(rows, separator)
+    starts = [0, *accumulate(map(len, lines))]
+    at, found = above, None
+    while found is None and at < len(lines) and _is_leading(lines[at]):
+        found = _marked_table(text[starts[at] :], cut, separator)
+        at += found is None
+    if found is None:
+        whole = at == len(lines)  # nothing but blank lines and lines that begin with #
+        at = next((i for i in range(above, at) if lines[i].strip()), at) if whole else at
+        found = _split(text[starts[at] :], cut, separator)
+        if not whole:
+            at, found = _marked_column(lines, above, at, found)
+    separator, rows = found
     width = len(rows[0]) if rows else 1
+    header = bool(rows) and _is_header(rows, separator)
     if width == 1 and not header:  # a blank line is then a row with a missing value
-        while leading > above and not lines[leading - 1].strip():
-            leading -= 1
+        while at > above and not lines[at - 1].strip():
+            at -= 1
     names = [cell.strip() for cell in rows[0]] if header else None
-    return Layout(separator, leading, names, width)
+    return Layout(separator, at, names, width)
 
 
-def split_line(text: str, separator: str) -> list[str]:
-    """The cells of one line; none if its quotes are not closed."""
-    try:
-        return next(csv.reader([text], delimiter=separator, skipinitialspace=True, strict=True), [])
-    except csv.Error:
-        return []
+def _is_leading(line: str) -> bool:
+    return not line.strip() or line.startswith(COMMENT)
+
+
+def _marked_table(text: str, cut: bool, separator: str | None) -> Found | None:
+    """The rows from a line with # on, if it is the header or a row of several cells.
+
+    All rows below have as many cells. A comment has not, or has the header below it.
+    """
+    if not text.startswith(COMMENT):
+        return None
+    for each in separator or SEPARATORS:
+        if _width(_rows(text, each, first=FEW), all):
+            rows = _rows(text, each, cut)
+            if len(rows) > 1 and _width(rows, all) and not _is_prose(text, rows, each):
+                return each, rows
+    return None
+
+
+def _is_prose(text: str, rows: Rows, separator: str) -> bool:
+    """Whether the first row, which begins with #, is a comment that has commas, too."""
+    if not any(_is_known(cell, separator) for row in rows[1:] for cell in row):
+        return PROSE.match(text) is not None
+    names = not any(_is_known(cell, separator) for cell in rows[1])
+    return names and _has_values_below(rows[1:], separator)
+
+
+def _marked_column(lines: Sequence[str], above: int, at: int, found: Found) -> tuple[int, Found]:
+    """A table of one column, from the lines with # on that belong to it: its header, or #N/A."""
+    separator, rows = found
+    if not rows or len(rows[0]) > 1 or _is_header(rows, separator):
+        return at, found
+    marked: Rows = []
+    for i in range(at - 1, above - 1, -1):
+        line = lines[i].strip()
+        value = parse_number(line) is not None
+        if line and not value and PROSE.match(line):
+            break
+        if line:
+            at, marked = i, [[line], *marked]
+        if line and not value:
+            break
+    return at, (separator, [*marked, *rows])
 
 
 def _lines(text: str) -> list[str]:
@@ -102,20 +143,21 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _rows(text: str, separator: str, cut: bool = False) -> Rows:
+def _rows(text: str, separator: str, cut: bool = False, first: int = LOOKED_AT) -> Rows:
     """The first rows of a text, without blank lines; the last one may be cut off."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    lines = (line[0] for line in LINE.finditer(text))
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     found: Rows = []
     try:
-        found.extend(islice(reader, LOOKED_AT + 1))
+        found.extend(islice(reader, first + 1))
     except csv.Error:  # a cell that is too long: a quote is not closed
         cut = True
-    if cut and len(found) <= LOOKED_AT and len(found) > 1:
+    if cut and len(found) <= first and len(found) > 1:
         found.pop()
     return [row for row in found if row]
 
 
-def _split(text: str, cut: bool, separator: str | None) -> tuple[str, Rows]:
+def _split(text: str, cut: bool, separator: str | None) -> Found:
     """The separator and the rows that it makes; an error if the first line fits no row below it."""
     if separator is not None:
         rows = _rows(text, separator, cut)
@@ -150,7 +192,7 @@ def _most(flags: list[bool]) -> bool:
 
 def _share_of_values(rows: Rows, separator: str) -> float:
     """The share of cells that are numbers, dates or times."""
-    return float(np.mean([_is_value(cell, separator) for row in rows for cell in row]))
+    return float(np.mean([_is_known(cell, separator) for row in rows for cell in row]))
 
 
 def _is_column_of_commas(rows: Rows) -> bool:
@@ -187,33 +229,6 @@ def _lost_line(text: str, width: int) -> ValueError:
     )
 
 
-def _marked_rows(lines: Sequence[str], rows: Rows, header: bool, separator: str) -> int:
-    """How many of the last leading lines are rows or the header, although they begin with #.
-
-    They have as many cells as the rows below. The header is the first of them without a value.
-    """
-    width = len(rows[0]) if rows else 0
-    values = any(_is_value(cell, separator) for row in rows for cell in row)
-    if not width or (header and (values or width == 1)):
-        return 0
-    count = 0
-    for line in reversed(lines):
-        if not line.strip() or not _fits(line, width, separator, values):
-            break
-        count += 1
-        if not any(_is_value(cell, separator) for cell in split_line(line, separator)):
-            break
-    return count
-
-
-def _fits(line: str, width: int, separator: str, values: bool) -> bool:
-    """Whether a line with # may be a row of this width. Above text, "# words, words" is prose."""
-    cells = split_line(line.rstrip("\r\n"), separator)
-    return len(cells) == width and (
-        (width > 1 and values) or not re.match(r"#+(\s|$)", line) or parse_number(line) is not None
-    )
-
-
 def _is_header(rows: Rows, separator: str) -> bool:
     """Whether the first row has names: not all are values, and values below are unlike them."""
     first, below = rows[0], rows[1:]
@@ -221,12 +236,9 @@ def _is_header(rows: Rows, separator: str) -> bool:
     known = [number for number in numbers if number is not None]
     if len(known) == len(first):
         return bool(np.isnan(known).all()) and all(map(NAMELIKE.fullmatch, first))
-    for at, cell in enumerate(first):
-        others = [row[at] for row in below if at < len(row) and row[at].strip()]
-        named = cell.strip() and not _is_value(cell, separator)
-        if named and others and _most([_is_value(other, separator) for other in others]):
-            return True
-    if any(_is_value(cell, separator) for cell in first):
+    if _has_values_below(rows, separator):
+        return True
+    if any(_is_known(cell, separator) or _is_no_name(cell) for cell in first):
         return False
     return not any(
         cell.strip() and cell in (row[at] for row in below if at < len(row))
@@ -234,13 +246,33 @@ def _is_header(rows: Rows, separator: str) -> bool:
     )
 
 
-def _is_value(cell: str, separator: str) -> bool:
-    """Whether a cell is a number, a word for a missing value, a date or a time; not if empty."""
+def _has_values_below(rows: Rows, separator: str) -> bool:
+    """Whether the first row has a name above a column of numbers, dates or times."""
+    for at, cell in enumerate(rows[0]):
+        if cell.strip() and parse_number(cell) is None and not _is_known(cell, separator):
+            below = [row[at] for row in rows[1:] if at < len(row)]
+            there = [_is_known(each, separator) for each in below if not _is_missing(each)]
+            if there and _most(there):
+                return True
+    return False
+
+
+def _is_missing(cell: str) -> bool:
+    number = parse_number(cell)
+    return number is not None and math.isnan(number)
+
+
+def _is_no_name(cell: str) -> bool:
+    """Whether a word for a missing value cannot be the name of a column: #N/A, a dash."""
+    return bool(cell.strip()) and _is_missing(cell) and NAMELIKE.fullmatch(cell) is None
+
+
+def _is_known(cell: str, separator: str) -> bool:
+    """Whether a cell is a number, a date or a time."""
     word = cell.strip()
-    if not word:
-        return False
+    number = parse_number(word)
     return (
-        parse_number(word) is not None
+        (number is not None and not math.isnan(number))
         or MOMENT.fullmatch(word) is not None
         or (separator != "," and DECIMAL_COMMA.fullmatch(word) is not None)
     )
