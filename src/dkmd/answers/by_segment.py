@@ -53,7 +53,7 @@ from dkmd.sources.keys import ABSENT, RARE, KeyPart, Levels, lumped
 from dkmd.sources.kinds import are_text, no_such_column, the_numeric_column
 from dkmd.sources.loading import open_table
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import Table
+from dkmd.sources.table import Table, note_of
 from dkmd.statistic.witness import Witness
 
 FEWEST = 10
@@ -291,7 +291,9 @@ class _Work:
     ) -> Comparison:
         """One comparison of two samples of the column."""
         before, after = (
-            labelled_column(data, self.column, side.label, self.kind)
+            labelled_column(
+                data, self.column, side.label, self.kind, note=note_of(side.table, self.column)
+            )
             for side, data in ((self.reference, reference), (self.current, current))
         )
         return compare_samples(before, after, options)

@@ -32,6 +32,7 @@ from dkmd.answers.together import compare_together, require_none
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
+from dkmd.sources.files.conventions import reading_text
 
 
 @overload
@@ -152,6 +153,7 @@ def compare(
     most_levels: int | None = MOST_LEVELS,
     segments: str | Sequence[str] | None = None,
     cross: bool = False,
+    decimal: str | None = None,
     advance: Advance | None = None,
 ) -> ColumnAnswer | Comparisons | Segmented | TogetherComparison:
     """Which way did it move, by how much, and how sure is that?
@@ -234,6 +236,9 @@ def compare(
         shift each one carries, and whether the mix of segments changed.
     cross : bool
         With several columns of ``segments``: whether combinations of their levels are segments too.
+    decimal : {",", "."}, optional
+        The decimal sign of numbers in text files. The other sign may then stand between thousands:
+        1.234,5 is a number with ``decimal=","``. By default the cells of both files show it.
     advance : callable, optional
         Called with (column or level, done, total) before each comparison of several.
 
@@ -267,16 +272,18 @@ def compare(
             expect_ratio=expect_ratio, percentiles=percentiles, weigh=weigh, covariate=covariate,
             strata=strata, weights=weights, counts=counts, segments=segments,
         )  # fmt: skip
-        return compare_together(
-            *two_samples(samples, reference, current),
-            together,
-            groups=units_or_groups(groups, pair_by),
-            paired=pair_by is not None,
-            margin=margin,
-            alpha=alpha,
-            nan_policy=nan_policy,
-            method=method,
-        )
+        both = two_samples(samples, reference, current)
+        with reading_text(decimal, both):
+            return compare_together(
+                *both,
+                together,
+                groups=units_or_groups(groups, pair_by),
+                paired=pair_by is not None,
+                margin=margin,
+                alpha=alpha,
+                nan_policy=nan_policy,
+                method=method,
+            )
     several = not isinstance(column, str | int | None)
     columns = column_names(column)
     kinds = _kinds(kind, columns)
@@ -295,7 +302,8 @@ def compare(
         advance, segment_columns(segments, cross), cross,
     )  # fmt: skip
     if table is None:
-        return answer(samples, asked, options)
+        with reading_text(decimal):
+            return answer(samples, asked, options)
     with tables_of_url(samples, table) as found:
         return answer(found, asked, options)
 

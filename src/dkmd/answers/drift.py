@@ -13,6 +13,7 @@ from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups
 from dkmd.base.calls import recorded
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
+from dkmd.sources.files.conventions import reading_text
 from dkmd.sources.loading import open_table
 
 
@@ -37,6 +38,7 @@ def drift(
     nan_policy: str = "omit",
     expect_ratio: Ratio | None = None,
     percentiles: Sequence[float | str] | None = None,
+    decimal: str | None = None,
     advance: Advance | None = None,
 ) -> Drift:
     """Compare every column of two tables: numbers and dates by their shift, text by its levels.
@@ -55,7 +57,7 @@ def drift(
         As in ``compare``: columns of both tables, which are not compared themselves.
     kind : mapping, optional
         The kinds of some columns by name, as in ``compare``: ``{"revenue": "zeros"}``.
-    expect_ratio, percentiles
+    expect_ratio, percentiles, decimal
         As in ``compare``. The tables are the arms of an experiment, and rows or groups are counted.
     advance : callable, optional
         Called with (column, done, total) before each column.
@@ -92,7 +94,8 @@ def drift(
         raise TypeError("groups and pair_by of drift are names of columns")
     sides = sides_beside(covariate, strata, randomized, weights, counts)
     beside = columns_beside(sides, "of a drift")
-    before, after = open_table(reference, "reference"), open_table(current, "current")
+    with reading_text(decimal):
+        before, after = open_table(reference, "reference"), open_table(current, "current")
     names = None if columns is None else list(map(str, columns))
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     tables = TwoTables.of(before, after, units, pair_by is not None, beside)

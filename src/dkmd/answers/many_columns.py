@@ -56,7 +56,7 @@ from dkmd.sources.loading import (
 )
 from dkmd.sources.matrices import Matrix
 from dkmd.sources.pairs import plan_together, unit_batches
-from dkmd.sources.table import OneByOne, Table
+from dkmd.sources.table import OneByOne, Table, note_of
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""
@@ -192,7 +192,8 @@ class TwoTables:
 
 def _sample(table: Table, name: str, data: ColumnData, kind: str) -> LabelledColumn:
     """One column of a table as a side of a comparison."""
-    return labelled_column(data, name, table.name, kind, partial(table.missing_at, name))
+    missing_at = partial(table.missing_at, name)
+    return labelled_column(data, name, table.name, kind, missing_at, note_of(table, name))
 
 
 class _Pairs:

@@ -25,7 +25,7 @@ from dkmd.sources.level_counts import LabelledLevels
 from dkmd.sources.loading import are_numbers, no_designed_categories
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
-from dkmd.sources.table import Table
+from dkmd.sources.table import Table, note_of
 
 
 def compare_bins(
@@ -141,7 +141,7 @@ def _numbers_at(
     def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, name, (by, level))
         data = attach(read[level], asked.beside, table.name, table, (by, level), name, asked.groups)
-        return LabelledColumn(data, name, level, unit, kind, missing_at)
+        return LabelledColumn(data, name, level, unit, kind, missing_at, note_of(table, name))
 
     first = sample(levels[0])
     return {

@@ -108,6 +108,7 @@ def _compared(
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
     notes = [*_told(outcome, kinded.decides), percentage.note]
     notes += [emptiness(side, name) for side in (before, after)]
+    notes += [reference.note, current.note]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
     grouped = _has_groups(outcome)

@@ -109,6 +109,7 @@ class Settings(TypedDict, total=False):
     expect_ratio: Ratio | None
     percentiles: Sequence[float | str] | None
     most_levels: int | None
+    decimal: str | None
     advance: Advance | None
 
 

@@ -19,6 +19,7 @@ from dkmd.cli.options import (
     CountColumn,
     Covariates,
     Cross,
+    Decimal,
     Every,
     ExpectRatio,
     Force,
@@ -127,6 +128,7 @@ def compare(
         str | None,
         typer.Option(metavar="FILE", help="The result of a query that dkmd sql printed."),
     ] = None,
+    decimal: Decimal = None,
     memory: Memory = None,
     report: Report = None,
     force: Force = False,
@@ -165,7 +167,10 @@ def compare(
         limit(memory)
         return _compare_together(
             files or [], together, shown, reference, current,
-            {"pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha},
+            {
+                "pair_by": pair_by, "margin": margin_of(margin), "alpha": alpha,
+                "decimal": decimal,
+            },
             groups, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
             percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
             covariate=covariate, strata=strata, weight_column=weight_column,
@@ -198,6 +203,7 @@ def compare(
             "weights": weight_column,
             "counts": count_column,
             "most_levels": None if all_levels else most_levels,
+            "decimal": decimal,
             "advance": advance,
         }
         with sources(files or [], connect, table, where) as given:

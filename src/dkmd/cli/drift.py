@@ -13,6 +13,7 @@ from dkmd.cli.options import (
     Connect,
     CountColumn,
     Covariates,
+    Decimal,
     Every,
     ExpectRatio,
     Force,
@@ -96,6 +97,7 @@ def drift(
     connect: Connect = None,
     table: Tables = None,
     where: Where = None,
+    decimal: Decimal = None,
     memory: Memory = None,
     report: Report = None,
     force: Force = False,
@@ -147,6 +149,7 @@ def drift(
             alpha=alpha,
             expect_ratio=expect_ratio,
             percentiles=percentile or None,
+            decimal=decimal,
             advance=advance,
         )
     show_several(answer, json, quiet, every)

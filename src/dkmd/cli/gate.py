@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,22 @@ import typer
 from dkmd.cli import NO_ANSWER
 from dkmd.cli.completion import benchmark_files
 from dkmd.cli.gate_settings import read_settings
-from dkmd.cli.options import Force, Json, Quiet, Report, margin_of, require_folder, require_outputs
+from dkmd.cli.options import (
+    Decimal,
+    Force,
+    Json,
+    Quiet,
+    Report,
+    margin_of,
+    require_folder,
+    require_outputs,
+)
 from dkmd.cli.show import after_writing, report_of, show_json, tell_if_lost, warn, working
 from dkmd.cli.terminal import show_answer_line, show_remarks, show_table, width
 
 if TYPE_CHECKING:
     from dkmd.answers.gate import Gate
+    from dkmd.sources.files.benchmarks import Benchmarks
 
 
 class Worse(StrEnum):
@@ -150,6 +161,7 @@ def gate(
         Missing | None,
         typer.Option(help="What to do if CURRENT lacks a benchmark.  [default: warn]"),
     ] = None,
+    decimal: Decimal = None,
     every: Annotated[
         bool, typer.Option("--all", help="Show all rows, not ten of each verdict.")
     ] = False,
@@ -206,13 +218,14 @@ def gate(
     require_outputs(outputs, inputs, force, folders=False)
     with working("reading …", quiet):
         read = partial(load_runs, column=column, by=by, groups=groups, pair_by=pair_by)
-        before = read(reference, *(also_reference or ()))
-        after = read(current, *(also_current or ()))
+        paths = (reference, *(also_reference or ())), (current, *(also_current or ()))
+        (before, after), written = _read(read, paths, decimal)
         answer = judge(
             before, after, margin=settings.margin, worse=settings.worse, better=directions,
             alpha=settings.alpha, missing=settings.missing, rules=settings.rules,
             history=read_histories(history or ()), pair_by=pair_by,
         )  # fmt: skip
+    answer = replace(answer, run_notes=(*answer.run_notes, *written))
     shown = tuple(each.value for each in only or ())
     source = f"settings from {settings.source}" if settings.source else ""
     _show(answer, json, quiet, every, shown, source)
@@ -238,6 +251,22 @@ def gate(
     tell_if_lost(verdict)
     code = _exit_code(answer, settings.inconclusive)
     return after_writing(code, write_markdown, write_page, also=verdict)
+
+
+def _read(
+    read: Callable[..., list[Benchmarks]], sides: Sequence[Sequence[str]], decimal: str | None
+) -> tuple[list[list[Benchmarks]], list[str]]:
+    """The runs of both sides, and how the numbers of text files among them are written.
+
+    Most gates read no text files, and need not import their readers.
+    """
+    texts = [path for side in sides for path in side if not path.endswith((".json", ".txt", "-"))]
+    if decimal is None and not texts:
+        return [read(*side) for side in sides], []
+    from dkmd.sources.files.conventions import reading_text
+
+    with reading_text(decimal, texts) as text:
+        return [read(*side) for side in sides], text.notes()
 
 
 def _show(

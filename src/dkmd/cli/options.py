@@ -214,6 +214,14 @@ Memory = Annotated[
     ),
 ]
 
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar=", | .",
+        help="Decimal sign of numbers in text files; the other one may stand between thousands.",
+    ),
+]
+
 STREAM = "-"
 """The path that stands for standard input or output."""
 

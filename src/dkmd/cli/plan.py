@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dkmd.cli.completion import data_files
-from dkmd.cli.options import Alpha, Column, Groups, Json, PlanCovariates, PlanStrata, Quiet
+from dkmd.cli.options import Alpha, Column, Decimal, Groups, Json, PlanCovariates, PlanStrata, Quiet
 from dkmd.cli.show import show_answer, show_json, working
 from dkmd.inference.defaults import ALPHA
 
@@ -68,6 +68,7 @@ def plan(
         float, typer.Option(metavar="PROBABILITY", help="Probability of detecting the change.")
     ] = 0.8,
     alpha: Alpha = ALPHA,
+    decimal: Decimal = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -92,6 +93,7 @@ def plan(
     from dkmd.answers.comparison import to_json
     from dkmd.inference import planning
     from dkmd.sources.beside import Columns
+    from dkmd.sources.files.conventions import reading_text
     from dkmd.sources.loading import load, summarized
 
     if n is None and shift is None and factor is None and share is None:
@@ -99,7 +101,7 @@ def plan(
             "give the change to detect (--shift, --factor or --share), the number of values (-n), "
             "or both"
         )
-    with working("reading …", quiet):
+    with working("reading …", quiet), reading_text(decimal):
         known_before = tuple(covariate or ()), tuple(strata or ())
         beside = Columns.named(*known_before) if any(known_before) else None
         sample = load(pilot, "pilot", column, groups, beside=beside)
@@ -127,7 +129,7 @@ def plan(
         names = zip(("covariates", "strata"), known_before, strict=True)
         adjusted = " and ".join(word for word, given_names in names if given_names)
         words = _headline(found, sample.unit and f" {sample.unit}", adjusted)
-        show_answer(words, [] if quiet else _notes(summary))
+        show_answer(words, [] if quiet else [*_notes(summary), *filter(None, [sample.note])])
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dkmd.cli.completion import data_files
-from dkmd.cli.options import Column, Force, Json, Kind, Quiet, kinds_of, require_outputs
+from dkmd.cli.options import Column, Decimal, Force, Json, Kind, Quiet, kinds_of, require_outputs
 from dkmd.cli.show import show_answer, show_json, working
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def summarize(
         ),
     ] = None,
     kind: Kind = None,
+    decimal: Decimal = None,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -50,13 +51,14 @@ def summarize(
     """
     from dkmd.answers.comparison import FORMAT_VERSION, to_json
     from dkmd.binned.summary import Summary
+    from dkmd.sources.files.conventions import reading_text
     from dkmd.sources.loading import SUMMARY_SUFFIX, load, summarized
 
     if out.suffix != SUMMARY_SUFFIX:
         raise ValueError(f"the name of a summary must end with {SUMMARY_SUFFIX}, got {out}")
     given = _given(kind)
     require_outputs({"--out": out}, (file, like), force)
-    with working("reading …", quiet):
+    with working("reading …", quiet), reading_text(decimal):
         sample = load(file, "data", column)
         summary = summarized(sample, None if like is None else Summary.load(like).grid)
     if not summary.size:
@@ -75,9 +77,8 @@ def summarize(
         show_json(to_json(answer))
     elif not quiet:
         words = f"{summary.size:,} values of {sample.name} saved in {out} ({size / 1024:.1f} kB)."
-        show_answer(
-            words, [f"missing values, counted separately: {summary.nan:,}"] if summary.nan else []
-        )
+        missing = f"missing values, counted separately: {summary.nan:,}" if summary.nan else ""
+        show_answer(words, [note for note in (missing, sample.note) if note])
     return 0
 
 

@@ -17,7 +17,7 @@ from dkmd.base.wording import count
 from dkmd.cli import BAD_INPUT, NO_ANSWER, fail
 from dkmd.cli.completion import data_files
 from dkmd.cli.gate import Worse
-from dkmd.cli.options import Force, Quiet, Report, margin_of, require_outputs
+from dkmd.cli.options import Decimal, Force, Quiet, Report, margin_of, require_outputs
 from dkmd.cli.show import after_writing, report_of, show_answer, show_json, warn, working
 from dkmd.cli.status_line import StatusLine
 from dkmd.cli.terminal import show_sentence
@@ -126,6 +126,7 @@ def watch(
     max_bad: Annotated[
         int, typer.Option(metavar="N", min=0, help="Malformed lines to skip; one more is an error.")
     ] = 100,
+    decimal: Decimal = None,
     report: Report = None,
     force: Force = False,
     json: Annotated[
@@ -168,7 +169,7 @@ def watch(
     )  # fmt: skip
     given = Input(
         written_as and written_as.value, follow, state, max_bad, report is not None,
-        until_decided or stop_at_alarm,
+        until_decided or stop_at_alarm, decimal,
     )  # fmt: skip
     with working("reading …", quiet):
         watching = _opened(files, (by, reference, current), until_decided, question, given)

@@ -219,13 +219,20 @@ class LabelledColumn:
     """NUMBER, DURATION or DATE; empty if unknown."""
     missing_at: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     """Finds the first missing value (``Table.missing_at``); called only for an error."""
+    note: str = ""
+    """How the numbers are written, if an answer should say so."""
 
 
 def labelled_column(
-    data: ColumnData, name: str, label: str, kind: str, missing_at: Callable[[], str] | None = None
+    data: ColumnData,
+    name: str,
+    label: str,
+    kind: str,
+    missing_at: Callable[[], str] | None = None,
+    note: str = "",
 ) -> LabelledColumn:
     """A column whose unit follows from its name and its kind."""
-    return LabelledColumn(data, name, label, unit_of(name, kind), kind, missing_at)
+    return LabelledColumn(data, name, label, unit_of(name, kind), kind, missing_at, note)
 
 
 def unit_of(column: str, kind: str = "") -> str:

@@ -35,7 +35,7 @@ from dkmd.sources.memory.dask_blocks import (
 )
 from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import FrameTable, is_frame
-from dkmd.sources.table import Table
+from dkmd.sources.table import Table, note_of
 
 SUMMARY_SUFFIX = ".dkmd"
 """The ending of the name of a saved summary."""
@@ -242,7 +242,8 @@ def _loaded(
     if side.table is not None:
         name = column or side.numeric_column(groups, beside)
         data, missing_at = side.table.read(name, groups), partial(side.table.missing_at, name)
-        return labelled_column(data, name, label, side.kinds.get(name, ""), missing_at)
+        kind, note = side.kinds.get(name, ""), note_of(side.table, name)
+        return labelled_column(data, name, label, kind, missing_at, note)
     name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)

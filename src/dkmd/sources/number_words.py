@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
 from collections.abc import Iterable
 
 from dkmd.base.errors import NotANumberError
@@ -29,11 +30,34 @@ SHOWN = 20
 """Levels that an error shows."""
 
 
-def parse_number(text: str) -> float | None:
-    """A number from text; NaN for a missing value, None for any other word."""
+SIGNS = {",": ".", ".": ","}
+"""The decimal signs, each with the sign between thousands that goes with it."""
+
+GROUPED = {
+    sign: rf"[-+]?[1-9][0-9]{{0,2}}([{between}][0-9]{{3}})+([{sign}][0-9]*)?"
+    for sign, between in SIGNS.items()
+}
+"""Numbers with a sign between thousands, by their decimal sign."""
+
+
+def require_decimal(decimal: str | None) -> None:
+    """Reject what is no decimal sign."""
+    if decimal is not None and decimal not in SIGNS:
+        raise ValueError(f"decimal must be ',' or '.', got {decimal!r}")
+
+
+def parse_number(text: str, decimal: str | None = None) -> float | None:
+    """A number from text; NaN for a missing value, None for any other word.
+
+    If users gave the decimal sign, the other sign may stand between thousands.
+    """
     word = text.strip()
     if word.lower() in MISSING_NUMBERS:
         return math.nan
+    if decimal is not None:
+        if re.fullmatch(GROUPED[decimal], word):
+            word = word.replace(SIGNS[decimal], "")
+        word = word.replace(".", "x").replace(",", ".") if decimal == "," else word
     try:
         return float(word)
     except ValueError:
@@ -45,11 +69,11 @@ def is_comment(line: str) -> bool:
     return line.startswith("#") and parse_number(line) is None
 
 
-def not_a_number(where: str, row: int, value: object) -> ValueError:
-    """The error for a cell that is not a number."""
+def not_a_number(where: str, row: int, value: object, what: str = "a number") -> ValueError:
+    """The error for a cell that is not a number, or not a date."""
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return NotANumberError(f"{where}, row {row:,}: {shown} is not a number")
+    return NotANumberError(f"{where}, row {row:,}: {shown} is not {what}")
 
 
 def level_order(level: str) -> tuple[bool, float, str]:

@@ -118,6 +118,19 @@ class Crossing(Table, Protocol):
         """Columns with covariates and strata beside them; None if rows have to be held."""
 
 
+@runtime_checkable
+class Noted(Table, Protocol):
+    """A table that can say how the numbers of a column are written."""
+
+    def note(self, column: str) -> str:
+        """A sentence for the answer; empty if there is nothing to say."""
+
+
+def note_of(table: Table, column: str) -> str:
+    """What an answer says about how the numbers of a column are written."""
+    return table.note(column) if isinstance(table, Noted) else ""
+
+
 Read = TypeVar("Read")
 
 

@@ -20,7 +20,9 @@ from dkmd.binned.summary_file import content_of
 from dkmd.sequential.detector import Detector
 from dkmd.sequential.monitor import Monitor
 from dkmd.sources.column_data import HeldColumn, unit_of
+from dkmd.sources.files.conventions import reading_text
 from dkmd.sources.loading import Opened, is_generic, load, summarized
+from dkmd.sources.number_words import require_decimal
 from dkmd.sources.streams.lines import STDIN
 from dkmd.sources.streams.records import RecordReader
 
@@ -35,6 +37,7 @@ class Input:
     max_bad: int = 100
     traced: bool = False  # keep what a page shows
     ends_early: bool = False  # with a decision or an alarm
+    decimal: str | None = None  # the decimal sign, if users gave it
 
 
 def watch_stream(
@@ -43,9 +46,10 @@ def watch_stream(
     """A stream against a reference: alarms, or a decision if ``decide``."""
     if reference == STDIN:
         raise ValueError("the reference must be a file: standard input is the stream")
-    opened = Opened(reference, "reference")
-    column = question.field if question.field in opened.kinds else None
-    loaded = load(reference, "reference", column)
+    with reading_text(given.decimal):
+        opened = Opened(reference, "reference")
+        column = question.field if question.field in opened.kinds else None
+        loaded = load(reference, "reference", column)
     values: Array | Summary
     if isinstance(loaded.data, HeldColumn) and not loaded.data.offset:
         values = loaded.data.values
@@ -68,8 +72,12 @@ def watch_stream(
         detector = Detector(values, question.arl, margin, question.block)
         machine = StreamWatch(question, detector, loaded.unit, given.traced)
     likely = None if is_generic(loaded.name) else loaded.name
-    reader = RecordReader(given.written_as, question.field, likely=likely)
-    return _opened(question, machine, reader, given)
+    # a note says that commas are decimal: in the stream as in the reference
+    decimal = given.decimal or ("," if loaded.note else None)
+    reader = RecordReader(given.written_as, question.field, likely=likely, decimal=decimal)
+    watching = _opened(question, machine, reader, given)
+    watching.lines.notes += filter(None, [loaded.note])
+    return watching
 
 
 def watch_arms(
@@ -79,7 +87,8 @@ def watch_arms(
     question = replace(question, kind=ARMS, source=source, by=by, baseline=arms[0], current=arms[1])
     unit = unit_of(question.field or "")
     machine = ArmsWatch(question, _monitor(question, None), unit, given.traced)
-    reader = RecordReader(given.written_as, question.field, by)
+    require_decimal(given.decimal)
+    reader = RecordReader(given.written_as, question.field, by, decimal=given.decimal)
     return _opened(question, machine, reader, given)
 
 

@@ -12,13 +12,13 @@ from dkmd.sources.files.characters import PEEKED, first_bytes, starts_as_utf8
 from dkmd.sources.files.csv_layout import LOOKED_AT, Layout, layout_of
 from dkmd.sources.files.duckdb_connection import fetch_rows
 from dkmd.sources.files.source import Source, kinds_by_values, path_literal, spellings
-from dkmd.sources.files.spelling import Spelling
+from dkmd.sources.files.spelling import Decimals
 from dkmd.sources.kinds import TEXT
 from dkmd.sources.sql_text import text_literal
 
 
-def csv_source(path: str, latin: bool) -> Source:
-    """A CSV file with every column as text."""
+def csv_source(path: str, latin: bool, decimals: Decimals | None = None) -> Source:
+    """A CSV file with every column as text; ``decimals`` are those that users gave."""
     start = first_bytes(path, lines=3)
     encoding = "latin-1" if latin or not starts_as_utf8(start) else "utf-8"
     tab = "\t" if ".tsv" in Path(path).name.lower() else None
@@ -28,14 +28,15 @@ def csv_source(path: str, latin: bool) -> Source:
     names = _distinct(layout.header or [""] * layout.width)
     in_sql = {name: f"c{i}" for i, name in enumerate(names)}
     sql = _sql(path, encoding, layout)
-    spelled = spellings(sql, dict.fromkeys(in_sql.values(), TEXT))
+    spelled = spellings(sql, dict.fromkeys(in_sql.values(), TEXT), decimals)
     kinds = kinds_by_values(dict.fromkeys(spelled, TEXT), spelled)
     return Source(
         sql,
         {name: kinds[column] for name, column in in_sql.items()},
         in_sql,
         is_text=True,
-        decimal_comma=_decimal_comma(layout, spelled),
+        separator=layout.separator,
+        spelled=spelled,
     )
 
 
@@ -71,11 +72,3 @@ def _first_text(path: str, encoding: str) -> str:
         f"encoding={text_literal(encoding)}) LIMIT {2 * LOOKED_AT:d}"
     )
     return "".join(f"{row[0] or ''}\n" for row in rows)
-
-
-def _decimal_comma(layout: Layout, spelled: dict[str, Spelling]) -> bool:
-    """Whether commas are decimal commas: they separate no fields, and no number has a point."""
-    if layout.separator == "," or any("," in name for name in layout.header or ()):
-        return False
-    points = any(each.with_point for each in spelled.values())
-    return not points and any(s.with_comma and s.mostly_numbers for s in spelled.values())

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.characters import (
     DAMAGED,
@@ -20,6 +21,7 @@ from dkmd.sources.files.characters import (
     is_utf8,
     marked_encoding,
 )
+from dkmd.sources.files.conventions import Conventions
 from dkmd.sources.files.csv_source import csv_source
 from dkmd.sources.files.duckdb_connection import (
     Row,
@@ -37,6 +39,7 @@ from dkmd.sources.files.spelling import (
     date_as_double,
     is_missing_number,
     is_missing_text,
+    year_first,
 )
 from dkmd.sources.keys import ABSENT, BETWEEN, KEY, RARE, KeyPart
 from dkmd.sources.kinds import (
@@ -88,6 +91,18 @@ class DuckFile:
         self._ahead: dict[str, Array] = {}
         self._offsets: dict[str, int] = {}
         self._key = ""
+        self.conventions = Conventions()
+        self.conventions.join(self)
+
+    def follow(self, conventions: Conventions) -> None:
+        """Read text as the files that share these conventions."""
+        if self.form == "csv":
+            self.conventions = conventions
+            conventions.join(self)
+
+    def note(self, column: str) -> str:
+        """What an answer says about how the numbers of a column are written."""
+        return self.conventions.note(self, column) if self.form == "csv" else ""
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -253,7 +268,7 @@ class DuckFile:
     def _level(self, column: str) -> str:
         """SQL of a column as text. Only CSV writes missing values as words."""
         name = self._quoted(column)
-        if self._source.kinds[column] == NUMBER:
+        if self._source.kinds[column] == NUMBER and column not in self._source.truths:
             return as_level(name, self._number(column))
         if self.form == "csv":
             return f"CASE WHEN NOT {is_missing_text(name)} THEN {name} END"
@@ -303,13 +318,19 @@ class DuckFile:
         kind = self._source.kinds[column]
         where = f"{self.path}, column {column!r}"
         offset = self.offset(column)
+        if column in self._source.doubts:
+            raise ColumnError(self._source.doubts[column])
         if kind == TIME:
             raise points_in_time(where)
         if kind == DATE:
-            moment = f"TRY_CAST({name} AS TIMESTAMP_NS)" if self._is_text(column) else name
+            text = name
+            if column in self._source.days_first:
+                text = year_first(name, self._source.days_first[column])
+            moment = f"TRY_CAST({text} AS TIMESTAMP_NS)" if self._is_text(column) else name
             return date_as_double(moment, offset)
         if self._is_text(column):
-            return as_double(name, self._source.decimal_comma, offset)
+            truths = self._source.truths.get(column, ("false", "true"))
+            return as_double(name, self._source.decimals, offset, truths)
         if column in self._source.per_second:
             return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
         if kind == DURATION:
@@ -325,7 +346,8 @@ class DuckFile:
         word = f"NOT {is_missing_number(name)} AND ({self._number(column)}) IS NULL"
         found = self._first_row(column, where, word)
         if found is not None:
-            raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1])
+            what = "a date" if self._source.kinds[column] == DATE else "a number"
+            raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1], what)
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""
@@ -381,7 +403,8 @@ class DuckFile:
         if self.form != "csv" or self._latin or is_utf8(self._readable):
             return False
         self._latin = True
-        self.__dict__.pop("_source", None)
+        self.__dict__.pop("raw", None)
+        self.conventions.join(self)
         return True
 
     def _run(self, sql: str, fetch: Callable[[str], T]) -> T:
@@ -394,8 +417,14 @@ class DuckFile:
                 return self._run(sql.replace(source, self._source.sql), fetch)
             raise type(error)(f"{self.path}: {error}") from None
 
-    @cached_property
+    @property
     def _source(self) -> Source:
+        """The file as it is read; of CSV, as all files together are written."""
+        return self.conventions.settled(self) if self.form == "csv" else self.raw
+
+    @cached_property
+    def raw(self) -> Source:
+        """The file by itself."""
         try:
             path = self.path if self.form == "parquet" else self._readable
             try:
@@ -410,7 +439,7 @@ class DuckFile:
     def _opened(self, path: str) -> Source:
         match self.form:
             case "csv":
-                return csv_source(path, self._latin)
+                return csv_source(path, self._latin, self.conventions.given)
             case "json":
                 return json_source(path, self._start)
             case _:

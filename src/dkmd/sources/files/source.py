@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from dkmd.sources.files.spelling import Spelling, spelling_of
+from dkmd.sources.files.spelling import Decimals, Spelling, spelling_of
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -42,8 +42,18 @@ class Source(NamedTuple):
     is_text: bool
     per_second: Mapping[str, float] = MappingProxyType({})
     """Ticks per second of durations that are whole numbers."""
-    decimal_comma: bool = False
-    """Whether numbers have a decimal comma."""
+    decimals: Decimals = Decimals()
+    """The decimal sign of numbers."""
+    separator: str = ""
+    """What separates the fields of a CSV file."""
+    spelled: Mapping[str, Spelling] = MappingProxyType({})
+    """What the first cells of a CSV file are, by the names of columns in SQL."""
+    doubts: Mapping[str, str] = MappingProxyType({})
+    """Why some columns cannot be read."""
+    days_first: Mapping[str, bool] = MappingProxyType({})
+    """Whether dates with the year last have the day first, by column."""
+    truths: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """The words for no and yes, by column."""
     inexact: frozenset[str] = frozenset()
     """Columns of floats, which have no more digits than doubles."""
     numbered: str = ""
@@ -69,10 +79,12 @@ def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[
     return found
 
 
-def spellings(source: str, kinds: dict[str, str]) -> dict[str, Spelling]:
+def spellings(
+    source: str, kinds: dict[str, str], decimals: Decimals | None = None
+) -> dict[str, Spelling]:
     """What the cells of text and date columns spell. DuckDB's sniffer reads inf as a date."""
     names = [name for name, kind in kinds.items() if kind in (TEXT, DATE, TIME)]
-    return spelling_of(source, {name: quoted_name(name) for name in names})
+    return spelling_of(source, {name: quoted_name(name) for name in names}, decimals)
 
 
 def kinds_by_values(kinds: dict[str, str], spelled: dict[str, Spelling]) -> dict[str, str]:

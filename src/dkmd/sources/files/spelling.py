@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dkmd.sources.files.duckdb_connection import fetch_rows
-from dkmd.sources.number_words import MISSING, MISSING_NUMBERS
+from dkmd.sources.number_words import GROUPED, MISSING, MISSING_NUMBERS, SIGNS
 from dkmd.sources.sql_text import text_literal
 
 LOOKED_AT = 500
@@ -30,6 +30,16 @@ class Spelling(NamedTuple):
     with_comma: int  # numbers only if the comma is a decimal comma
     dates: int = 0
     times: int = 0
+    commas_grouped: int = 0  # 1,234: a decimal comma, or thousands
+    points_grouped: int = 0  # 1.234
+    days: int = 0  # dates such as 31/01/2024, the day or the month first
+    yes_no: int = 0  # words of one of the pairs in YES_NO
+    t_f: int = 0
+    y_n: int = 0
+    low: str = ""  # the smallest and the largest cell such as 1,234 or 1.234, by their text
+    high: str = ""
+    plain: str = ""  # a number with neither sign
+    settling: str = ""  # a cell with a comma that can only be decimal
 
     @property
     def mostly_numbers(self) -> bool:
@@ -43,19 +53,51 @@ class Spelling(NamedTuple):
         return 2 * self.dates > self.cells
 
     @property
+    def mostly_days(self) -> bool:
+        """Whether a column is meant to hold dates with the year last."""
+        return 2 * self.days > self.cells
+
+    @property
     def mostly_times(self) -> bool:
         """Whether a column is meant to hold times of day."""
         return 2 * self.times > self.cells
 
 
-def as_double(name: str, decimal_comma: bool = False, offset: int = 0) -> str:
+YES_NO = {"yes_no": ("no", "yes"), "t_f": ("f", "t"), "y_n": ("n", "y")}
+"""Pairs of words for no and yes, beside false and true."""
+
+DAYS = "[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{4}([ T].*)?"
+"""Dates with the year last."""
+
+
+class Decimals(NamedTuple):
+    """The decimal sign of a file, and whether the other sign may stand between thousands."""
+
+    sign: str = "."
+    grouped: bool = False
+
+
+POINT = Decimals()
+
+
+def as_double(
+    name: str,
+    decimals: Decimals = POINT,
+    offset: int = 0,
+    truths: tuple[str, str] = ("false", "true"),
+) -> str:
     """SQL of a column of text as a double; NULL for missing values and for words.
 
     A whole number ``offset`` is subtracted before digits are lost.
     """
     number = name
-    if decimal_comma:
+    if decimals.sign == ",":
         number = f"CASE WHEN NOT contains({name}, '.') THEN replace({name}, ',', '.') END"
+    if decimals.grouped:
+        sign, between = decimals.sign, SIGNS[decimals.sign]
+        whole = f"replace(replace({name}, '{between}', ''), '{sign}', '.')"
+        matches = f"regexp_full_match(trim({name}), '{GROUPED[sign]}')"
+        number = f"CASE WHEN {matches} THEN {whole} ELSE ({number}) END"
     if offset:
         return (
             f"COALESCE(CAST(TRY_CAST({number} AS DECIMAL(38, 9)) - {offset:d} AS DOUBLE), "
@@ -63,7 +105,7 @@ def as_double(name: str, decimal_comma: bool = False, offset: int = 0) -> str:
         )
     return (
         f"COALESCE(TRY_CAST({number} AS DOUBLE), "
-        f"CASE lower(trim({name})) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END)"
+        f"CASE lower(trim({name})) WHEN '{truths[1]}' THEN 1.0 WHEN '{truths[0]}' THEN 0.0 END)"
     )
 
 
@@ -77,6 +119,36 @@ def date_as_double(moment: str, offset: int) -> str:
         return f"CASE WHEN {infinite} THEN CAST(epoch({moment}) AS DOUBLE) END"
     nano = f"CAST(epoch_ns({moment}) AS HUGEINT) - {offset:d} * CAST(1000000000 AS HUGEINT)"
     return f"CASE WHEN {infinite} THEN CAST({nano} AS DOUBLE) / 1e9 END"
+
+
+def year_first(name: str, day_first: bool) -> str:
+    """SQL of a date such as 31/01/2024 as text that DuckDB reads."""
+    order = "\\3-\\2-\\1" if day_first else "\\3-\\1-\\2"
+    parts = "^([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{4})"
+    return f"regexp_replace(trim({name}), '{parts}', '{order}')"
+
+
+def parts_of_dates(source: str, name: str) -> tuple[int, int, str]:
+    """The largest first and second part of dates with the year last, and one such date."""
+    part = "CAST(regexp_extract(trim({0}), '^([0-9]+)[/.-]([0-9]+)', {1}) AS INTEGER)"
+    rows = fetch_rows(
+        f"SELECT max({part.format(name, 1)}), max({part.format(name, 2)}), min(trim({name})) "
+        f"FROM {source} WHERE regexp_full_match(trim({name}), '{DAYS}')"
+    )
+    first, second, shown = rows[0]
+    return int(first or 0), int(second or 0), str(shown or "")
+
+
+def words_there(source: str, name: str, words: tuple[str, str]) -> tuple[int, int, int]:
+    """How often a column holds each of two words, and anything else."""
+    word = f"lower(trim({name}))"
+    rows = fetch_rows(
+        f"SELECT count(*) FILTER ({word} = '{words[0]}'), count(*) FILTER ({word} = '{words[1]}'), "
+        f"count(*) FILTER (NOT {is_missing_number(name)} AND {word} NOT IN ({_listed(words)})) "
+        f"FROM {source}"
+    )
+    no, yes, others = rows[0]
+    return int(no), int(yes), int(others)
 
 
 def as_level(name: str, number: str) -> str:
@@ -103,20 +175,28 @@ def is_missing_number(name: str) -> str:
 
 
 def _is_one_of(name: str, words: Iterable[str]) -> str:
-    return f"({name} IS NULL OR lower(trim({name})) IN ({', '.join(map(text_literal, words))}))"
+    return f"({name} IS NULL OR lower(trim({name})) IN ({_listed(words)}))"
 
 
-def spelling_of(source: str, columns: Mapping[str, str]) -> dict[str, Spelling]:
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(map(text_literal, words))
+
+
+def spelling_of(
+    source: str, columns: Mapping[str, str], decimals: Decimals | None = None
+) -> dict[str, Spelling]:
     """What columns of text spell in their first rows, or in all rows if the first are empty.
 
-    ``columns`` maps names to their SQL.
+    ``columns`` maps names to their SQL. ``decimals`` are those that users gave.
     """
-    found = _counted(source, columns, f" LIMIT {LOOKED_AT}")
+    found = _counted(source, columns, decimals, f" LIMIT {LOOKED_AT}")
     empty = {name: quoted for name, quoted in columns.items() if not found[name].cells}
-    return found | _counted(source, empty)
+    return found | _counted(source, empty, decimals)
 
 
-def _counted(source: str, columns: Mapping[str, str], limit: str = "") -> dict[str, Spelling]:
+def _counted(
+    source: str, columns: Mapping[str, str], decimals: Decimals | None, limit: str = ""
+) -> dict[str, Spelling]:
     """The cells of all columns, counted by column.
 
     UNPIVOT puts all cells into one column, because long queries are slow.
@@ -125,15 +205,37 @@ def _counted(source: str, columns: Mapping[str, str], limit: str = "") -> dict[s
         return {}
     names = ", ".join(columns.values())
     cells = f"UNPIVOT (SELECT {names} FROM {source}{limit}) ON {names} INTO NAME name VALUE cell"
-    number, commas = (f"({as_double('cell', comma)}) IS NOT NULL" for comma in (False, True))
-    rows = fetch_rows(
-        f"SELECT name, count(*), count(*) FILTER ({number}), "
-        f"count(*) FILTER ({number} AND contains(cell, '.')), "
-        f"count(*) FILTER ({commas} AND contains(cell, ',')), "
-        f"count(*) FILTER ({DIGIT_FIRST} AND TRY_CAST(cell AS TIMESTAMP) IS NOT NULL), "
-        f"count(*) FILTER ({DIGIT_FIRST} AND TRY_CAST(cell AS TIMESTAMP) IS NULL AND "
-        f"TRY_CAST(cell AS TIME) IS NOT NULL) "
-        f"FROM ({cells}) WHERE NOT {is_missing_number('cell')} GROUP BY name"
+    plain, commas, given = (
+        f"({as_double('cell', each)}) IS NOT NULL"
+        for each in (POINT, Decimals(","), decimals or POINT)
     )
-    counted = {name: Spelling(*counts) for name, *counts in rows}
+    number = plain if decimals is None else f"({plain} OR {given})"
+    by_commas, by_points = (f"regexp_full_match(trim(cell), '{GROUPED[s]}')" for s in ".,")
+    one_sign = "contains(cell, '.') <> contains(cell, ',')"
+    moment = f"{DIGIT_FIRST} AND TRY_CAST(cell AS TIMESTAMP)"
+    counts = [
+        "true",
+        number,
+        f"{number} AND contains(cell, '.')",
+        f"{commas} AND contains(cell, ',')",
+        f"{moment} IS NOT NULL",
+        f"{moment} IS NULL AND TRY_CAST(cell AS TIME) IS NOT NULL",
+        f"{by_commas} AND NOT contains(cell, '.')",
+        f"{by_points} AND NOT contains(cell, ',')",
+        f"regexp_full_match(trim(cell), '{DAYS}')",
+        *(f"lower(trim(cell)) IN ({_listed(words)})" for words in YES_NO.values()),
+    ]
+    cells_of = {
+        "min(cell)": f"({by_commas} OR {by_points}) AND {one_sign}",
+        "max(cell)": f"({by_commas} OR {by_points}) AND {one_sign}",
+        "min(trim(cell))": f"{number} AND NOT regexp_matches(cell, '[.,]')",
+        "max(trim(cell))": f"{commas} AND contains(cell, ',') AND NOT {by_commas}",
+    }
+    columns_of = [f"count(*) FILTER ({each})" for each in counts]
+    columns_of += [f"coalesce({some} FILTER ({when}), '')" for some, when in cells_of.items()]
+    rows = fetch_rows(
+        f"SELECT name, {', '.join(columns_of)} FROM ({cells}) "
+        f"WHERE NOT {is_missing_number('cell')} GROUP BY name"
+    )
+    counted = {name: Spelling(*found) for name, *found in rows}
     return {name: counted.get(name, Spelling(0, 0, 0, 0)) for name in columns}

@@ -28,6 +28,7 @@ from dkmd.sources.files.arrow_cross import ArrowCrossing
 from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import STDIN
+from dkmd.sources.files.conventions import Conventions, conventions
 from dkmd.sources.files.crossed_files import FilesCross
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import DataFile
@@ -51,9 +52,19 @@ class FileTable:
 
     parses_text = True
 
-    def __init__(self, files: list[DataFile], name: str) -> None:
+    def __init__(
+        self, files: list[DataFile], name: str, conventions: Conventions | None = None
+    ) -> None:
         self.files = files
         self.name = name
+        for file in files:
+            if conventions is not None and isinstance(file, DuckFile | TextFile):
+                file.follow(conventions)
+
+    def note(self, column: str) -> str:
+        """What an answer says about how the numbers of a column are written."""
+        notes = (file.note(column) for file in self.files if isinstance(file, DuckFile))
+        return next(filter(None, notes), "")
 
     def kinds(self) -> dict[str, str]:
         """What each column of the first file holds.
@@ -304,10 +315,10 @@ class FileTable:
 def open_files(path: str) -> FileTable:
     """The files that a path, a folder, a pattern or "-" names, as one table."""
     if path == STDIN:
-        return FileTable([TextFile(STDIN)], "standard input")
-    return FileTable(files_of(path), Path(path).name or path)
+        return FileTable([TextFile(STDIN)], "standard input", conventions())
+    return FileTable(files_of(path), Path(path).name or path, conventions())
 
 
 def open_text(text: str, name: str) -> FileTable:
     """Text that was read already, with one number per line, as a table."""
-    return FileTable([TextFile(name, text)], name)
+    return FileTable([TextFile(name, text)], name, conventions())

@@ -15,6 +15,7 @@ from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import DAMAGED, STDIN, first_bytes, marked_encoding
+from dkmd.sources.files.conventions import Conventions
 from dkmd.sources.number_words import is_comment, not_a_number, parse_number
 from dkmd.sources.table import AtLevel
 
@@ -42,6 +43,11 @@ class TextFile(BatchFile):
     def __init__(self, path: str, text: str | None = None) -> None:
         super().__init__(path)
         self._text = text
+        self._decimal: str | None = None
+
+    def follow(self, conventions: Conventions) -> None:
+        """Read numbers with the decimal sign that users gave, if any."""
+        self._decimal = conventions.decimal
 
     @property
     def rereadable(self) -> bool:
@@ -60,7 +66,7 @@ class TextFile(BatchFile):
         try:
             with self._open() as file:
                 for lines in self._lines(file):
-                    yield _numbers(lines, row, self._name), None
+                    yield _numbers(lines, row, self._name, self._decimal), None
                     row += len(lines)
                     if row > PIPED and not self.rereadable:
                         raise ValueError(
@@ -78,7 +84,7 @@ class TextFile(BatchFile):
         with self._open() as file:
             for lines in self._lines(file):
                 for at, line in enumerate(lines, row):
-                    if np.isnan(_numbers([line], at, self._name)).any():
+                    if np.isnan(_numbers([line], at, self._name, self._decimal)).any():
                         return f"{self._name}, row {at:,}"
                 row += len(lines)
         return ""
@@ -114,16 +120,18 @@ class TextFile(BatchFile):
         return open(self.path, encoding=encoding)
 
 
-def _numbers(lines: list[str], first_row: int, where: str) -> Array:
+def _numbers(lines: list[str], first_row: int, where: str, decimal: str | None) -> Array:
     """The numbers of some lines of text."""
     try:
-        return np.array(lines, dtype=np.float64)
+        if decimal != ",":  # with a decimal comma, 1.234 is another number
+            return np.array(lines, dtype=np.float64)
     except ValueError:  # an empty line, a comment or a word: read the lines one by one
-        numbers = []
+        pass
+    numbers = []
     for row, line in enumerate(lines, first_row):
         text = line.strip()
         if text and not is_comment(text):
-            number = parse_number(text)
+            number = parse_number(text, decimal)
             if number is None:
                 raise not_a_number(where, row, text)
             numbers.append(number)

@@ -67,6 +67,8 @@ class RecordReader:
         The column or the key that holds the arm.
     likely : str, optional
         The field if none is given and there is one of this name.
+    decimal : {",", "."}, optional
+        The decimal sign, if it is known. The other one may then stand between thousands.
     """
 
     def __init__(
@@ -75,7 +77,9 @@ class RecordReader:
         field: str | None = None,
         by: str | None = None,
         likely: str | None = None,
+        decimal: str | None = None,
     ) -> None:
+        self._decimal = decimal
         self.format, self.field, self.by, self._likely = written_as, field, by, likely
         self._header: list[str] = []
         self._delimiter = ","
@@ -108,7 +112,7 @@ class RecordReader:
             self._marked = next(filter(str.strip, reversed(texts)), self._marked)
             return Records(np.empty(0), np.empty(0, dtype=np.int64), [], [])
         if self.format == NUMBERS and self.by is None and self.field is None:
-            fast = _plain_numbers(texts)
+            fast = None if self._decimal == "," else _plain_numbers(texts)
             if fast is not None:
                 return Records(fast, lines.first + np.arange(fast.size), [], [])
         values: list[float] = []
@@ -146,8 +150,7 @@ class RecordReader:
                 f"the input has one number per line, so there is no field "
                 f"{self.by if self.by is not None else self.field!r}"
             )
-        number = parse_number(text)
-        return "is not a number" if number is None else Cell(number)
+        return self._cell(text)
 
     def _of_csv(self, text: str) -> Cell | str:
         if not self._header and not self._starts(text):
@@ -239,10 +242,12 @@ class RecordReader:
         """A value of a field, which may be text that spells a number."""
         if value is None:
             return Cell(math.nan, arm)
-        if isinstance(value, str):
-            value = parse_number(value)
-        if not isinstance(value, int | float):
-            return f"has no number in {self.field!r}" if self.field else "is not a number"
+        number = parse_number(value, self._decimal) if isinstance(value, str) else value
+        if not isinstance(number, int | float):
+            what = f"has no number in {self.field!r}" if self.field else "is not a number"
+            comma = isinstance(value, str) and any(parse_number(value, s) is not None for s in ",.")
+            return f"{what}; say which sign is decimal with --decimal" if comma else what
+        value = number
         try:
             return Cell(float(value), arm)
         except OverflowError:  # a whole number beyond doubles
