@@ -24,7 +24,14 @@ from dkmd.answers.kinds import untested
 from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import Advance, CompareOptions
 from dkmd.answers.together import answer_of
-from dkmd.base.errors import ColumnError, DkmdError, EngineError, NanError, TooLittleError
+from dkmd.base.errors import (
+    ColumnError,
+    ColumnTypeError,
+    DkmdError,
+    EngineError,
+    NanError,
+    TooLittleError,
+)
 from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
 from dkmd.inference.unit_streams import Announced
 from dkmd.sources.beside import COVARIATE, Columns, attach, crossing_of
@@ -53,10 +60,11 @@ from dkmd.sources.loading import (
     are_numbers,
     labelled,
     labelled_levels,
+    require_no_units,
 )
 from dkmd.sources.matrices import Matrix
 from dkmd.sources.pairs import plan_together, unit_batches
-from dkmd.sources.table import OneByOne, Table, note_of
+from dkmd.sources.table import OneByOne, Table, note_of, require_one
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""
@@ -102,6 +110,7 @@ class TwoTables:
             for name in needed:
                 if name not in there:
                     raise no_such_column(table.name, name, there)
+                require_one(table, name)
         return cls(before, after, kinds, later, groups, paired, beside)
 
     def wanted(self, columns: Sequence[str] | None) -> list[str]:
@@ -111,6 +120,8 @@ class TwoTables:
         for name in columns:
             if name not in self.kinds and name not in self.later:
                 raise no_such_column(self.before.name, name, self.kinds)
+            require_one(self.before, name)
+            require_one(self.after, name)
         return list(columns)
 
     def kinds_asked(self, given: Mapping[str, str]) -> dict[str, str]:
@@ -199,8 +210,10 @@ def _sample(table: Table, name: str, data: ColumnData, kind: str) -> LabelledCol
 class _Pairs:
     """The two sides of every column. Columns of text are counted first: they may spell numbers."""
 
-    def __init__(self, tables: TwoTables, columns: Sequence[str], kinds: Mapping[str, str]) -> None:
-        self._tables = tables
+    def __init__(
+        self, tables: TwoTables, columns: Sequence[str], kinds: Mapping[str, str], named: bool
+    ) -> None:
+        self._tables, self._named = tables, named
         self._asked = {name for name, kind in kinds.items() if kind == CATEGORY}
         self._levels: dict[str, LevelPair] = {}
         self._broken: dict[str, DkmdError] = {}
@@ -227,6 +240,12 @@ class _Pairs:
             return
         if name not in self._asked and are_numbers((tables.before, tables.after), counts):
             return
+        if self._named and name not in self._asked:
+            try:
+                require_no_units(name, counts)
+            except ColumnTypeError as error:
+                self._broken[name] = error
+                return
         why = self._why_not(counts)
         if why:
             self._broken[name] = ColumnError(f"it {why}")
@@ -286,7 +305,7 @@ def compare_columns(
     empty = {name for name, why in skipped.items() if why == ALL_MISSING}
     compared = [name for name in wanted if name not in skipped]
     found: dict[str, ColumnAnswer] = {}
-    pairs = _Pairs(tables, compared, kinds or {})
+    pairs = _Pairs(tables, compared, kinds or {}, columns is not None)
 
     def compare_one(name: str) -> ColumnAnswer:
         return compare_pair(pairs[name], replace(options, kind=(kinds or {}).get(name)))

@@ -22,10 +22,10 @@ from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.grouped_levels import with_groups
 from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels
-from dkmd.sources.loading import are_numbers, no_designed_categories
+from dkmd.sources.loading import are_numbers, no_designed_categories, require_no_units
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
-from dkmd.sources.table import Table, note_of
+from dkmd.sources.table import Table, note_of, require_one
 
 
 def compare_bins(
@@ -108,6 +108,8 @@ def compare_levels(
     if by not in kinds:
         raise no_such_column(table.name, by, kinds)
     names = [] if asked.beside is None else list(asked.beside.names)
+    for name in (column, by, groups, *names):
+        require_one(table, name)
     column = column or the_numeric_column(kinds, table.name, (by, groups, *names))
     base, wanted, left_out = _chosen_levels(table, kinds[by], asked)
     kind = kinds.get(column, "")
@@ -171,6 +173,8 @@ def _categories_at(
     every = {level: counts[level] for level in levels}
     if options.kind != CATEGORY and are_numbers([table], every.values()):
         return None
+    if options.kind != CATEGORY:
+        require_no_units(column, every.values())
     if asked.beside is not None:
         raise no_designed_categories(column)
 

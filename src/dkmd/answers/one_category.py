@@ -23,6 +23,7 @@ from dkmd.answers.orientation import turned
 from dkmd.base.errors import ColumnError, NanError
 from dkmd.base.wording import count
 from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
+from dkmd.inference.column_kind import CATEGORY
 from dkmd.inference.grouped_categories import compare_grouped_shares, grouped_category_pvalue
 from dkmd.inference.groups import note_on_few_groups
 from dkmd.inference.sample_ratio import check_ratio
@@ -30,6 +31,7 @@ from dkmd.sources.column_data import LabelledColumn
 from dkmd.sources.grouped_levels import NOT_PAIRED
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts, LevelGroups
 from dkmd.sources.loading import LevelPair, NumberPair
+from dkmd.sources.number_words import HAS_UNIT, number_with_unit
 
 MOST_COMPARED = 100
 """Levels that are compared one by one, the most frequent first; the others are added up."""
@@ -95,6 +97,7 @@ def compare_categories(
                     emptiness(before, name),
                     emptiness(after, name),
                     _cap(levels, other),
+                    "" if options.kind == CATEGORY else _unit(reference.data, current.data),
                     "" if why_not else _few_groups(reference.data, current.data),
                 ],
             )
@@ -107,6 +110,13 @@ def compare_categories(
             else check_ratio(*(units or rows), options.expect_ratio, "groups" if units else "rows")
         ),
     )
+
+
+def _unit(reference: LevelCounts, current: LevelCounts) -> str:
+    """What to do about categories that look like numbers with a unit."""
+    cells = (number_with_unit(side.counts) for side in (reference, current))
+    cell = next(filter(None, cells), "")
+    return HAS_UNIT.format(cell) if cell else ""
 
 
 def _tested(

@@ -12,7 +12,12 @@ def gist(error: BaseException) -> str:
     lines = [line for line in lines if not line.startswith(("LINE ", "^"))]
     words = re.sub(r"^[A-Z][A-Za-z ]*Error: ", "", lines[0]) if lines else type(error).__name__
     words = f"{words} {lines[1]}" if len(lines) > 1 and len(words) < 60 else words
+    words = words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
     return without_password(re.sub(r"://[^@/\s]*@", "://…@", words))
+
+
+LONGEST = 300
+"""Characters of an engine's message that are shown; it may quote a whole line of a file."""
 
 
 def without_password(text: str) -> str:

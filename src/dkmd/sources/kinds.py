@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dkmd.base.errors import ColumnError, ColumnTypeError, TooLittleError
+from dkmd.sources.number_words import short_repr
 
 NUMBER, DURATION, NOTHING = "numbers", "durations", "no values"
 """Kinds of columns that are compared as they are."""
@@ -27,8 +28,17 @@ COMPARED = (*NUMERIC, DATE)
 
 def no_such_column(name: str, column: str, there: Iterable[str]) -> ColumnError:
     """The error for a column that the table does not have."""
-    shown = ", ".join(repr(c) for c in there)
-    return ColumnError(f"{name} has no column {column!r}: it has {shown}")
+    return ColumnError(f"{name} has no column {short_repr(column)}: it has {_listed(there)}")
+
+
+MOST = 50
+"""Names of columns that an error shows."""
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - MOST:,} more" if len(every) > MOST else ""
+    return ", ".join(map(short_repr, every[:MOST])) + more
 
 
 def the_numeric_column(
@@ -45,7 +55,7 @@ def the_numeric_column(
     found = found or empty or (list(there) if [*there.values()] == [TEXT] else [])
     if len(found) == 1:
         return found[0]
-    shown = ", ".join(map(repr, found or there))
+    shown = _listed(found or there)
     if not found:
         raise ValueError(f"{name} has no numeric column: it has {shown}")
     if found is empty:

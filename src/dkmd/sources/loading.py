@@ -35,7 +35,8 @@ from dkmd.sources.memory.dask_blocks import (
 )
 from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import FrameTable, is_frame
-from dkmd.sources.table import Table, note_of
+from dkmd.sources.number_words import number_with_unit, short_repr
+from dkmd.sources.table import Table, note_of, require_one
 
 SUMMARY_SUFFIX = ".dkmd"
 """The ending of the name of a saved summary."""
@@ -95,6 +96,8 @@ def load_pair(
         levels = [side.levels(name) for side, name in zip(sides, names, strict=True)]
         counts = [each.data for each in levels]
         if as_categories or not are_numbers([side.table for side in sides], counts):
+            if not as_categories:
+                require_no_units(levels[0].name, counts)
             if beside != (None, None):
                 raise no_designed_categories(levels[0].name)
             if groups is not None:
@@ -185,6 +188,8 @@ def _columns_of_pair(
 ) -> tuple[str | None, str | None]:
     """The column of each side: the one asked for, that of a summary, or the only numeric one."""
     if column is not None:
+        for side in sides:
+            require_one(side.table, column)
         return column, column
     stored = next((s.summary.column for s in sides if s.summary and s.summary.column), None)
     names: list[str] = []
@@ -224,6 +229,7 @@ def load(
 ) -> LabelledColumn:
     """One side, from any source."""
     side = Opened(source, label, where)
+    require_one(side.table, column)
     return _with_beside(_loaded(side, column, groups, beside), beside, side, groups)
 
 
@@ -294,6 +300,17 @@ def are_numbers(tables: Iterable[Table | None], levels: Iterable[LevelCounts]) -
     sides = list(levels)
     numbers, words = np.sum([side.spelled() for side in sides], axis=0)
     return bool(numbers > words) or (not words and any(side.counts for side in sides))
+
+
+def require_no_units(column: str, levels: Iterable[LevelCounts]) -> None:
+    """Reject a column that was asked for if its cells look like numbers with a unit."""
+    cell = next(filter(None, (number_with_unit(side.counts) for side in levels)), "")
+    if cell:
+        raise ColumnTypeError(
+            f"column {column!r} holds text that looks like numbers with a unit, such as "
+            f"{short_repr(cell)}: leave the unit out of the cells, or compare the column as "
+            "categories (--kind category)"
+        )
 
 
 def no_designed_categories(column: str) -> ColumnTypeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from dkmd.base.errors import NotANumberError
 
@@ -29,6 +29,26 @@ MISSING_NUMBERS = (*MISSING, *SPREADSHEET_ERRORS, "-")
 SHOWN = 20
 """Levels that an error shows."""
 
+
+UNIT = re.compile(
+    r"\s*[-+]?\s*(?:[$€£¥]\s*[-+]?[0-9][0-9.,]*"
+    r"|[0-9][0-9.,]*(?:e[-+]?[0-9]+)?\s*(?:%|‰|[$€£¥]|°[CF]?|[nuµμm]?s|secs?|seconds?|min|minutes?|h|hrs?|"
+    r"hours?|d|days?|[kKMGT]i?[bB]|bytes?|[mck]?m|[mk]?g|lbs?|oz|[kM]?Hz|GHz|[kM]?W|kWh|m?V|m?A|px|"
+    r"km/h|mph|USD|EUR|GBP|k|bn))\s*"
+)
+"""A number with a unit: 12 ms, $12, 12%. Single capital letters are no units: 5G, 12B."""
+
+
+def number_with_unit(counts: Mapping[str, int]) -> str:
+    """A cell that is a number with a unit, if most cells are; else empty."""
+    found = {cell: n for cell, n in counts.items() if UNIT.fullmatch(cell)}
+    return next(iter(found)) if 2 * sum(found.values()) > sum(counts.values()) else ""
+
+
+HAS_UNIT = (
+    "looks like numbers with a unit, such as {0!r}, and is compared as categories: leave the unit "
+    "out of the cells to compare numbers"
+)
 
 SIGNS = {",": ".", ".": ","}
 """The decimal signs, each with the sign between thousands that goes with it."""
@@ -69,11 +89,15 @@ def is_comment(line: str) -> bool:
     return line.startswith("#") and parse_number(line) is None
 
 
+def short_repr(value: object) -> str:
+    """A value in quotes, cut where it is long."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
 def not_a_number(where: str, row: int, value: object, what: str = "a number") -> ValueError:
     """The error for a cell that is not a number, or not a date."""
-    shown = repr(value)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return NotANumberError(f"{where}, row {row:,}: {shown} is not {what}")
+    return NotANumberError(f"{where}, row {row:,}: {short_repr(value)} is not {what}")
 
 
 def level_order(level: str) -> tuple[bool, float, str]:

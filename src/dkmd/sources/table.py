@@ -125,6 +125,15 @@ class Noted(Table, Protocol):
     def note(self, column: str) -> str:
         """A sentence for the answer; empty if there is nothing to say."""
 
+    def require_one(self, column: str) -> None:
+        """Raise an error if several columns have this name."""
+
+
+def require_one(table: Table | None, column: str | None) -> None:
+    """Reject a name that was asked for if several columns of a file have it."""
+    if column is not None and isinstance(table, Noted):
+        table.require_one(column)
+
 
 def note_of(table: Table, column: str) -> str:
     """What an answer says about how the numbers of a column are written."""

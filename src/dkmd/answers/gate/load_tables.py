@@ -12,7 +12,7 @@ from dkmd.sources.column_data import ColumnData, HeldColumn, unit_of
 from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements, better_in_table
 from dkmd.sources.kinds import NUMERIC, OTHER, TEXT
 from dkmd.sources.number_words import MISSING_NUMBERS, level_order
-from dkmd.sources.table import Table
+from dkmd.sources.table import Table, require_one
 
 
 class AskedOfTable(NamedTuple):
@@ -43,6 +43,8 @@ class AskedOfTable(NamedTuple):
 def benchmarks_of(asked: AskedOfTable, refusal: BenchmarkFileError | None) -> BenchmarkFile:
     """Columns, or the levels of one column, as benchmarks."""
     table = asked.table
+    for name in (asked.column, asked.by, asked.groups):
+        require_one(table, name)
     columns, found = ([asked.column], BenchmarkFile()) if asked.column else _sorted_out(asked)
     if not columns and (asked.by or not found):
         why = "".join(f": {name} {measured.failure}" for name, measured in found.items())

@@ -44,6 +44,15 @@ DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 """Errors of gzip files that are damaged or cut off."""
 
 
+def require_no_page(start: bytes) -> None:
+    """Reject a web page that was saved under the name of a data file."""
+    text = decoded(start[:1000]).lstrip("\ufeff \t\r\n").lower()
+    if text.startswith(("<!doctype html", "<html")):
+        raise ValueError(
+            "it is a web page and not data: the download may need a login, or another address"
+        )
+
+
 def marked_encoding(start: bytes) -> str | None:
     """The encoding that a byte order mark announces; None without a mark."""
     return next((name for mark, name in MARKS.items() if start.startswith(mark)), None)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dkmd.sources.files.characters import PEEKED, first_bytes, starts_as_utf8
@@ -25,7 +25,8 @@ def csv_source(path: str, latin: bool, decimals: Decimals | None = None) -> Sour
     text = start.decode(encoding, errors="ignore").removeprefix("\ufeff")
     text = text or _first_text(path, encoding)
     layout = layout_of(text, len(start) >= PEEKED, tab)
-    names = _distinct(layout.header or [""] * layout.width)
+    written = layout.header or [""] * layout.width
+    names = _distinct(written)
     in_sql = {name: f"c{i}" for i, name in enumerate(names)}
     sql = _sql(path, encoding, layout)
     spelled = spellings(sql, dict.fromkeys(in_sql.values(), TEXT), decimals)
@@ -37,6 +38,7 @@ def csv_source(path: str, latin: bool, decimals: Decimals | None = None) -> Sour
         is_text=True,
         separator=layout.separator,
         spelled=spelled,
+        repeated=_repeated(written, names),
     )
 
 
@@ -62,6 +64,15 @@ def _distinct(written: Iterable[str]) -> list[str]:
             name = f"{known}_{again}"
         names.append(name)
     return names
+
+
+def _repeated(written: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """The other names of columns that are written alike, by the name of the first of them."""
+    found: dict[str, list[str]] = {}
+    for cell, name in zip(written, names, strict=True):
+        if cell and cell != name:
+            found.setdefault(cell, []).append(name)
+    return found
 
 
 def _first_text(path: str, encoding: str) -> str:

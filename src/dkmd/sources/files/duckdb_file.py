@@ -20,6 +20,7 @@ from dkmd.sources.files.characters import (
     first_bytes,
     is_utf8,
     marked_encoding,
+    require_no_page,
 )
 from dkmd.sources.files.conventions import Conventions
 from dkmd.sources.files.csv_source import csv_source
@@ -54,7 +55,7 @@ from dkmd.sources.kinds import (
     points_in_time,
 )
 from dkmd.sources.measured import Measures
-from dkmd.sources.number_words import not_a_number
+from dkmd.sources.number_words import not_a_number, short_repr
 from dkmd.sources.sql_text import quoted_name, text_literal
 from dkmd.sources.table import AtLevel, CrossNames
 
@@ -99,6 +100,15 @@ class DuckFile:
         if self.form == "csv":
             self.conventions = conventions
             conventions.join(self)
+
+    def require_one(self, column: str) -> None:
+        """Raise an error if several columns have this name."""
+        again = self._source.repeated.get(column)
+        if again:
+            raise ColumnError(
+                f"{self.path} has {len(again) + 1} columns called {short_repr(column)}: rename "
+                f"them (dkmd calls the others {', '.join(map(short_repr, again[:3]))})"
+            )
 
     def note(self, column: str) -> str:
         """What an answer says about how the numbers of a column are written."""
@@ -452,6 +462,7 @@ class DuckFile:
             start = first_bytes(self.path)
         except DAMAGED:
             raise ValueError("it is not a whole gzip file") from None
+        require_no_page(start)
         line = start.partition(b"\n")[0]
         if b"\0" in line and marked_encoding(start) not in ("utf-16", "utf-32"):
             raise ValueError(

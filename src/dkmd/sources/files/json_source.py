@@ -10,6 +10,7 @@ from dkmd.sources.files.source import (
     kind_of_sql_type,
     kinds_by_values,
     path_literal,
+    require_names,
     spellings,
 )
 from dkmd.sources.files.spelling import LOOKED_AT
@@ -31,6 +32,7 @@ def json_source(path: str, start: bytes) -> Source:
     """A JSON file with every column as text, so that one odd cell cannot change a column's type."""
     described = fetch_rows(f"DESCRIBE SELECT * FROM read_json({path_literal(path)})")
     names = [row[0] for row in described]
+    require_names(names)
     kinds = {row[0]: kind_of_sql_type(row[1]) for row in described}
     if names == ["json"] and not _holds_objects(path):
         return _json_values(path, kinds["json"], start)

@@ -12,6 +12,7 @@ from dkmd.sources.files.source import (
     distinct_names,
     kind_of_sql_type,
     path_literal,
+    require_names,
 )
 from dkmd.sources.kinds import (
     DURATION,
@@ -28,6 +29,7 @@ def parquet_source(path: str, known: Known | None = None) -> Source:
     options = "" if known is None else ", hive_partitioning = false"
     described = fetch_rows(f"DESCRIBE SELECT * FROM {table(options)}")
     names = [row[0] for row in described]
+    require_names(names)
     stored = _parquet_names(path) if any(RENAMED.search(name) for name in names) else []
     # columns from the names of folders (build=41), and columns that the file lacks, come last
     written = distinct_names(names, [*stored, *names[len(stored) :]])

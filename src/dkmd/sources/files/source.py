@@ -23,6 +23,7 @@ from dkmd.sources.kinds import (
     TEXT,
     TIME,
 )
+from dkmd.sources.number_words import short_repr
 from dkmd.sources.sql_text import quoted_name, text_literal
 
 RENAMED = re.compile(r"_\d+$|^(column|C)\d+$")
@@ -56,6 +57,8 @@ class Source(NamedTuple):
     """The words for no and yes, by column."""
     inexact: frozenset[str] = frozenset()
     """Columns of floats, which have no more digits than doubles."""
+    repeated: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """What the others are called if several columns have one name."""
     numbered: str = ""
     """The same SQL with the column ``file_row_number``; Parquet only."""
 
@@ -77,6 +80,13 @@ def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[
         else:
             found.append(name if cell in found else cell)
     return found
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Reject names of columns that no query can hold."""
+    for name in names:
+        if "\0" in name:
+            raise ValueError(f"the name of column {short_repr(name)} holds a NUL: rename it")
 
 
 def spellings(

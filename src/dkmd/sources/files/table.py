@@ -61,6 +61,12 @@ class FileTable:
             if conventions is not None and isinstance(file, DuckFile | TextFile):
                 file.follow(conventions)
 
+    def require_one(self, column: str) -> None:
+        """Raise an error if several columns of a file have this name."""
+        for file in self.files:
+            if isinstance(file, DuckFile):
+                file.require_one(column)
+
     def note(self, column: str) -> str:
         """What an answer says about how the numbers of a column are written."""
         notes = (file.note(column) for file in self.files if isinstance(file, DuckFile))

@@ -14,7 +14,13 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
-from dkmd.sources.files.characters import DAMAGED, STDIN, first_bytes, marked_encoding
+from dkmd.sources.files.characters import (
+    DAMAGED,
+    STDIN,
+    first_bytes,
+    marked_encoding,
+    require_no_page,
+)
 from dkmd.sources.files.conventions import Conventions
 from dkmd.sources.number_words import is_comment, not_a_number, parse_number
 from dkmd.sources.table import AtLevel
@@ -114,6 +120,10 @@ class TextFile(BatchFile):
                 f"{self.path}: text that zstd compressed is not read: compress it with gzip"
             )
         start = first_bytes(self.path) if self.rereadable else b""
+        try:
+            require_no_page(start)
+        except ValueError as error:
+            raise ValueError(f"{self._name}: {error}") from None
         encoding = marked_encoding(start) or "utf-8"
         if self.path.endswith(".gz"):
             return gzip.open(self.path, "rt", encoding=encoding)

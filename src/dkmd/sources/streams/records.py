@@ -181,6 +181,8 @@ class RecordReader:
         if not text.strip() or text.startswith("#"):
             self._marked = text.strip() or self._marked
             return False
+        if text.lstrip().lower().startswith(("<!doctype html", "<html")):
+            raise ColumnError("the input is a web page and not data")
         self._delimiter = max(DELIMITERS, key=text.count)
         cells, marked = self._split(text), self._split(self._marked)
         above = len(marked) == len(cells) > 1 and any(
@@ -207,6 +209,8 @@ class RecordReader:
             if len(others) == 1:
                 return others[0]
             raise ColumnError(f"say which field to watch with --field: {_listed(self._header)}")
+        if self._header.count(name) > 1:
+            raise ColumnError(f"the input has {self._header.count(name)} fields called {name!r}")
         if name not in self._header:
             raise ColumnError(f"the input has no field {name!r}: it has {_listed(self._header)}")
         return name
