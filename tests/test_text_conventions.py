@@ -59,13 +59,22 @@ def test_thousands_do_not_turn_the_sign(
     assert "as --decimal says" in gate.stdout
 
 
+@pytest.mark.parametrize("between", [",", "."])
+def test_thousands_far_down_do_not_turn_the_sign(between: str, tmp_path: Path) -> None:
+    cells = ["987"] * 600 + [f"1{between}234"] * 600
+    path = table(tmp_path / "a.csv", cells, ";")
+    message = here("compare", str(path), str(path), "--column", "ms", code=2).stderr
+    assert f"'1{between}234'" in message
+    assert "--decimal" in message
+
+
 def test_a_drift_skips_only_the_column_in_doubt(tmp_path: Path) -> None:
     paths = []
     for name in ("a", "b"):
         rows = "".join(f"{i % 7}.5\t{'987' if i % 2 else '1,234'}\n" for i in range(50))
         paths.append(tmp_path / f"{name}.tsv")
         paths[-1].write_text(f"size\tms\n{rows}")
-    found = drift(*paths)
+    found = drift(paths[0], paths[1])
     assert list(found) == ["size"]
     assert "'1,234' and '987' can be read in two ways" in found.skipped["ms"]
 

@@ -20,7 +20,7 @@ from dkmd.base.secrets import without_password
 FLAGS = (
     "column", "by", "reference", "current", "margin", "kind", "groups", "pair_by", "weigh", "worse",
     "alpha",
-    "expect_ratio", "most_levels",
+    "expect_ratio", "most_levels", "decimal",
 )  # fmt: skip
 """Options that the command line has under the same names, with dashes."""
 

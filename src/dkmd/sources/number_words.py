@@ -95,6 +95,12 @@ def short_repr(value: object) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
+def decimal_hint(text: str) -> str:
+    """What to do about a cell that is a number if users say which sign is decimal."""
+    read = any(parse_number(text, sign) is not None for sign in SIGNS)
+    return "; say which sign is decimal with --decimal" if read else ""
+
+
 def not_a_number(where: str, row: int, value: object, what: str = "a number") -> ValueError:
     """The error for a cell that is not a number, or not a date."""
     return NotANumberError(f"{where}, row {row:,}: {short_repr(value)} is not {what}")

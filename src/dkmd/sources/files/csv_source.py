@@ -12,7 +12,7 @@ from dkmd.sources.files.characters import PEEKED, first_bytes, starts_as_utf8
 from dkmd.sources.files.csv_layout import LOOKED_AT, Layout, layout_of
 from dkmd.sources.files.duckdb_connection import fetch_rows
 from dkmd.sources.files.source import Source, kinds_by_values, path_literal, spellings
-from dkmd.sources.files.spelling import Decimals
+from dkmd.sources.files.spelling import Decimals, marked_far_down
 from dkmd.sources.kinds import TEXT
 from dkmd.sources.sql_text import text_literal
 
@@ -30,6 +30,8 @@ def csv_source(path: str, latin: bool, decimals: Decimals | None = None) -> Sour
     in_sql = {name: f"c{i}" for i, name in enumerate(names)}
     sql = _sql(path, encoding, layout)
     spelled = spellings(sql, dict.fromkeys(in_sql.values(), TEXT), decimals)
+    if layout.separator != "," and decimals is None:
+        spelled |= marked_far_down(sql, spelled)
     kinds = kinds_by_values(dict.fromkeys(spelled, TEXT), spelled)
     return Source(
         sql,

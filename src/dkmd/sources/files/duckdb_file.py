@@ -55,7 +55,7 @@ from dkmd.sources.kinds import (
     points_in_time,
 )
 from dkmd.sources.measured import Measures
-from dkmd.sources.number_words import not_a_number, short_repr
+from dkmd.sources.number_words import decimal_hint, not_a_number, short_repr
 from dkmd.sources.sql_text import quoted_name, text_literal
 from dkmd.sources.table import AtLevel, CrossNames
 
@@ -357,7 +357,10 @@ class DuckFile:
         found = self._first_row(column, where, word)
         if found is not None:
             what = "a date" if self._source.kinds[column] == DATE else "a number"
-            raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1], what)
+            given = self.conventions.decimal or self.form != "csv"
+            hint = "" if given else decimal_hint(str(found[1]))
+            where_at = f"{self.path}, column {column!r}"
+            raise not_a_number(where_at, int(found[0]), found[1], what + hint)
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""

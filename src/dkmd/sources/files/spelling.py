@@ -48,6 +48,11 @@ class Spelling(NamedTuple):
         return 2 * (self.numbers + commas) > self.cells
 
     @property
+    def point_is_decimal(self) -> bool:
+        """Whether some point can only be a decimal point."""
+        return self.with_point > self.points_grouped
+
+    @property
     def mostly_dates(self) -> bool:
         """Whether a column is meant to hold dates or timestamps."""
         return 2 * self.dates > self.cells
@@ -192,6 +197,19 @@ def spelling_of(
     found = _counted(source, columns, decimals, f" LIMIT {LOOKED_AT}")
     empty = {name: quoted for name, quoted in columns.items() if not found[name].cells}
     return found | _counted(source, empty, decimals)
+
+
+def marked_far_down(source: str, spelled: Mapping[str, Spelling]) -> dict[str, Spelling]:
+    """All cells of columns of numbers, counted if points among them may stand between thousands.
+
+    The first cells do not show that points are decimal. A sign further down would be read so.
+    """
+    names = [name for name, s in spelled.items() if s.mostly_numbers and not s.point_is_decimal]
+    if not names:
+        return {}
+    signs = ", ".join(f"bool_or(contains({name}, '.'))" for name in names)
+    found = fetch_rows(f"SELECT {signs} FROM {source}")[0]
+    return _counted(source, {n: n for n, there in zip(names, found, strict=True) if there}, None)
 
 
 def _counted(

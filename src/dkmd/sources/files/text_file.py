@@ -22,7 +22,7 @@ from dkmd.sources.files.characters import (
     require_no_page,
 )
 from dkmd.sources.files.conventions import Conventions
-from dkmd.sources.number_words import is_comment, not_a_number, parse_number
+from dkmd.sources.number_words import decimal_hint, is_comment, not_a_number, parse_number
 from dkmd.sources.table import AtLevel
 
 PIECE_CHARACTERS = 1 << 20
@@ -143,6 +143,7 @@ def _numbers(lines: list[str], first_row: int, where: str, decimal: str | None) 
         if text and not is_comment(text):
             number = parse_number(text, decimal)
             if number is None:
-                raise not_a_number(where, row, text)
+                hint = decimal_hint(text) if decimal is None else ""
+                raise not_a_number(where, row, text, f"a number{hint}")
             numbers.append(number)
     return np.array(numbers, dtype=np.float64)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.sources.number_words import is_comment, parse_number
+from dkmd.sources.number_words import decimal_hint, is_comment, parse_number
 from dkmd.sources.streams.lines import Lines
 
 NUMBERS, CSV, JSON = "numbers", "csv", "json"
@@ -249,8 +249,8 @@ class RecordReader:
         number = parse_number(value, self._decimal) if isinstance(value, str) else value
         if not isinstance(number, int | float):
             what = f"has no number in {self.field!r}" if self.field else "is not a number"
-            comma = isinstance(value, str) and any(parse_number(value, s) is not None for s in ",.")
-            return f"{what}; say which sign is decimal with --decimal" if comma else what
+            known = self._decimal is not None or not isinstance(value, str)
+            return what if known else what + decimal_hint(value)
         value = number
         try:
             return Cell(float(value), arm)
