@@ -107,7 +107,10 @@ class RecordReader:
         texts = [text.decode("utf-8", "replace").rstrip("\r") for text in lines.texts]
         if self.format is None:
             known = (text for text in texts if text.strip() and not is_comment(text))
-            self.format = next(map(_format_of, known), None)
+            first = next(known, None)
+            if first is not None:
+                comments = bool(self._marked) or first != next(filter(str.strip, texts))
+                self.format = self._format_of(first, comments)
         if self.format is None:
             self._marked = next(filter(str.strip, reversed(texts)), self._marked)
             return Records(np.empty(0), np.empty(0, dtype=np.int64), [], [])
@@ -130,6 +133,17 @@ class RecordReader:
         return Records(
             np.array(values, dtype=np.float64), np.array(places, dtype=np.int64), arms, bad
         )
+
+    def _format_of(self, text: str, below_comments: bool) -> str:
+        """The format of a stream by its first line that is no comment.
+
+        Below comments, one word without a separator is a malformed number rather than a header.
+        """
+        if text.lstrip().startswith("{"):
+            return JSON
+        if below_comments and self.field is None and not any(sign in text for sign in DELIMITERS):
+            return NUMBERS
+        return NUMBERS if parse_number(text, self._decimal) is not None else CSV
 
     def _cells(self, texts: list[str], first: int) -> Iterator[tuple[str, Cell | str]]:
         """Each line with its number, or with what is wrong with it; "" if it holds nothing."""
@@ -275,13 +289,6 @@ def found_in(record: dict[str, Any], name: str) -> Any:
             return None
         here = here[key]
     return here
-
-
-def _format_of(text: str) -> str:
-    """The format of a stream by its first line."""
-    if text.lstrip().startswith("{"):
-        return JSON
-    return NUMBERS if parse_number(text) is not None else CSV
 
 
 def _plain_numbers(texts: list[str]) -> Array | None:
