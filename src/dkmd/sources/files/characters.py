@@ -44,6 +44,22 @@ DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 """Errors of gzip files that are damaged or cut off."""
 
 
+def start_of_text(path: str) -> bytes:
+    """The first bytes of a file of text; an error if they are not text."""
+    try:
+        start = first_bytes(path)
+    except DAMAGED:
+        raise ValueError("it is not a whole gzip file") from None
+    require_no_page(start)
+    line = start.partition(b"\n")[0]
+    if b"\0" in line and marked_encoding(start) not in ("utf-16", "utf-32"):
+        raise ValueError(
+            "its first line holds NUL bytes, so it is not text; if it is UTF-16 without a "
+            "byte order mark, convert it: iconv -f UTF-16LE -t UTF-8"
+        )
+    return start
+
+
 def require_no_page(start: bytes) -> None:
     """Reject a web page that was saved under the name of a data file."""
     text = decoded(start[:1000]).lstrip("\ufeff \t\r\n").lower()

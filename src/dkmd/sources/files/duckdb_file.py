@@ -14,14 +14,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.sources.column_data import Labels
-from dkmd.sources.files.characters import (
-    DAMAGED,
-    Utf8Copy,
-    first_bytes,
-    is_utf8,
-    marked_encoding,
-    require_no_page,
-)
+from dkmd.sources.files.characters import Utf8Copy, is_utf8, marked_encoding, start_of_text
 from dkmd.sources.files.conventions import Conventions
 from dkmd.sources.files.csv_source import csv_source
 from dkmd.sources.files.duckdb_connection import (
@@ -33,8 +26,9 @@ from dkmd.sources.files.duckdb_connection import (
 )
 from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
-from dkmd.sources.files.source import Known, Source
+from dkmd.sources.files.source import Known, Source, require_one
 from dkmd.sources.files.spelling import (
+    TRUTHS,
     as_double,
     as_level,
     date_as_double,
@@ -55,7 +49,7 @@ from dkmd.sources.kinds import (
     points_in_time,
 )
 from dkmd.sources.measured import Measures
-from dkmd.sources.number_words import decimal_hint, not_a_number, short_repr
+from dkmd.sources.number_words import decimal_hint, not_a_number
 from dkmd.sources.sql_text import quoted_name, text_literal
 from dkmd.sources.table import AtLevel, CrossNames
 
@@ -103,12 +97,7 @@ class DuckFile:
 
     def require_one(self, column: str) -> None:
         """Raise an error if several columns have this name."""
-        again = self._source.repeated.get(column)
-        if again:
-            raise ColumnError(
-                f"{self.path} has {len(again) + 1} columns called {short_repr(column)}: rename "
-                f"them (dkmd calls the others {', '.join(map(short_repr, again[:3]))})"
-            )
+        require_one(self.path, self._source, column)
 
     def note(self, column: str) -> str:
         """What an answer says about how the numbers of a column are written."""
@@ -120,11 +109,7 @@ class DuckFile:
 
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
-        self._settle_encoding()
-        name = self._quoted(by)
-        sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) AS v FROM {self._source.sql}"
-        rows = self._run(f"SELECT v FROM ({sql}) WHERE v IS NOT NULL ORDER BY v", fetch_rows)
-        return [str(row[0]) for row in rows]
+        return sorted(self.level_sizes(by))
 
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
@@ -333,13 +318,10 @@ class DuckFile:
         if kind == TIME:
             raise points_in_time(where)
         if kind == DATE:
-            text = name
-            if column in self._source.days_first:
-                text = year_first(name, self._source.days_first[column])
-            moment = f"TRY_CAST({text} AS TIMESTAMP_NS)" if self._is_text(column) else name
-            return date_as_double(moment, offset)
+            text = year_first(name, self._source.days_first.get(column))
+            return date_as_double(text if self._is_text(column) else name, offset)
         if self._is_text(column):
-            truths = self._source.truths.get(column, ("false", "true"))
+            truths = self._source.truths.get(column, TRUTHS)
             return as_double(name, self._source.decimals, offset, truths)
         if column in self._source.per_second:
             return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
@@ -357,10 +339,9 @@ class DuckFile:
         found = self._first_row(column, where, word)
         if found is not None:
             what = "a date" if self._source.kinds[column] == DATE else "a number"
-            given = self.conventions.decimal or self.form != "csv"
-            hint = "" if given else decimal_hint(str(found[1]))
-            where_at = f"{self.path}, column {column!r}"
-            raise not_a_number(where_at, int(found[0]), found[1], what + hint)
+            if self.form == "csv" and self.conventions.decimal is None:
+                what += decimal_hint(str(found[1]))
+            raise not_a_number(f"{self.path}, column {column!r}", int(found[0]), found[1], what)
 
     def missing_at(self, column: str, where: AtLevel) -> str:
         """Where the first missing value is."""
@@ -454,30 +435,14 @@ class DuckFile:
             case "csv":
                 return csv_source(path, self._latin, self.conventions.given)
             case "json":
-                return json_source(path, self._start)
+                return json_source(path, start_of_text(self.path))
             case _:
                 return parquet_source(path, self._known)
 
     @cached_property
-    def _start(self) -> bytes:
-        """The first bytes of a file of text; an error if they are not text."""
-        try:
-            start = first_bytes(self.path)
-        except DAMAGED:
-            raise ValueError("it is not a whole gzip file") from None
-        require_no_page(start)
-        line = start.partition(b"\n")[0]
-        if b"\0" in line and marked_encoding(start) not in ("utf-16", "utf-32"):
-            raise ValueError(
-                "its first line holds NUL bytes, so it is not text; if it is UTF-16 without a "
-                "byte order mark, convert it: iconv -f UTF-16LE -t UTF-8"
-            )
-        return start
-
-    @cached_property
     def _readable(self) -> str:
         """The path of text that DuckDB can read: the file, or a copy in UTF-8."""
-        encoding = marked_encoding(self._start)
+        encoding = marked_encoding(start_of_text(self.path))
         if encoding is None or (encoding == "utf-8-sig" and self.form == "csv"):
             return self.path
         self._copy = Utf8Copy(self.path, encoding)

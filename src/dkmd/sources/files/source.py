@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from dkmd.base.errors import ColumnError
 from dkmd.sources.files.spelling import Decimals, Spelling, spelling_of
 from dkmd.sources.kinds import (
     DATE,
@@ -80,6 +81,16 @@ def distinct_names(names: Sequence[str], written: Iterable[str | None]) -> list[
         else:
             found.append(name if cell in found else cell)
     return found
+
+
+def require_one(path: str, source: Source, column: str) -> None:
+    """Reject a name that several columns of a file have."""
+    again = source.repeated.get(column)
+    if again:
+        raise ColumnError(
+            f"{path} has {len(again) + 1} columns called {short_repr(column)}: rename them (dkmd "
+            f"calls the others {', '.join(map(short_repr, again[:3]))})"
+        )
 
 
 def require_names(names: Iterable[str]) -> None:

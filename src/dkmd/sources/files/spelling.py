@@ -68,6 +68,9 @@ class Spelling(NamedTuple):
         return 2 * self.times > self.cells
 
 
+TRUTHS = ("false", "true")
+"""The words for no and yes of every column of numbers."""
+
 YES_NO = {"yes_no": ("no", "yes"), "t_f": ("f", "t"), "y_n": ("n", "y")}
 """Pairs of words for no and yes, beside false and true."""
 
@@ -89,7 +92,7 @@ def as_double(
     name: str,
     decimals: Decimals = POINT,
     offset: int = 0,
-    truths: tuple[str, str] = ("false", "true"),
+    truths: tuple[str, str] = TRUTHS,
 ) -> str:
     """SQL of a column of text as a double; NULL for missing values and for words.
 
@@ -126,11 +129,13 @@ def date_as_double(moment: str, offset: int) -> str:
     return f"CASE WHEN {infinite} THEN CAST({nano} AS DOUBLE) / 1e9 END"
 
 
-def year_first(name: str, day_first: bool) -> str:
-    """SQL of a date such as 31/01/2024 as text that DuckDB reads."""
+def year_first(name: str, day_first: bool | None) -> str:
+    """SQL of text as a timestamp; of dates such as 31/01/2024, unless ``day_first`` is None."""
+    if day_first is None:
+        return f"TRY_CAST({name} AS TIMESTAMP_NS)"
     order = "\\3-\\2-\\1" if day_first else "\\3-\\1-\\2"
     parts = "^([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{4})"
-    return f"regexp_replace(trim({name}), '{parts}', '{order}')"
+    return f"TRY_CAST(regexp_replace(trim({name}), '{parts}', '{order}') AS TIMESTAMP_NS)"
 
 
 def parts_of_dates(source: str, name: str) -> tuple[int, int, str]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.sources.number_words import decimal_hint, is_comment, parse_number
+from dkmd.sources.number_words import decimal_hint, is_comment, parse_number, short_repr
 from dkmd.sources.streams.lines import Lines
 
 NUMBERS, CSV, JSON = "numbers", "csv", "json"
@@ -226,7 +226,9 @@ class RecordReader:
         if self._header.count(name) > 1:
             raise ColumnError(f"the input has {self._header.count(name)} fields called {name!r}")
         if name not in self._header:
-            raise ColumnError(f"the input has no field {name!r}: it has {_listed(self._header)}")
+            raise ColumnError(
+                f"the input has no field {short_repr(name)}: it has {_listed(self._header)}"
+            )
         return name
 
     def _of_json(self, text: str) -> Cell | str:
@@ -301,4 +303,4 @@ def _plain_numbers(texts: list[str]) -> Array | None:
 
 def _listed(names: list[str]) -> str:
     most = 20
-    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+    return ", ".join(map(short_repr, names[:most])) + (", …" if len(names) > most else "")
