@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.errors import ColumnError, ColumnTypeError, TooLittleError
+from dkmd.base.errors import ColumnError, ColumnTypeError, FileError, TooLittleError
 from dkmd.sources.column_data import HeldColumn, Labels
-from dkmd.sources.files.formats import ARROW, suffix_of
+from dkmd.sources.files.arrow_file import ArrowFile
+from dkmd.sources.files.formats import suffix_of
+from dkmd.sources.files.numpy_file import ArrayFile
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, OTHER, no_such_column
 from dkmd.sources.loading import is_engine_table, open_table
@@ -82,7 +84,7 @@ def _matrix(source: Any, label: str, together: Sequence[str], groups: str | None
         source = source.compute()
     if isinstance(source, str | os.PathLike) and suffix_of(os.fspath(source)) == ".npy":
         path = os.fspath(source)
-        return _of_array(np.load(path, allow_pickle=False), Path(path).name, together, groups)
+        return _of_array(ArrayFile(path).whole(), Path(path).name, together, groups)
     if isinstance(source, np.ndarray | list | tuple):
         return _of_array(np.asarray(source), label, together, groups)
     if is_dask_frame(source):
@@ -210,22 +212,20 @@ def _from_files(path: str, name: str, groups: str | None) -> tuple[Any, Any]:
     import pyarrow.parquet as pq
 
     wanted = [name] if groups is None else [name, groups]
-    tables = []
-    for file in (each.path for each in files_of(path)):
-        suffix = suffix_of(file)
-        if suffix in (".parquet", ".pq"):
-            tables.append(pq.ParquetFile(file).read(columns=wanted))
-        elif suffix in ARROW:
-            with pa.memory_map(file) as mapped:
-                try:
-                    opened = pa.ipc.open_file(mapped).read_all()
-                except pa.ArrowInvalid:
-                    mapped.seek(0)
-                    opened = pa.ipc.open_stream(mapped).read_all()
-                tables.append(opened.select(wanted))
+    tables: list[Any] = []
+    for file in files_of(path):
+        if isinstance(file, ArrowFile):
+            tables += file.tables(wanted)
+        elif suffix_of(file.path) in (".parquet", ".pq"):
+            try:
+                tables.append(pq.ParquetFile(file.path).read(columns=wanted))
+            except (pa.ArrowException, OSError) as error:
+                raise FileError(
+                    f"{file.path}: {(str(error).splitlines() or ['damaged'])[0]}"
+                ) from None
         else:
             raise ColumnTypeError(
-                f"{file}: columns of vectors are read from Parquet and Arrow files only"
+                f"{file.path}: columns of vectors are read from Parquet and Arrow files only"
             )
     table = pa.concat_tables(tables)
     return table.column(name), None if groups is None else table.column(groups)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError, FileError
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
+from dkmd.sources.kinds import NOTHING, no_such_column
 from dkmd.sources.level_counts import LevelCounts, merged
-from dkmd.sources.memory.frames import Frame
+from dkmd.sources.memory.frames import Frame, FrameTable
 from dkmd.sources.table import AtLevel
+
+MAGIC = b"ARROW1"
+"""How the file format begins. A stream begins otherwise."""
 
 
 class ArrowFile(BatchFile):
@@ -23,13 +29,13 @@ class ArrowFile(BatchFile):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._offsets: dict[str, int] = {}
+        self._kinds: dict[str, str] | None = None
 
     def may_be_inexact(self, column: str) -> bool:
         """Whether a column holds whole numbers, decimals or dates: floats are doubles."""
         import pyarrow as pa
 
-        empty = next(self._tables([column], 1))
-        return not pa.types.is_floating(empty.schema.field(0).type)
+        return not pa.types.is_floating(self.empty().schema.field(column).type)
 
     def subtract(self, column: str, offset: int) -> None:
         """Read this column minus a whole number from now on."""
@@ -40,17 +46,30 @@ class ArrowFile(BatchFile):
         return self._offsets.get(column, 0)
 
     def kinds(self) -> dict[str, str]:
-        """What each column holds."""
-        return self._frame(self._tables([], 1)).kinds()
+        """What each column holds; cells show it where the type does not tell."""
+        if self._kinds is None:
+            kinds = Frame(self.empty(), self.path).kinds()
+            unsure = [name for name, kind in kinds.items() if kind == NOTHING]
+            if unsure:
+                kinds |= Frame(next(self.tables(unsure, 1)), self.path).kinds()
+            self._kinds = kinds
+        return dict(self._kinds)
+
+    def empty(self) -> Any:
+        """All columns, without rows."""
+        with self._naming_itself() as pa, pa.OSFile(self.path) as file:
+            empty = _opened(file).schema.empty_table()
+            assert empty.column_names is not None  # an error if a name is not UTF-8
+            return empty
 
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
-        frames = (Frame(table, self.path) for table in self._tables([by]))
+        frames = (Frame(table, self.path) for table in self.tables([by]))
         return sorted({level for frame in frames for level in frame.levels(by)})
 
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
-        frames = (Frame(table, self.path) for table in self._tables([by]))
+        frames = (Frame(table, self.path) for table in self.tables([by]))
         return sum((frame.level_sizes(by) for frame in frames), Counter())
 
     def batches(
@@ -79,35 +98,97 @@ class ArrowFile(BatchFile):
     def frames(self, *columns: str | None) -> Iterator[Frame]:
         """These columns of each record batch, with their row numbers."""
         first_row = 1
-        for table in self._tables(list(dict.fromkeys(n for n in columns if n is not None))):
+        for table in self.tables(list(dict.fromkeys(n for n in columns if n is not None))):
             yield Frame(table, self.path, first_row)
             first_row += table.num_rows
 
-    def _frame(self, tables: Iterable[Any]) -> Frame:
-        return Frame(next(iter(tables)), self.path)
+    def tables(self, names: Sequence[str] = (), limit: int | None = None) -> Iterator[Any]:
+        """These columns of each record batch as a table, then an empty one; all columns if none.
 
-    def _tables(self, names: list[str], limit: int | None = None) -> Iterator[Any]:
-        """These columns of each record batch as a table, then an empty one; all columns if none."""
+        Every batch is checked before anyone looks at it: Arrow trusts its files, and a damaged one
+        would end the process. Nothing is mapped into memory, because a file that is cut while it
+        is mapped ends the process, too.
+        """
+        with self._naming_itself() as pa, pa.OSFile(self.path) as file:
+            schema = _opened(file).schema
+            wanted = [i for i, name in enumerate(schema.names) if name in names]
+            opened = _opened(file, wanted if names else None)
+            batches = (pa.Table.from_batches([batch]) for batch in _batches_of(opened))
+            every = itertools.chain(batches, [opened.schema.empty_table()])
+            for table in itertools.islice(every, limit):
+                chosen = table.select(list(names)) if names else table
+                self._check(chosen)
+                yield chosen
+
+    @contextmanager
+    def _naming_itself(self) -> Iterator[Any]:
+        """Lend pyarrow; errors of Arrow become one line with the name of the file."""
         try:
             import pyarrow as pa
         except ImportError:
             raise ImportError("Arrow files need pyarrow: pip install pyarrow") from None
         try:
-            with pa.memory_map(self.path) as file:
-                try:
-                    opened = pa.ipc.open_file(file)
-                    found = (opened.get_batch(i) for i in range(opened.num_record_batches))
-                except pa.ArrowInvalid:
-                    file.seek(0)
-                    opened = pa.ipc.open_stream(file)
-                    found = iter(opened)
-                empty = opened.schema.empty_table()
-                tables = (pa.Table.from_batches([batch]) for batch in found)
-                for table in itertools.islice(itertools.chain(tables, [empty]), limit):
-                    yield table.select(names) if names else table
-        except (pa.ArrowException, OSError) as error:
-            if (
-                isinstance(error, OSError) and error.errno is not None
-            ):  # an error of the file system
-                raise
-            raise ValueError(f"{self.path}: {str(error).splitlines()[0]}") from None
+            yield pa
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # an error of the file system
+            raise FileError(f"{self.path}: {_gist(error)}") from None
+
+    def _check(self, table: Any) -> None:
+        """Raise an error that names the first column with damaged cells."""
+        import pyarrow as pa
+
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowException as error:
+                raise FileError(
+                    f"{self.path}, column {name!r} is damaged: {_gist(error)}"
+                ) from None
+
+
+class ArrowColumns(FrameTable):
+    """Arrow files as one frame whose columns are read when they are needed."""
+
+    def __init__(self, files: Sequence[ArrowFile], name: str) -> None:
+        super().__init__(files[0].empty(), name)
+        self._files = files
+
+    def _native(self, column: str) -> Any:
+        import pyarrow as pa
+
+        if column not in self._names:
+            raise no_such_column(self.name, column, self._names)
+        tables = [table for file in self._files for table in file.tables([column])]
+        try:
+            return pa.concat_tables(tables, promote_options="permissive").column(0)
+        except pa.ArrowException:
+            raise ColumnError(
+                f"{self.name}: column {column!r} has another type in some of the files"
+            ) from None
+
+
+def _opened(file: Any, wanted: list[int] | None = None) -> Any:
+    """A reader of the file format, or of the stream format, for the columns at these places."""
+    import pyarrow as pa
+
+    options = pa.ipc.IpcReadOptions(included_fields=wanted)
+    file.seek(0)
+    magic = file.read(len(MAGIC))
+    file.seek(0)
+    opened = pa.ipc.open_file if magic == MAGIC else pa.ipc.open_stream
+    return opened(file, options=options)
+
+
+def _batches_of(opened: Any) -> Iterator[Any]:
+    """The record batches of a reader, one after another."""
+    if hasattr(opened, "num_record_batches"):
+        return (opened.get_batch(i) for i in range(opened.num_record_batches))
+    return iter(opened)
+
+
+def _gist(error: Exception) -> str:
+    """The first line of an error of Arrow."""
+    if isinstance(error, UnicodeDecodeError):
+        return "the name of a column is not UTF-8"
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -25,7 +25,7 @@ from dkmd.sources.column_data import (
     with_offset,
 )
 from dkmd.sources.files.arrow_cross import ArrowCrossing
-from dkmd.sources.files.arrow_file import ArrowFile
+from dkmd.sources.files.arrow_file import ArrowColumns, ArrowFile
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import STDIN
 from dkmd.sources.files.conventions import Conventions, conventions
@@ -109,7 +109,7 @@ class FileTable:
         return self._exactly(column, read)[ALL]
 
     def keyed(self, parts: Sequence[KeyPart]) -> Table:
-        """The same files with the column KEY. Arrow files are mapped into memory for that."""
+        """The same files with the column KEY. Columns of Arrow files are held for that."""
         duck, rest = self._by_reader
         if rest:
             return self._as_frame().keyed(parts)
@@ -117,13 +117,10 @@ class FileTable:
 
     def _as_frame(self) -> FrameTable:
         """Arrow files as one frame."""
-        import pyarrow as pa
-        from pyarrow import feather
-
-        if not all(isinstance(file, ArrowFile) for file in self.files):
+        arrow = self._all_arrow
+        if arrow is None:
             raise ColumnError(f"{self.name}: segments need files with columns, of one format")
-        tables = [feather.read_table(file.path, memory_map=True) for file in self.files]
-        return FrameTable(pa.concat_tables(tables), self.name)
+        return ArrowColumns(arrow, self.name)
 
     def held(self, column: str, groups: str) -> HeldColumn | None:
         """A column with labels if all files together have up to LARGE values of it."""
