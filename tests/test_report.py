@@ -176,7 +176,8 @@ def test_names_from_data_stay_text_everywhere() -> None:
     assert len(seen.all("script")) == len(seen.all("style")) == 1
     shown = seen.text()
     for name in (*ATTACKS, "<i>skipped"):
-        assert re.sub("[\x01\x1b\x85]", "\ufffd", name) in shown
+        seen_as = re.sub("[\x01\x1b\x85]", "\ufffd", name).replace("\u202e", r"\u202e")
+        assert seen_as in shown
 
 
 def test_levels_labels_and_benchmarks_stay_text_too() -> None:
@@ -200,7 +201,7 @@ def test_names_stand_apart_from_the_words_around_them() -> None:
     """A right-to-left name must not reverse the sentence around it."""
     seen = Parsed(_html(drift(*_frames(2))))
     assert {"c0", "c1", "reference", "current"} <= set(seen.texts["bdi"])
-    backwards = "\u202eemit"
+    backwards = "\u05e9\u05dc\u05d5\u05dd"
     answer = compare(pd.Series([1.0, 2.0, 4.0], name=backwards), [5.0, 6.0, 9.0])
     text = _html(answer)
     isolated = f"<bdi>{backwards}</bdi>"
@@ -208,6 +209,39 @@ def test_names_stand_apart_from_the_words_around_them() -> None:
     assert f'<p class="lead">{isolated} is HIGHER' in text
     outside = text.replace(isolated, "").split("<body")[1]
     assert backwards not in re.sub(r"<code>.*?</code>", "", outside, flags=re.DOTALL)
+
+
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""All characters that only change the direction of text."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "old.csv", "new.csv", "-c", f"num{TURNING}"),
+        ("compare", "old.csv", "new.csv", "-c", f"level{TURNING}"),
+        ("compare", "old.csv", "new.csv", "-c", f"num{TURNING}", "--segments", f"level{TURNING}"),
+        ("drift", "old.csv", "new.csv"),
+        ("gate", "old.json", "new.json", "--margin", "5%"),
+    ],
+)
+def test_characters_that_turn_text_around_are_written_out(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Else "\u202e1.0.1 si REHGIH" reads as another version that is HIGHER."""
+    rng = np.random.default_rng(2)
+    for name, middle in (("old", 0.0), ("new", 3.0)):
+        levels = rng.choice([f"a{TURNING}", "b", "c"], 200, p=[0.7, 0.2, 0.1] if middle else None)
+        columns = {f"num{TURNING}": rng.normal(middle, 1.0, 200), f"level{TURNING}": levels}
+        pd.DataFrame(columns).to_csv(tmp_path / f"{name}.csv", index=False)
+        times = (rng.normal(10.0 + middle, 0.1, 30)).tolist()
+        runs = {"results": [{"command": f"sort{TURNING}", "times": times}]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(runs))
+    done = here(*words, "--report", "page.html", code=None, cwd=tmp_path)
+    page = (tmp_path / "page.html").read_text()
+    for text in (done.stdout, page):
+        assert not set(TURNING) & set(text)
+        assert r"\u061c" in text  # long names may be shortened in their middle
 
 
 def test_a_page_keeps_to_its_size() -> None:

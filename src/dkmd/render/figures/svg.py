@@ -43,9 +43,22 @@ _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters other than tab and line ends, and lone surrogates."""
 
 
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that cannot be seen and change the direction of the text around them."""
+
+
 def clean(text: str) -> str:
-    """Text without control characters and lone surrogates, which no page can hold."""
-    return _UNFIT.sub("\ufffd", text)
+    r"""Text without control characters and lone surrogates, which no page can hold.
+
+    Characters that would turn the text around them are written out, as on a terminal.
+
+    Examples
+    --------
+    >>> print(clean("\u202emoor"))
+    \u202emoor
+    """
+    seen = _TURNING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNFIT.sub("\ufffd", seen)
 
 
 def escape(text: str) -> str:
