@@ -263,7 +263,7 @@ def test_json_lines() -> None:
             '"text"',
             '{"http": {"ms": true}, "arm": "B"}',
             '{"http": {"ms": Infinity}}',
-            f'{{"http": {{"ms": -1{"0" * 400}}}}}',
+            '{"http": {"ms": -1e400}}',
         )
     )
     np.testing.assert_equal(found.values, [1.5, 2.5, math.nan, math.nan, 1.0, math.inf, -math.inf])

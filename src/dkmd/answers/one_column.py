@@ -419,8 +419,8 @@ def _psi(outcome: Outcome, reference: ColumnData) -> Witness | None:
 
 
 def _no_percentages() -> DkmdResult:
-    """The error for percentages of dates, and of numbers so large that they hardly change."""
-    raise ColumnError("percentages need numbers up to 2^53: give the margin in data units or sd")
+    """The error for percentages of dates."""
+    raise ColumnError("percentages need numbers, not dates: give the margin in data units or sd")
 
 
 def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:

@@ -25,13 +25,11 @@ from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.inference.weighted_streams import WeightedSide
 from dkmd.sources.kinds import DATE, DURATION
+from dkmd.sources.number_words import EXACT_UP_TO
 from dkmd.statistic.witness import Witness
 
 LARGE = 2_000_000
 """A side with more values is compared by its sums per bin. Files load at most this many (16 MB)."""
-
-EXACT_UP_TO = 2**53
-"""Doubles hold all whole numbers up to here."""
 
 UNITS = ("ns", "us", "µs", "ms", "s", "min", "h")
 """Endings of column names that name the unit: latency_ms."""
@@ -93,7 +91,7 @@ class HeldColumn:
     values: Array
     groups: Labels | None = None
     offset: int = 0
-    """A whole number that was subtracted from the values, so that doubles hold them exactly."""
+    """Whole seconds that were subtracted from points in time, so that doubles hold them exactly."""
     beside: Beside | None = None
     repeated: bool = False
     """Whether rows were repeated by their counts, so that neighbours are equal by design."""
@@ -132,7 +130,7 @@ class StreamedColumn:
     scan: SharedPass | None = field(default=None, repr=False)
     """The pass that this column shares with others; None if it has a pass of its own."""
     offset: int = 0
-    """A whole number that was subtracted from the values, so that doubles hold them exactly."""
+    """Whole seconds that were subtracted from points in time, so that doubles hold them exactly."""
     units: UnitStream | None = field(default=None, repr=False)
     """The groups as units that the other side may have too; None without groups."""
     weighted: WeightedStream | None = field(default=None, repr=False)
@@ -186,6 +184,15 @@ class StoredColumn:
 ColumnData = HeldColumn | StreamedColumn | StoredColumn
 
 
+def unreadable(error: Exception) -> StreamedColumn:
+    """Column data that raise an error when they are used."""
+
+    def refuse(grid: Grid, logs: float | None) -> Summary:
+        raise error
+
+    return StreamedColumn(np.empty(0), refuse)
+
+
 def preview_of(side: ColumnData) -> Array:
     """Some values of a side, or all of them; none of a stored summary."""
     return np.empty(0) if isinstance(side, StoredColumn) else side.preview
@@ -196,13 +203,17 @@ def with_offset(side: ColumnData, offset: int) -> ColumnData:
     return side if isinstance(side, StoredColumn) else replace(side, offset=offset)
 
 
-def offset_near(previews: Sequence[Array], always: bool = False) -> int:
-    """A whole number near the values, if doubles cannot hold them or ``always``; else 0."""
+def is_far(summary: Summary) -> bool:
+    """Whether there are values so far from 0 that doubles may have rounded them."""
+    infinite = summary.minus_inf + summary.plus_inf > 0
+    return infinite or max(abs(summary.minimum), abs(summary.maximum)) >= EXACT_UP_TO
+
+
+def offset_near(previews: Sequence[Array]) -> int:
+    """A whole number near the values, which are seconds; 0 without values."""
     values = np.concatenate([np.empty(0), *previews])
     values = values[np.isfinite(values)]
-    if not values.size or not (always or float(np.abs(values).max()) >= EXACT_UP_TO):
-        return 0
-    return int(np.partition(values, values.size // 2)[values.size // 2])
+    return int(np.partition(values, values.size // 2)[values.size // 2]) if values.size else 0
 
 
 @dataclass(frozen=True)

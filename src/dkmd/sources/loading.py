@@ -269,8 +269,8 @@ def summarized(sample: LabelledColumn, grid: Grid | None = None) -> Summary:
     data = sample.data
     if data.offset:
         raise ColumnTypeError(
-            f"{sample.label}, column {sample.name!r} holds dates or numbers beyond 2^53, and a "
-            "summary holds doubles: subtract a start first"
+            f"{sample.label}, column {sample.name!r} holds dates, and a summary holds "
+            "doubles: subtract a start first"
         )
     if isinstance(data, StoredColumn):
         return data.summary(grid or data.stored.grid)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import bisect
 import math
+import numbers
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 
-from dkmd.base.errors import NotANumberError
+from dkmd.base.errors import ColumnError, NotANumberError
 
 MISSING_AS_WRITTEN = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """Common spellings of a missing value."""
@@ -28,6 +30,12 @@ MISSING_NUMBERS = (*MISSING, *SPREADSHEET_ERRORS, "-")
 
 SHOWN = 20
 """Levels that an error shows."""
+
+EXACT_UP_TO = 2**53
+"""Doubles hold all whole numbers up to here."""
+
+PRINTED = 17
+"""The most digits of a double in print. A text with a point and more digits was no double."""
 
 
 UNIT = re.compile(
@@ -104,6 +112,50 @@ def decimal_hint(text: str) -> str:
 def not_a_number(where: str, row: int, value: object, what: str = "a number") -> ValueError:
     """The error for a cell that is not a number, or not a date."""
     return NotANumberError(f"{where}, row {row:,}: {short_repr(value)} is not {what}")
+
+
+def is_rounded(value: object) -> bool:
+    """Whether a whole number or a decimal, perhaps as text, is beyond 2^53 and not a double.
+
+    Text with an exponent was a double. So may be text with a point, unless it has too many digits.
+
+    Examples
+    --------
+    >>> [is_rounded(value) for value in (2**53, 2**53 + 1, 2**53 + 2, "9007199254740993", "1e300")]
+    [False, True, False, True, False]
+    """
+    if isinstance(value, Decimal):
+        value = f"{value:f}"
+    if not isinstance(value, str):
+        return isinstance(value, numbers.Integral) and _is_no_double(int(value))
+    word = value.strip()
+    if not re.fullmatch(r"[+-]?[0-9]+(\.[0-9]*)?", word):
+        return False
+    digits = word.lstrip("+-0").replace(".", "").rstrip("0")
+    return ("." not in word or len(digits) > PRINTED) and _is_no_double(Decimal(word))
+
+
+def _is_no_double(value: int | Decimal) -> bool:
+    """Whether a number beyond 2^53 changes if it becomes a double."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return True
+    return abs(number) >= EXACT_UP_TO and number != value
+
+
+TOO_LONG = (
+    "beyond 2^53, where doubles round whole numbers: subtract a number near them first, or turn "
+    "identifiers into text"
+)
+"""Why whole numbers are not read, and what to do."""
+
+
+def beyond_doubles(where: str, row: int, value: object, unit: str = "row") -> ColumnError:
+    """The error for a whole number that a double would round."""
+    shown = str(value).strip()
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return ColumnError(f"{where}, {unit} {row:,}: {shown} is {TOO_LONG}")
 
 
 def level_order(level: str) -> tuple[bool, float, str]:

@@ -57,7 +57,7 @@ def _minus(side: ColumnData, offset: int) -> ColumnData:
     if isinstance(side, HeldColumn):
         return replace(side, values=side.values + more, offset=offset)
     if isinstance(side, StoredColumn):
-        raise ValueError("a summary holds doubles, and the other side dates or numbers beyond 2^53")
+        raise ValueError("a summary holds doubles, and the other side dates")
     asked = side.summarize
 
     def summarize(grid: Grid, logs: float | None) -> Summary:

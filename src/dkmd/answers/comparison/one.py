@@ -156,8 +156,8 @@ class Comparison(Documented):
     sample_ratio : SampleRatio or None
         Whether the sizes of both sides fit ``expect_ratio``; None if that was not given.
     offset, dates : int, bool
-        Whole numbers beyond 2^53, decimals and dates are kept minus ``offset``, so that doubles
-        hold them: centres, quantiles and means are minus this number. Dates are seconds since 1970.
+        Dates are seconds since 1970, kept minus ``offset``, so that doubles hold them: centres,
+        quantiles and means are minus this number.
     reference, current : SampleFacts
         Sizes, missing and infinite values, centres and quantiles.
     warnings : tuple of str

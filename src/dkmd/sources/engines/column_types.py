@@ -86,19 +86,9 @@ def in_seconds(column: Any, dialect: str, where: str) -> Any:
     raise ColumnTypeError(f"{where} holds durations: turn them into seconds in the engine")
 
 
-def may_be_inexact(dtype: Any) -> bool:
-    """Whether a column of this type can hold more digits than doubles: dates always do."""
-    if dtype.is_integer():
-        return bool(dtype.nbytes >= 8)
-    return bool(dtype.is_decimal() or kind_of_type(dtype) == DATE)
-
-
-def minus_whole(column: Any, offset: int) -> Any:
-    """A whole number or decimal minus an offset, as a double."""
-    import ibis
-
-    start = ibis.literal(str(offset)).cast("decimal(38, 9)")
-    return (column.cast("decimal(38, 9)") - start).cast("float64")
+def may_be_rounded(dtype: Any) -> bool:
+    """Whether a column of this type can hold whole numbers or decimals that doubles round."""
+    return bool(dtype.is_decimal() or (dtype.is_integer() and dtype.nbytes >= 8))
 
 
 def date_in_seconds(column: Any, dialect: str, offset: int, where: str) -> Any:

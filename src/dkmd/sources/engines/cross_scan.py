@@ -6,7 +6,7 @@ Columns that are planned together share a query.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.inference.weighing import Weighing
 from dkmd.inference.weighing import group_sums as sums_over_groups
+from dkmd.sources.column_data import is_far
 from dkmd.sources.engines.aggregate import (
     BIN,
     GROUP,
@@ -96,6 +97,8 @@ class CrossScan:
         The names of covariates, strata and groups.
     name : str
         The name of the table, for errors.
+    refuse : callable, optional
+        Raises an error if a column has numbers that doubles round.
     """
 
     def __init__(
@@ -105,8 +108,10 @@ class CrossScan:
         columns: Sequence[str],
         beside: CrossNames,
         name: str = "",
+        refuse: Callable[[str], None] | None = None,
     ) -> None:
         self._engine = engine
+        self.refuse = refuse
         self._table = table
         self._columns = list(columns)
         self.beside, self.name = beside, name
@@ -365,7 +370,10 @@ class EngineCross:
 
     def crossed(self, grid: Grid, frame: Frame, logs: bool) -> Crossed:
         """The sums per bin with those of the columns of a frame."""
-        return self.scan.crossed(self._column, grid, frame, logs)
+        found = self.scan.crossed(self._column, grid, frame, logs)
+        if self.scan.refuse is not None and not logs and is_far(found.summary):
+            self.scan.refuse(self._column)
+        return found
 
     def weighing(self) -> Weighing | None:
         """The weights; None without them."""

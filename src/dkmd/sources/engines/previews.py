@@ -14,21 +14,10 @@ from dkmd.base.errors import (
     EngineError,
 )
 from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.sources.column_data import StreamedColumn
 from dkmd.sources.engines.aggregate import (
     VALUE,
 )
 from dkmd.sources.engines.fetched import Columns, doubles
-
-
-def unreadable(error: Exception) -> StreamedColumn:
-    """Column data that raise an error when they are used."""
-
-    def refuse(grid: Grid, logs: float | None) -> Summary:
-        raise error
-
-    return StreamedColumn(np.empty(0), refuse)
 
 
 def no_grid(values: Array) -> ColumnError | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError
-from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, with_offset
+from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, unreadable
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
@@ -23,8 +23,7 @@ from dkmd.sources.engines.column_types import (
     kind_of_type,
     level_literal,
     level_text,
-    may_be_inexact,
-    minus_whole,
+    may_be_rounded,
 )
 from dkmd.sources.engines.cross_queries import columns_beside
 from dkmd.sources.engines.cross_scan import CrossScan
@@ -40,7 +39,8 @@ from dkmd.sources.engines.level_queries import (
     one_below_the_other,
 )
 from dkmd.sources.engines.measured import COUNTS, WEIGHTS, EngineRows
-from dkmd.sources.engines.previews import no_grid, preview_of, some_of_columns, unreadable
+from dkmd.sources.engines.previews import no_grid, preview_of, some_of_columns
+from dkmd.sources.engines.rounded import refuse_rounded, refusing_rounded
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import (
@@ -214,8 +214,7 @@ class EngineTable:
         absent = None if self._absent_levels else partial(self._no_such_level, by)
         tables = [(view(source), names)]
         read = Scan(self._engine, tables, previews, groups, absent=absent).samples()
-        offset = self._offsets.get(column, 0)
-        return {level: with_offset(each, offset) for level, each in read.items()}
+        return {level: self._sure(each, column, (by, level)) for level, each in read.items()}
 
     def with_levels(self, column: str, by: str) -> tuple[Any, Engine]:
         """The long table of a column and its levels, and the engine that reads it."""
@@ -267,7 +266,7 @@ class EngineTable:
             name: unreadable(error) for name, error in found.items() if isinstance(error, Exception)
         }
         every = {name: read[name] if name in read else broken[name] for name in columns}
-        return {name: with_offset(each, self._offsets.get(name, 0)) for name, each in every.items()}
+        return {name: self._sure(each, name) for name, each in every.items()}
 
     def crossing(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> CrossScan:
         """Columns with covariates and strata beside them, which the engine sums up."""
@@ -275,7 +274,8 @@ class EngineTable:
         source = self._at(where, *names)
         number, text = partial(self._number, source), partial(self._as_text, source)
         chosen = columns_beside(columns, beside, number, text, source)
-        return CrossScan(self._engine, source.select(**chosen), columns, beside, self.name)
+        refuse = partial(self._refuse_rounded, where=where)
+        return CrossScan(self._engine, source.select(**chosen), columns, beside, self.name, refuse)
 
     def _at(self, where: AtLevel, *columns: str | None) -> Any:
         """Columns of the rows at a level."""
@@ -287,15 +287,25 @@ class EngineTable:
         return source.filter(level == level_literal(level.type(), text))
 
     def _subtracts(self, column: str, previews: Sequence[Array | Exception]) -> bool:
-        """Whether a column is read minus a number from now on, because doubles cannot hold it."""
+        """Whether a column is read minus whole seconds from now on, because it holds dates."""
         kind = self._column(self._table, column).type()
         some = [each for each in previews if not isinstance(each, Exception)]
-        if column in self._offsets or not some or not may_be_inexact(kind):
+        if column in self._offsets or not some or kind_of_type(kind) != DATE:
             return False
-        offset = offset_near(some, kind_of_type(kind) == DATE)
+        offset = offset_near(some)
         if offset:
             self._offsets[column] = offset
         return bool(offset)
+
+    def _sure(self, data: ColumnData, column: str, where: AtLevel = None) -> ColumnData:
+        """Column data with their offset, whose sums reject numbers that doubles round."""
+        refuse = partial(self._refuse_rounded, column, where)
+        return refusing_rounded(data, self._offsets.get(column, 0), refuse)
+
+    def _refuse_rounded(self, column: str, where: AtLevel) -> None:
+        if may_be_rounded(self._column(self._table, column).type()):
+            name = f"{self.name}, column {column!r}"
+            refuse_rounded(self._engine, self._at(where, column), column, name)
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories, by one query for some of them."""
@@ -386,6 +396,7 @@ class EngineTable:
         known = {key: name for key, name in beside.items() if name is not None}
         source = self._at(where, column, *known.values())
         long = self._long(source, column, None, "", known)
+        self._refuse_rounded(column, where)
         rows = EngineRows(self._engine, long, names, self.name)
         found = MeasuredColumn(rows, names.weights is not None, self.name)
         return found.column(self._offsets.get(column, 0))
@@ -418,8 +429,8 @@ class EngineTable:
         column = self._column(table, name)
         where = f"{self.name}, column {name!r}"
         kind = kind_of_type(column.type())
-        offset = self._offsets.get(name, 0)
         if kind == DATE:
+            offset = self._offsets.get(name, 0)
             return date_in_seconds(column, self._engine.dialect, offset, where)
         if kind == TIME:
             raise points_in_time(where)
@@ -429,8 +440,6 @@ class EngineTable:
             raise ColumnTypeError(f"{where} holds text: cast it to a number in the engine")
         if kind != NUMBER:
             raise not_numbers(where)
-        if offset:
-            return minus_whole(column, offset)
         whole = column.cast("int32") if column.type().is_boolean() else column
         return whole.cast("float64")
 

@@ -31,14 +31,8 @@ class ArrowFile(BatchFile):
         self._offsets: dict[str, int] = {}
         self._kinds: dict[str, str] | None = None
 
-    def may_be_inexact(self, column: str) -> bool:
-        """Whether a column holds whole numbers, decimals or dates: floats are doubles."""
-        import pyarrow as pa
-
-        return not pa.types.is_floating(self.empty().schema.field(column).type)
-
     def subtract(self, column: str, offset: int) -> None:
-        """Read this column minus a whole number from now on."""
+        """Read a column of dates minus whole seconds from now on."""
         self._offsets[column] = offset
 
     def offset(self, column: str) -> int:

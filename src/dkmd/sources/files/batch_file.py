@@ -45,10 +45,6 @@ class BatchFile:
         """An error, unless the format has columns."""
         raise no_such_column(self.path, by, self.kinds())
 
-    def may_be_inexact(self, column: str) -> bool:
-        """False: the values are doubles, unless the format has types."""
-        return False
-
     def subtract(self, column: str, offset: int) -> None:
         """Nothing to subtract from doubles."""
 

@@ -17,6 +17,7 @@ from dkmd.inference.frame import Frame
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.unit_streams import UnitStream
 from dkmd.inference.weighing import Weighing
+from dkmd.sources.column_data import is_far
 from dkmd.sources.engines.cross_scan import CrossScan, EngineCross
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.engine import FilesEngine
@@ -89,6 +90,9 @@ class FileCross:
         for name in (name for name, count in gone.items() if count):
             for file in self._files.files:
                 file.refuse_words(name, self._files.where)
+        if not logs and is_far(found.summary):
+            for file in self._files.files:
+                file.refuse_rounded(self._column, self._files.where)
         return found
 
     def weighing(self) -> Weighing | None:

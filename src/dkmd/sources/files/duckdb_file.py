@@ -34,6 +34,7 @@ from dkmd.sources.files.spelling import (
     date_as_double,
     is_missing_number,
     is_missing_text,
+    is_rounded_text,
     year_first,
 )
 from dkmd.sources.keys import ABSENT, BETWEEN, KEY, RARE, KeyPart
@@ -49,7 +50,7 @@ from dkmd.sources.kinds import (
     points_in_time,
 )
 from dkmd.sources.measured import Measures
-from dkmd.sources.number_words import decimal_hint, not_a_number
+from dkmd.sources.number_words import EXACT_UP_TO, beyond_doubles, decimal_hint, not_a_number
 from dkmd.sources.sql_text import quoted_name, text_literal
 from dkmd.sources.table import AtLevel, CrossNames
 
@@ -157,8 +158,7 @@ class DuckFile:
             fetch_columns,
         )
         values = found["x"]
-        if np.isnan(values).any():
-            self.refuse_words(column, where)
+        self._refuse(column, where, values)
         if groups is None:
             return values, None
         labels = found["g"]
@@ -182,9 +182,15 @@ class DuckFile:
             others = self._coming[start + 1 : start + self._together]
             self._ahead = self._whole_columns([column, *filter(self._is_readable, others)])
         values = self._ahead.pop(column)
-        if np.isnan(values).any():
-            self.refuse_words(column, None)
+        self._refuse(column, None, values)
         return values
+
+    def _refuse(self, column: str, where: AtLevel, values: Array) -> None:
+        """Raise an error for a word among the numbers, and for a number that was rounded."""
+        if np.isnan(values).any():
+            self.refuse_words(column, where)
+        if (np.abs(values) >= EXACT_UP_TO).any():
+            self.refuse_rounded(column, where)
 
     def _whole_columns(self, names: Sequence[str]) -> dict[str, Array]:
         """All values of several columns by one query; of the first alone if that fails."""
@@ -290,16 +296,19 @@ class DuckFile:
     def _is_text(self, column: str) -> bool:
         return self._source.is_text or self._source.kinds[column] == TEXT
 
-    def may_be_inexact(self, column: str) -> bool:
-        """Whether a column can hold more digits than doubles: dates always do."""
-        kind = self._source.kinds.get(column)
-        if kind == DATE:
-            return True
-        ticks = column in self._source.per_second
-        return kind in (NUMBER, TEXT) and not ticks and column not in self._source.inexact
+    def refuse_rounded(self, column: str, where: AtLevel) -> None:
+        """Raise an error that names the first cell with a number that its double rounds."""
+        source = self._source
+        exact = column in source.floats or column in source.per_second
+        if exact or source.kinds[column] not in (NUMBER, TEXT):
+            return
+        text = f"CAST({self._quoted(column)} AS VARCHAR)"
+        found = self._first_row(column, where, is_rounded_text(text, self._number(column)))
+        if found is not None:
+            raise beyond_doubles(f"{self.path}, column {column!r}", int(found[0]), found[1])
 
     def subtract(self, column: str, offset: int) -> None:
-        """Read this column minus a whole number from now on."""
+        """Read a column of dates minus whole seconds from now on."""
         self._offsets[column] = offset
         self._ahead.pop(column, None)
 
@@ -308,29 +317,26 @@ class DuckFile:
         return self._offsets.get(column, 0)
 
     def _number(self, column: str) -> str:
-        """SQL of a column as a double, minus its offset."""
+        """SQL of a column as a double; dates are seconds, minus their offset."""
         name = self._quoted(column)
         kind = self._source.kinds[column]
         where = f"{self.path}, column {column!r}"
-        offset = self.offset(column)
         if column in self._source.doubts:
             raise ColumnError(self._source.doubts[column])
         if kind == TIME:
             raise points_in_time(where)
         if kind == DATE:
             text = year_first(name, self._source.days_first.get(column))
-            return date_as_double(text if self._is_text(column) else name, offset)
+            return date_as_double(text if self._is_text(column) else name, self.offset(column))
         if self._is_text(column):
             truths = self._source.truths.get(column, TRUTHS)
-            return as_double(name, self._source.decimals, offset, truths)
+            return as_double(name, self._source.decimals, truths)
         if column in self._source.per_second:
             return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
         if kind == DURATION:
             return f"CAST(epoch({name}) AS DOUBLE)"
         if kind != NUMBER:
             raise not_numbers(where)
-        if offset:
-            return f"CAST(CAST({name} AS DECIMAL(38, 9)) - {offset:d} AS DOUBLE)"
         return f"CAST({name} AS DOUBLE)"
 
     def _refuse_words(self, column: str, where: AtLevel) -> None:
@@ -361,13 +367,13 @@ class DuckFile:
 
     def _first_row(self, column: str, where: AtLevel, condition: str) -> Row | None:
         """The row number and the cell of the first row for which a condition is true."""
-        name = self._quoted(column)
-        by = "" if where is None else f", {self._quoted(where[0])}"
-        numbered = f"SELECT row_number() OVER () AS row, {name}{by} FROM {self._source.sql}"
-        wanted = self._where(where) or " WHERE true"
+        wanted = self._where(where).removeprefix(" WHERE ") or "true"
+        numbered = (
+            f"SELECT row_number() OVER () AS row, {self._quoted(column)} AS cell, "
+            f"({wanted}) AND ({condition}) AS found FROM {self._source.sql}"
+        )
         return self._run(
-            f"SELECT row, {name} FROM ({numbered}){wanted} AND {condition} ORDER BY row LIMIT 1",
-            fetch_row,
+            f"SELECT row, cell FROM ({numbered}) WHERE found ORDER BY row LIMIT 1", fetch_row
         )
 
     def _where(self, where: AtLevel) -> str:

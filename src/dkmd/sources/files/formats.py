@@ -56,11 +56,8 @@ class DataFile(Protocol):
     def marks(self, column: str, where: AtLevel) -> Labels:
         """A column as labels in order, None where a label is missing."""
 
-    def may_be_inexact(self, column: str) -> bool:
-        """Whether a column can hold more digits than doubles."""
-
     def subtract(self, column: str, offset: int) -> None:
-        """Read this column minus a whole number from now on."""
+        """Read a column of dates minus whole seconds from now on."""
 
     def offset(self, column: str) -> int:
         """The number that is subtracted from a column."""

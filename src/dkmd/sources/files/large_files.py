@@ -19,7 +19,7 @@ from dkmd.binned.weighted import BinSums
 from dkmd.inference.groups import GroupSums
 from dkmd.inference.label_codes import Labels
 from dkmd.inference.unit_streams import LabelledRows, UnitStream
-from dkmd.sources.column_data import ColumnData, StreamedColumn, SumGroups, Summarize
+from dkmd.sources.column_data import ColumnData, StreamedColumn, SumGroups, Summarize, is_far
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.table import AtLevel
@@ -112,13 +112,16 @@ def _naming_rows(
 def _naming_words(
     summarize: Summarize, files: Sequence[DuckFile], column: str, where: AtLevel
 ) -> Summarize:
-    """Sums whose errors name the first word among the numbers."""
+    """Sums whose errors name the first word among the numbers, or the first rounded number."""
 
     def checked(grid: Grid, logs: float | None) -> Summary:
         summary = summarize(grid, logs)
         if summary.nan:
             for file in files:
                 file.refuse_words(column, where)
+        if logs is None and is_far(summary):
+            for file in files:
+                file.refuse_rounded(column, where)
         return summary
 
     return checked

@@ -40,7 +40,7 @@ def parquet_source(path: str, known: Known | None = None) -> Source:
     numbered = table(f"{options}, file_row_number = true")
     floats = [to for to, row in zip(written, described, strict=True) if row[1] in FLOATS]
     return Source(
-        table(options), kinds, in_sql, False, ticks, inexact=frozenset(floats), numbered=numbered
+        table(options), kinds, in_sql, False, ticks, floats=frozenset(floats), numbered=numbered
     )
 
 

@@ -56,7 +56,7 @@ class Source(NamedTuple):
     """Whether dates with the year last have the day first, by column."""
     truths: Mapping[str, tuple[str, str]] = MappingProxyType({})
     """The words for no and yes, by column."""
-    inexact: frozenset[str] = frozenset()
+    floats: frozenset[str] = frozenset()
     """Columns of floats, which have no more digits than doubles."""
     repeated: Mapping[str, Sequence[str]] = MappingProxyType({})
     """What the others are called if several columns have one name."""

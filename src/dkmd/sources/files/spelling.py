@@ -10,7 +10,14 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dkmd.sources.files.duckdb_connection import fetch_rows
-from dkmd.sources.number_words import GROUPED, MISSING, MISSING_NUMBERS, SIGNS
+from dkmd.sources.number_words import (
+    EXACT_UP_TO,
+    GROUPED,
+    MISSING,
+    MISSING_NUMBERS,
+    PRINTED,
+    SIGNS,
+)
 from dkmd.sources.sql_text import text_literal
 
 LOOKED_AT = 500
@@ -91,13 +98,9 @@ POINT = Decimals()
 def as_double(
     name: str,
     decimals: Decimals = POINT,
-    offset: int = 0,
     truths: tuple[str, str] = TRUTHS,
 ) -> str:
-    """SQL of a column of text as a double; NULL for missing values and for words.
-
-    A whole number ``offset`` is subtracted before digits are lost.
-    """
+    """SQL of a column of text as a double; NULL for missing values and for words."""
     number = name
     if decimals.sign == ",":
         number = f"CASE WHEN NOT contains({name}, '.') THEN replace({name}, ',', '.') END"
@@ -106,14 +109,23 @@ def as_double(
         whole = f"replace(replace({name}, '{between}', ''), '{sign}', '.')"
         matches = f"regexp_full_match(trim({name}), '{GROUPED[sign]}')"
         number = f"CASE WHEN {matches} THEN {whole} ELSE ({number}) END"
-    if offset:
-        return (
-            f"COALESCE(CAST(TRY_CAST({number} AS DECIMAL(38, 9)) - {offset:d} AS DOUBLE), "
-            f"TRY_CAST({number} AS DOUBLE) - {offset:d})"
-        )
     return (
         f"COALESCE(TRY_CAST({number} AS DOUBLE), "
         f"CASE lower(trim({name})) WHEN '{truths[1]}' THEN 1.0 WHEN '{truths[0]}' THEN 0.0 END)"
+    )
+
+
+def is_rounded_text(text: str, double: str) -> str:
+    """SQL of whether a text spells a number that its double rounds, as ``is_rounded`` has it."""
+    word = f"ltrim(replace(trim({text}), ',', '.'), '+')"
+    digits = f"length(rtrim(replace(ltrim({word}, '-0'), '.', ''), '0'))"
+    whole = f"TRY_CAST(split_part({word}, '.', 1) AS HUGEINT) <> TRY_CAST({double} AS HUGEINT)"
+    return (
+        f"(abs({double}) >= {EXACT_UP_TO} AND CASE "
+        f"WHEN regexp_full_match({word}, '-?[0-9]+') THEN COALESCE({whole}, true) "
+        f"WHEN regexp_full_match({word}, '-?[0-9]+\\.[0-9]*') AND {digits} > {PRINTED} "
+        f"THEN COALESCE({whole}, false) OR NOT regexp_full_match({word}, '.*\\.0*') "
+        "ELSE false END)"
     )
 
 

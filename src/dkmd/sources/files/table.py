@@ -161,14 +161,13 @@ class FileTable:
     def _exactly(
         self, column: str, read: Callable[[], dict[str, ColumnData]]
     ) -> dict[str, ColumnData]:
-        """A column as it is read; again minus a number near it if doubles cannot hold it."""
+        """A column as it is read; points in time again, minus whole seconds near them."""
         first = self.files[0]
         found = read()
-        if not all(file.rereadable and file.may_be_inexact(column) for file in self.files):
+        if first.kinds()[column] != DATE:
             return found
         if not first.offset(column):
-            dates = first.kinds()[column] == DATE
-            offset = offset_near([preview_of(each) for each in found.values()], dates)
+            offset = offset_near([preview_of(each) for each in found.values()])
             if not offset:
                 return found
             for file in self.files:
@@ -186,6 +185,8 @@ class FileTable:
 
     def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
         """A column whose rows have weights or counts."""
+        for file in self._by_reader[0]:
+            file.refuse_rounded(column, where)
         rows = measured_files(self.files, column, names, where, self.name)
         weighted = MeasuredColumn(rows, names.weights is not None, self.name)
         return weighted.column(self.files[0].offset(column))

@@ -12,6 +12,7 @@ from typing import TextIO
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import (
@@ -22,7 +23,15 @@ from dkmd.sources.files.characters import (
     require_no_page,
 )
 from dkmd.sources.files.conventions import Conventions
-from dkmd.sources.number_words import decimal_hint, is_comment, not_a_number, parse_number
+from dkmd.sources.number_words import (
+    EXACT_UP_TO,
+    beyond_doubles,
+    decimal_hint,
+    is_comment,
+    is_rounded,
+    not_a_number,
+    parse_number,
+)
 from dkmd.sources.table import AtLevel
 
 PIECE_CHARACTERS = 1 << 20
@@ -134,7 +143,13 @@ def _numbers(lines: list[str], first_row: int, where: str, decimal: str | None) 
     """The numbers of some lines of text."""
     try:
         if decimal != ",":  # with a decimal comma, 1.234 is another number
-            return np.array(lines, dtype=np.float64)
+            plain = np.array(lines, dtype=np.float64)
+            for at in np.flatnonzero(np.abs(plain) >= EXACT_UP_TO).tolist():
+                if is_rounded(lines[at]):
+                    raise beyond_doubles(where, first_row + at, lines[at])
+            return plain
+    except ColumnError:
+        raise
     except ValueError:  # an empty line, a comment or a word: read the lines one by one
         pass
     numbers = []
@@ -145,5 +160,7 @@ def _numbers(lines: list[str], first_row: int, where: str, decimal: str | None) 
             if number is None:
                 hint = decimal_hint(text) if decimal is None else ""
                 raise not_a_number(where, row, text, f"a number{hint}")
+            if is_rounded(text):
+                raise beyond_doubles(where, row, text)
             numbers.append(number)
     return np.array(numbers, dtype=np.float64)

@@ -30,7 +30,13 @@ from dkmd.sources.kinds import (
     points_in_time,
 )
 from dkmd.sources.level_counts import LevelCounts, level_word, tallied, tallied_pairs
-from dkmd.sources.number_words import not_a_number, parse_number
+from dkmd.sources.number_words import (
+    EXACT_UP_TO,
+    beyond_doubles,
+    is_rounded,
+    not_a_number,
+    parse_number,
+)
 
 RowNumbers = Sequence[int]
 """Row numbers within a table, counted from 1."""
@@ -39,7 +45,8 @@ RowNumbers = Sequence[int]
 def as_numbers(values: Any, name: str, rows: RowNumbers | None = None) -> Array:
     """The values of a column as float64; a value that is not a number raises an error.
 
-    ``rows`` are the row numbers that errors show; 1, 2, 3 and so on by default.
+    So does a whole number or a decimal that a double would round (``is_rounded``). ``rows`` are
+    the row numbers that errors show; 1, 2, 3 and so on by default.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array: pass {name}.compressed() or fill with NaN")
@@ -48,7 +55,10 @@ def as_numbers(values: Any, name: str, rows: RowNumbers | None = None) -> Array:
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind in "fiub":
-        return np.asarray(array, dtype=np.float64)
+        found = np.asarray(array, dtype=np.float64)
+        given = values if isinstance(values, list | tuple) else array
+        _refuse_rounded(given if series is None else series, found, name, rows)
+        return found
     if array.dtype.kind == "m":
         return np.asarray(array / np.timedelta64(1, "s"), dtype=np.float64)
     if array.dtype.kind == "M":
@@ -165,7 +175,10 @@ def _series_values(series: Any) -> npt.NDArray[Any]:
     import narwhals as nw
 
     kind = kind_of_dtype(series.dtype)
-    if kind == NUMBER:
+    if series.dtype.is_integer():  # pyarrow does not cast those beyond 2^53
+        known = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
+        return np.where(known, series.fill_null(0).to_numpy().astype(np.float64), math.nan)
+    if kind == NUMBER and series.dtype != nw.Decimal:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if kind == DURATION:
         seconds = series.dt.total_nanoseconds().cast(nw.Float64).to_numpy()
@@ -221,6 +234,21 @@ def _is_number(item: Any) -> bool:
     )
 
 
+def _refuse_rounded(values: Any, found: Array, name: str, rows: RowNumbers | None) -> None:
+    """Raise an error for the first whole number that became another one as a double."""
+    far = np.flatnonzero(np.abs(found) >= EXACT_UP_TO)
+    if not far.size:
+        return
+    if isinstance(values, list | tuple):
+        items = [values[at] for at in far]
+    else:
+        chosen = values[far]
+        items = chosen.tolist() if isinstance(chosen, np.ndarray) else chosen.to_list()
+    for at, item in zip(far.tolist(), items, strict=True):
+        if is_rounded(item):
+            raise beyond_doubles(name, at + 1 if rows is None else rows[at], item)
+
+
 def _from_objects(items: Sequence[Any], name: str, rows: RowNumbers) -> Array:
     """Python objects as float64: numbers, durations and text that spells a number."""
     array = np.empty(len(items))
@@ -231,6 +259,8 @@ def _from_objects(items: Sequence[Any], name: str, rows: RowNumbers) -> Array:
             number = parse_number(item)
             if number is None:
                 raise not_a_number(name, rows[i], item)
+            if is_rounded(item):
+                raise beyond_doubles(name, rows[i], item)
             array[i] = number
         elif isinstance(item, datetime.timedelta):
             array[i] = item.total_seconds()
@@ -238,6 +268,8 @@ def _from_objects(items: Sequence[Any], name: str, rows: RowNumbers) -> Array:
             array[i] = item / np.timedelta64(1, "s")
         elif isinstance(item, datetime.date | datetime.time | np.datetime64):
             raise points_in_time(name)
+        elif is_rounded(item):
+            raise beyond_doubles(name, rows[i], item)
         elif _is_number(item):
             array[i] = float(item)
         else:

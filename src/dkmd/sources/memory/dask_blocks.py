@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnError
 from dkmd.base.quiet import without_warnings
 from dkmd.binned.grid import FIT_SIZE, Grid
 from dkmd.binned.summary import Summary
@@ -25,6 +26,7 @@ from dkmd.sources.column_data import (
     ColumnData,
     Labels,
     StreamedColumn,
+    unreadable,
     with_offset,
 )
 from dkmd.sources.keys import KEY, KeyPart
@@ -200,7 +202,12 @@ class DaskTable:
             return self._scan(list(columns), partial(read, offsets=offsets), columns, groups)
 
         self._require(*columns)
-        found = read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
+        try:
+            found = read_exactly(scanned, {name: self._frame._meta[name] for name in columns})
+        except ColumnError as error:
+            if len(columns) == 1:
+                return {columns[0]: unreadable(error)}
+            return {name: self.read_columns([name], groups)[name] for name in columns}
         self._offsets.update({name: each.offset for name, each in found.items()})
         return found
 

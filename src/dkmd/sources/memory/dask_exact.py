@@ -1,4 +1,4 @@
-"""Columns of dask whose values doubles cannot hold: read again, minus a number near them."""
+"""Points in time in dask: read again, minus whole seconds near them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dkmd.sources.memory.columns import kind_of
 def read_exactly(
     scanned: Callable[[Mapping[str, int]], Mapping[str, ColumnData]], metas: Mapping[str, Any]
 ) -> Mapping[str, ColumnData]:
-    """Samples; those that doubles cannot hold are read again minus a number near them.
+    """Samples; points in time are read again minus whole seconds near them.
 
     ``metas`` are empty columns of the same types.
     """
     found = scanned({})
     offsets: dict[str, int] = {}
     for name, meta in metas.items():
-        if getattr(meta.dtype, "kind", "O") != "f":
-            offset = offset_near([preview_of(found[name])], kind_of(meta) == DATE)
+        if kind_of(meta) == DATE:
+            offset = offset_near([preview_of(found[name])])
             offsets |= {name: offset} if offset else {}
     if not offsets:
         return found

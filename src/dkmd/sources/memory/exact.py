@@ -1,7 +1,6 @@
-"""Whole numbers, decimals and dates in memory, minus a number near them, as float64.
+"""Columns in memory as float64. Points in time become seconds, minus whole seconds near them.
 
-Doubles hold whole numbers up to 2^53. Larger ones, decimals and points in time keep all their
-digits if a number near them is subtracted first. Dates and timestamps become seconds.
+Doubles hold too few digits for points in time: they are exact after whole seconds are subtracted.
 """
 
 from __future__ import annotations
@@ -9,19 +8,14 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.sources.column_data import EXACT_UP_TO
 from dkmd.sources.kinds import DATE
 from dkmd.sources.memory.columns import RowNumbers, as_numbers, kind_of, series_of
-
-Whole = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 
 
 class Near(NamedTuple):
@@ -36,7 +30,7 @@ class Near(NamedTuple):
 
 
 def as_exact(values: Any, name: str, rows: RowNumbers | None = None) -> Near:
-    """The values of a column minus a whole number, which is 0 if doubles hold the values."""
+    """The values of a column minus a whole number, which is 0 unless they are points in time."""
     if isinstance(values, list | tuple):
         return _from_items(values, name, rows)
     series = None if isinstance(values, np.ndarray) else series_of(values)
@@ -45,8 +39,6 @@ def as_exact(values: Any, name: str, rows: RowNumbers | None = None) -> Near:
     array = np.asarray(values)
     if array.ndim == 1 and array.dtype.kind == "M":
         return _from_dates(array)
-    if array.ndim == 1 and array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        return _from_whole(array, np.zeros(array.size, dtype=bool))
     if array.ndim == 1 and array.dtype.kind == "O":
         return _from_items(array.tolist(), name, rows)
     return Near(as_numbers(values, name, rows), 0)
@@ -59,34 +51,14 @@ def _from_series(series: Any, native: Any, name: str, rows: RowNumbers | None) -
     kind = series.dtype
     if kind in (nw.Datetime, nw.Date):
         unit = "ns" if getattr(kind, "time_unit", "us") == "ns" else "us"
-        nulls = series.is_null().to_numpy()
-        ticks = series.dt.timestamp(unit).fill_null(0).to_numpy().astype(np.int64)
+        nulls = np.asarray(series.is_null().to_numpy(), dtype=bool)
+        ticks = np.zeros(nulls.size, dtype=np.int64)
+        # with a null among them, ticks would become doubles
+        ticks[~nulls] = series.drop_nulls().dt.timestamp(unit).to_numpy()
         return _from_ticks(ticks, nulls, 10**9 if unit == "ns" else 10**6)
-    if kind in (nw.Int64, nw.UInt64):
-        nulls = series.is_null().to_numpy()
-        return _from_whole(series.fill_null(0).to_numpy(), np.asarray(nulls, dtype=bool))
-    if kind in (nw.Decimal, nw.Object):
+    if kind == nw.Object:
         return _from_items(series.to_list(), name, rows)
     return Near(as_numbers(native, name, rows), 0)
-
-
-def _from_whole(whole: Whole, missing: npt.NDArray[np.bool_]) -> Near:
-    """Whole numbers of 64 bits, some of which are missing."""
-    known = whole[~missing]
-    if not known.size or max(abs(int(known.min())), abs(int(known.max()))) <= EXACT_UP_TO:
-        plain = whole.astype(np.float64)
-        plain[missing] = math.nan
-        return Near(plain, 0)
-    middle = int(np.partition(known, known.size // 2)[known.size // 2])
-    if int(known.max()) - middle >= 2**63 or middle - int(known.min()) > 2**63:
-        plain = whole.astype(np.float64)  # they lie too far apart for an offset to help
-        plain[missing] = math.nan
-        return Near(plain, 0)
-    # unsigned differences wrap around, so that signed ones are exact
-    apart = whole.astype(np.uint64) - np.uint64(middle % 2**64)
-    plain = apart.view(np.int64).astype(np.float64)
-    plain[missing] = math.nan
-    return Near(plain, middle)
 
 
 def _from_dates(dates: npt.NDArray[Any]) -> Near:
@@ -115,7 +87,7 @@ def _from_ticks(
 
 
 def _from_items(items: Sequence[Any], name: str, rows: RowNumbers | None) -> Near:
-    """Python objects: whole numbers and decimals of any size, and dates."""
+    """Python objects: dates, or numbers."""
     if kind_of(list(items)) == DATE:
         exact = [None if _is_nothing(item) else ticks_of(item) for item in items]
         known = sorted(tick for tick in exact if tick is not None)
@@ -123,24 +95,7 @@ def _from_items(items: Sequence[Any], name: str, rows: RowNumbers | None) -> Nea
         return Near(
             np.array([math.nan if t is None else (t - start * 10**9) / 1e9 for t in exact]), start
         )
-    whole = sorted(int(item) for item in items if _is_exact(item))
-    if not whole or max(abs(whole[0]), abs(whole[-1])) <= EXACT_UP_TO:
-        return Near(as_numbers(items, name, rows), 0)
-    middle = whole[len(whole) // 2]
-    numbers = as_numbers(items, name, rows)
-    for i, item in enumerate(items):
-        if isinstance(item, int | np.integer):
-            numbers[i] = float(int(item) - middle)
-        elif isinstance(item, Decimal) and item.is_finite():
-            numbers[i] = float(Fraction(item) - middle)
-        else:
-            numbers[i] -= middle
-    return Near(numbers, middle)
-
-
-def _is_exact(item: Any) -> bool:
-    """Whether an object is a whole number or a finite decimal."""
-    return isinstance(item, int | np.integer) or (isinstance(item, Decimal) and item.is_finite())
+    return Near(as_numbers(items, name, rows), 0)
 
 
 def _is_nothing(item: Any) -> bool:

@@ -80,7 +80,7 @@ class Frame:
         return as_numbers(native, f"{self.name}, column {column!r}", rows)
 
     def exact(self, column: str, where: AtLevel = None) -> Near:
-        """One column as numbers minus a whole number, so that they keep all their digits."""
+        """One column as numbers; points in time are seconds minus a whole number."""
         native, rows = self._chosen(column, where)
         return as_exact(native, f"{self.name}, column {column!r}", rows)
 

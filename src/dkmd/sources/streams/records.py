@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.sources.number_words import decimal_hint, is_comment, parse_number, short_repr
+from dkmd.sources.number_words import (
+    EXACT_UP_TO,
+    beyond_doubles,
+    decimal_hint,
+    is_comment,
+    is_rounded,
+    parse_number,
+    short_repr,
+)
 from dkmd.sources.streams.lines import Lines
 
 NUMBERS, CSV, JSON = "numbers", "csv", "json"
@@ -85,6 +93,7 @@ class RecordReader:
         self._delimiter = ","
         self._marked = ""  # the last line above the header that begins with #
         self._at_top = False  # only such lines came so far in this file
+        self._line = 0
 
     def state(self) -> dict[str, Any]:
         """What was learnt from lines so far, for a checkpoint."""
@@ -148,6 +157,7 @@ class RecordReader:
     def _cells(self, texts: list[str], first: int) -> Iterator[tuple[str, Cell | str]]:
         """Each line with its number, or with what is wrong with it; "" if it holds nothing."""
         for place, text in enumerate(texts, first):
+            self._line = place
             if self.format == CSV:
                 self._at_top = self._at_top or place == 1
                 yield text, self._of_csv(text)
@@ -262,16 +272,18 @@ class RecordReader:
         """A value of a field, which may be text that spells a number."""
         if value is None:
             return Cell(math.nan, arm)
+        self._refuse_rounded(value)
         number = parse_number(value, self._decimal) if isinstance(value, str) else value
         if not isinstance(number, int | float):
             what = f"has no number in {self.field!r}" if self.field else "is not a number"
             known = self._decimal is not None or not isinstance(value, str)
             return what if known else what + decimal_hint(value)
-        value = number
-        try:
-            return Cell(float(value), arm)
-        except OverflowError:  # a whole number beyond doubles
-            return Cell(math.inf if value > 0 else -math.inf, arm)
+        return Cell(float(number), arm)
+
+    def _refuse_rounded(self, value: Any) -> None:
+        """Raise an error for a whole number that a double rounds: other lines would be, too."""
+        if is_rounded(value):
+            raise beyond_doubles("the input", self._line, value, "line")
 
 
 def found_in(record: dict[str, Any], name: str) -> Any:
@@ -296,9 +308,10 @@ def found_in(record: dict[str, Any], name: str) -> Any:
 def _plain_numbers(texts: list[str]) -> Array | None:
     """The numbers of lines that hold nothing else; None if some line needs a closer look."""
     try:
-        return np.array(texts, dtype=np.float64)
+        found = np.array(texts, dtype=np.float64)
     except ValueError:
         return None
+    return None if (np.abs(found) >= EXACT_UP_TO).any() else found
 
 
 def _listed(names: list[str]) -> str:
