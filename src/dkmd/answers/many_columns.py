@@ -62,7 +62,7 @@ from dkmd.sources.loading import (
     labelled_levels,
     require_no_units,
 )
-from dkmd.sources.matrices import Matrix
+from dkmd.sources.matrices import MOST_TOGETHER, Matrix, told_apart
 from dkmd.sources.pairs import plan_together, unit_batches
 from dkmd.sources.table import OneByOne, Table, note_of, require_one
 
@@ -373,10 +373,6 @@ def _asked_together(
     return found
 
 
-MOST_TOGETHER = 20_000_000
-"""Values of all columns of both tables that are compared together (160 MB)."""
-
-
 def _together(
     tables: TwoTables, found: Mapping[str, ColumnAnswer], options: CompareOptions
 ) -> TogetherComparison | None:
@@ -409,7 +405,11 @@ def _together(
         sides.append(Matrix(rows, list(held), table.name, labels))
     try:
         return answer_of(
-            (sides[0], sides[1]), tables.paired, None, options.alpha, options.test.nan_policy
+            told_apart(sides[0], sides[1]),
+            tables.paired,
+            None,
+            options.alpha,
+            options.test.nan_policy,
         )
     except DkmdError:  # too few rows without missing values: columns alone can still be compared
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dkmd.answers.comparison import (
     ColumnAnswer,
@@ -21,7 +21,7 @@ from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.grouped_levels import with_groups
 from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
-from dkmd.sources.level_counts import LabelledLevels
+from dkmd.sources.level_counts import LabelledLevels, level_word
 from dkmd.sources.loading import are_numbers, no_designed_categories, require_no_units
 from dkmd.sources.number_words import no_such_level, parse_number
 from dkmd.sources.pairs import better_grid
@@ -213,11 +213,11 @@ def _chosen_levels(table: Table, kind: str, asked: Levels) -> tuple[str, list[st
     """
     by, reference, current = asked.by, asked.reference, asked.current
     if reference is not None and current is not None:
-        return str(reference), [str(current)], None
+        return _text_of(reference), [_text_of(current)], None
     levels = table.levels(by)
     if reference is None:
         raise ValueError(f"say which level of {by!r} is the reference: {listed(levels)}")
-    base = level_like(str(reference), by, levels, kind)
+    base = level_like(_text_of(reference), by, levels, kind)
     others = [level for level in levels if level != base]
     if not others:
         raise ValueError(f"column {by!r} has no level but {base!r}")
@@ -228,6 +228,11 @@ def _chosen_levels(table: Table, kind: str, asked: Levels) -> tuple[str, list[st
     kept = set(ranked[: asked.most])
     left_out = LeftOut(by, len(others) - len(kept), len(kept))
     return base, [level for level in others if level in kept], left_out
+
+
+def _text_of(level: Any) -> str:
+    """A level that was asked for, as text."""
+    return level_word(level) or str(level)
 
 
 def level_like(level: str, by: str, levels: Sequence[str], kind: str) -> str:

@@ -18,7 +18,7 @@ from dkmd.base.wording import count
 from dkmd.inference.defaults import require_shares
 from dkmd.inference.margins import Margin, parse_margin
 from dkmd.matrices.multivariate import RESAMPLES, run_multivariate
-from dkmd.sources.matrices import Matrix, matrix_pair
+from dkmd.sources.matrices import Matrix, in_one_order, matrix_pair
 
 DRAWN = 20_000
 """Values of a column that the page draws; of more, so many at equal distances."""
@@ -74,7 +74,7 @@ def answer_of(
     method: Any = None,
 ) -> TogetherComparison:
     """The answer about two matrices, (reference, current)."""
-    x, y = turned(sides)
+    x, y = turned(sides if paired else (in_one_order(sides[0]), in_one_order(sides[1])))
     labels = None if x.groups is None or y.groups is None else (x.groups, y.groups)
     seed = getattr(method, "rng", None)
     resamples = RESAMPLES if method is None else int(method.n_resamples)

@@ -164,6 +164,11 @@ def level_word(value: Any) -> str | None:
     return str(value)
 
 
+def level_words(values: Iterable[Any]) -> list[str]:
+    """Values as levels, without those that are missing."""
+    return [word for word in map(level_word, values) if word is not None]
+
+
 def number_word(text: str) -> str:
     """A number as text in one spelling: 2.0, 2.00 and 2 are one level.
 

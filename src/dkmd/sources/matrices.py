@@ -28,6 +28,12 @@ from dkmd.sources.memory.frames import FrameTable, is_frame
 from dkmd.sources.table import Table
 
 Numbers = npt.NDArray[Any]
+MOST_TOGETHER = 20_000_000
+"""Values of all columns of both tables that are compared together by ``drift`` (160 MB)."""
+
+MIXER = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number near 2^64 divided by the golden ratio: products with it spread over all bits."""
+
 WILD = "*?["
 """Characters that make a name a pattern."""
 
@@ -64,9 +70,34 @@ def matrix_pair(
             side._replace(groups=as_labels(labels, f"groups of {side.label}"))
             for side, labels in zip((before, after), groups, strict=True)
         )
-    if before.label == after.label:
-        before, after = before._replace(label="reference"), after._replace(label="current")
-    return before, after
+    return told_apart(before, after)
+
+
+def told_apart(before: Matrix, after: Matrix) -> tuple[Matrix, Matrix]:
+    """The two sides, renamed reference and current if they have the same label."""
+    if before.label != after.label:
+        return before, after
+    return before._replace(label="reference"), after._replace(label="current")
+
+
+def in_one_order(side: Matrix) -> Matrix:
+    """The same rows in an order that depends on their values alone, and is else like a shuffle.
+
+    Resamples move rows by their numbers, and the same rows should give the same answer. Sides of
+    more than MOST_TOGETHER values stay as they are: the rows would be copied.
+    """
+    if side.values.size > MOST_TOGETHER:
+        return side
+    mixed = np.zeros(len(side.values), dtype=np.uint64)
+    codes = [] if side.groups is None else [np.unique(side.groups, return_inverse=True)[1]]
+    for column in (*codes, *side.values.T):
+        plain = np.asarray(column, dtype=np.float64) + 0.0  # -0.0 is 0.0
+        bits = np.where(np.isnan(plain), np.nan, plain).view(np.uint64)
+        mixed = (mixed ^ bits) * MIXER
+        mixed ^= mixed >> np.uint64(29)
+    order = np.argsort(mixed, kind="stable")
+    groups = None if side.groups is None else side.groups[order]
+    return side._replace(values=side.values[order], groups=groups)
 
 
 def _few(names: Sequence[str]) -> str:

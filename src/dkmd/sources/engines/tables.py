@@ -53,7 +53,7 @@ from dkmd.sources.kinds import (
     not_numbers,
     points_in_time,
 )
-from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows
+from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows, level_word
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.number_words import level_order, no_such_level
 from dkmd.sources.table import AtLevel, CrossNames, OneByOne
@@ -165,7 +165,7 @@ class EngineTable:
         table = self._of(by)
         level = self._level(table, by)
         found = self._engine.run(table.select(level.name(SAMPLE)).distinct())
-        levels = {str(value) for value in found[SAMPLE] if not is_null(value)}
+        levels = {str(level_word(value)) for value in found[SAMPLE] if not is_null(value)}
         return sorted(levels, key=level_order)
 
     def level_sizes(self, by: str) -> Mapping[str, int]:
@@ -174,7 +174,7 @@ class EngineTable:
         levels = table.select(self._level(table, by).name(SAMPLE))
         found = self._engine.run(levels.group_by(SAMPLE).aggregate(rows=lambda some: some.count()))
         pairs = zip(found[SAMPLE], found["rows"], strict=True)
-        return {str(level): int(rows) for level, rows in pairs if not is_null(level)}
+        return {str(level_word(level)): int(n) for level, n in pairs if not is_null(level)}
 
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column, which the engine sums up."""

@@ -115,7 +115,7 @@ class DuckFile:
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
         self._settle_encoding()
-        level = f"SELECT CAST({self._quoted(by)} AS VARCHAR) AS v FROM {self._source.sql}"
+        level = f"SELECT {self._label(by)} AS v FROM {self._source.sql}"
         rows = self._run(
             f"SELECT v, count(*) FROM ({level}) WHERE v IS NOT NULL GROUP BY v", fetch_rows
         )
@@ -126,7 +126,7 @@ class DuckFile:
         other = copy(self)
         texts = []
         for part in parts:
-            text = f"CAST({self._quoted(part.column)} AS VARCHAR)"
+            text = self._label(part.column)
             kept = "" if part.kept is None else ", ".join(map(text_literal, part.kept))
             chosen = f"WHEN {text} IN ({kept})" if kept else "WHEN true"
             texts.append(
@@ -150,7 +150,7 @@ class DuckFile:
             return self._read_ahead(column)[:limit], None
         if groups is not None or where is not None:
             self._settle_encoding()
-        label = "" if groups is None else f", CAST({self._quoted(groups)} AS VARCHAR) AS g"
+        label = "" if groups is None else f", {self._label(groups)} AS g"
         end = "" if limit is None else f" LIMIT {limit:d}"
         found = self._run(
             f"SELECT {self._number(column)} AS x{label} FROM {self._source.sql}"
@@ -228,9 +228,7 @@ class DuckFile:
             self._settle_encoding()
         names = {"sample": by, "measured_on": groups}
         extra = "".join(
-            f", CAST({self._quoted(name)} AS VARCHAR) AS {alias}"
-            for alias, name in names.items()
-            if name is not None
+            f", {self._label(name)} AS {alias}" for alias, name in names.items() if name is not None
         )
         return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
 
@@ -255,7 +253,7 @@ class DuckFile:
         measures = zip(("weighs", "copies"), beside.measures, strict=True)
         chosen += [f"{self._number(name)} AS {alias}" for alias, name in measures if name]
         if beside.groups is not None:
-            chosen.append(f"CAST({self._quoted(beside.groups)} AS VARCHAR) AS measured_on")
+            chosen.append(f"{self._label(beside.groups)} AS measured_on")
         return f"SELECT {', '.join(chosen)} FROM {self._source.sql}{self._where(where)}"
 
     def cells(self, columns: Sequence[str], by: str | None) -> str:
@@ -263,7 +261,7 @@ class DuckFile:
         self._settle_encoding()
         chosen = [f"{self._level(name)} AS l{i}" for i, name in enumerate(columns)]
         if by is not None:
-            chosen.append(f"CAST({self._quoted(by)} AS VARCHAR) AS sample")
+            chosen.append(f"{self._label(by)} AS sample")
         return f"SELECT {', '.join(chosen)} FROM {self._source.sql}"
 
     def _level(self, column: str) -> str:
@@ -379,7 +377,11 @@ class DuckFile:
     def _where(self, where: AtLevel) -> str:
         if where is None:
             return ""
-        return f" WHERE CAST({self._quoted(where[0])} AS VARCHAR) = {text_literal(str(where[1]))}"
+        return f" WHERE {self._label(where[0])} = {text_literal(str(where[1]))}"
+
+    def _label(self, column: str) -> str:
+        """SQL of a column as labels."""
+        return self._source.label(column, self._quoted(column))
 
     def _quoted(self, column: str) -> str:
         if column == KEY and self._key:

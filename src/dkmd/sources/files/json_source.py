@@ -15,6 +15,7 @@ from dkmd.sources.files.source import (
 )
 from dkmd.sources.files.spelling import LOOKED_AT
 from dkmd.sources.kinds import (
+    DATE,
     NUMBER,
     TEXT,
 )
@@ -22,6 +23,9 @@ from dkmd.sources.sql_text import quoted_name, text_literal
 
 PLAIN_VALUES = "value"
 """The name of the column of a JSON list of numbers."""
+
+ZONED = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)"
+"""A point in time with a time zone, as a regular expression."""
 
 JSON_TABLES = (
     "not a table: JSON must be a list of objects or numbers, or have one object or number per line"
@@ -50,6 +54,7 @@ def json_source(path: str, start: bytes) -> Source:
         )
         sql = f"(SELECT {cells} FROM {_json_rows(path)})"
     kinds = kinds_by_values(kinds, spellings(sql, kinds))
+    kinds |= dict.fromkeys(_with_zones(sql, kinds), DATE)
     return Source(sql, {name: kinds[in_sql[name]] for name in written}, in_sql, is_text=True)
 
 
@@ -80,6 +85,21 @@ def _json_keys(path: str) -> list[str]:
     some = f"SELECT json FROM {_json_rows(path)} LIMIT {LOOKED_AT}"
     rows = fetch_rows(f"SELECT json_keys(json) FROM ({some})")
     return list(dict.fromkeys(key for (keys,) in rows for key in keys or ()))
+
+
+def _with_zones(sql: str, kinds: dict[str, str]) -> list[str]:
+    """Columns of points in time with a time zone, which DuckDB knows in CSV only."""
+    names = [name for name, kind in kinds.items() if kind == TEXT]
+    if not names:
+        return []
+    some = f"SELECT * FROM {sql} LIMIT {LOOKED_AT}"
+    counts = ", ".join(
+        f"count({cell}), count(*) FILTER (regexp_full_match({cell}, {text_literal(ZONED)}) "
+        f"AND TRY_CAST({cell} AS TIMESTAMPTZ) IS NOT NULL)"
+        for cell in map(quoted_name, names)
+    )
+    row = fetch_row(f"SELECT {counts} FROM ({some})") or ()
+    return [n for n, cells, fit in zip(names, row[::2], row[1::2], strict=True) if fit == cells > 0]
 
 
 def _pointer(key: str) -> str:

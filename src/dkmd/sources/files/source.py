@@ -63,6 +63,15 @@ class Source(NamedTuple):
     numbered: str = ""
     """The same SQL with the column ``file_row_number``; Parquet only."""
 
+    def label(self, column: str, name: str) -> str:
+        """SQL of a column as labels: 2 for a float of 2.0, and true for the text True."""
+        text = f"CAST({name} AS VARCHAR)"
+        if column in self.floats:
+            return f"regexp_replace({text}, '\\.0$', '')"
+        if not self.is_text or self.kinds.get(column) != NUMBER:
+            return text
+        return f"CASE WHEN lower({text}) IN ('true', 'false') THEN lower({text}) ELSE {text} END"
+
 
 def path_literal(path: str) -> str:
     """A path as a literal of SQL that names only this file.

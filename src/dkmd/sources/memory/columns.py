@@ -29,7 +29,7 @@ from dkmd.sources.kinds import (
     missing_label,
     points_in_time,
 )
-from dkmd.sources.level_counts import LevelCounts, level_word, tallied, tallied_pairs
+from dkmd.sources.level_counts import LevelCounts, level_word, level_words, tallied, tallied_pairs
 from dkmd.sources.number_words import (
     EXACT_UP_TO,
     beyond_doubles,
@@ -98,7 +98,7 @@ def as_labels(values: Any, name: str, rows: RowNumbers | None = None) -> Labels:
             raise missing_label(name, row)
     texts = np.empty(len(items), dtype=object)
     shared: dict[str, str] = {}
-    texts[:] = [shared.setdefault(text, text) for text in map(str, items)]
+    texts[:] = [shared.setdefault(text, text) for text in level_words(items)]
     return texts
 
 

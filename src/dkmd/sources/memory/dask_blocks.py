@@ -31,7 +31,7 @@ from dkmd.sources.column_data import (
 )
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import no_such_column
-from dkmd.sources.level_counts import LevelCounts
+from dkmd.sources.level_counts import LevelCounts, level_word, level_words
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.memory.columns import kind_of
 from dkmd.sources.memory.dask_cross import DaskCrossing
@@ -155,7 +155,7 @@ class DaskTable:
         """The distinct values of a column, as text."""
         self._require(by)
         found = self._frame[by].dropna().unique().compute()
-        return sorted({str(level) for level in found}, key=level_order)
+        return sorted(set(level_words(found)), key=level_order)
 
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
@@ -163,7 +163,7 @@ class DaskTable:
         found = self._frame[by].dropna().value_counts().compute()
         sizes: Counter[str] = Counter()
         for level, size in found.items():
-            sizes[str(level)] += int(size)
+            sizes[level_word(level) or ""] += int(size)
         return sizes
 
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:

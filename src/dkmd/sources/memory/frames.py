@@ -17,7 +17,7 @@ from dkmd.base.arrays import Array
 from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
 from dkmd.sources.keys import BETWEEN, KEY, KeyPart
 from dkmd.sources.kinds import no_such_column
-from dkmd.sources.level_counts import LevelCounts, level_word
+from dkmd.sources.level_counts import LevelCounts, level_word, level_words
 from dkmd.sources.memory.columns import (
     RowNumbers,
     as_labels,
@@ -122,11 +122,11 @@ class Frame:
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
         found = series_of(self._native(by)).drop_nulls().unique().to_list()
-        return sorted({str(level) for level in found}, key=level_order)
+        return sorted(set(level_words(found)), key=level_order)
 
     def level_sizes(self, by: str) -> Counter[str]:
         """How many rows each level of a column has."""
-        return Counter(map(str, series_of(self._native(by)).drop_nulls().to_list()))
+        return Counter(level_words(series_of(self._native(by)).drop_nulls().to_list()))
 
     def _chosen(self, column: str, where: AtLevel) -> tuple[Any, RowNumbers]:
         """A column of the chosen rows, and their row numbers."""
@@ -139,7 +139,7 @@ class Frame:
     def _at_level(self, by: str, level: object) -> npt.NDArray[np.intp]:
         """The positions of the rows at this level."""
         series = series_of(self._native(by))
-        alike = [v for v in series.drop_nulls().unique().to_list() if str(v) == str(level)]
+        alike = [v for v in series.drop_nulls().unique().to_list() if level_word(v) == str(level)]
         if not alike:
             return np.empty(0, dtype=np.intp)
         chosen = series.is_in(alike).fill_null(value=False)
