@@ -74,7 +74,7 @@ def test_levels_of_text_are_found_by_their_text_alone(
     [
         ([f"build-{i:03d}" for i in range(240)], "build-1000", "'build-091', .*, 'build-110'"),
         (list(range(0, 2400, 10)), 1001, "'910', .*, '1100'"),
-        ([i / 2 for i in range(240)], -7, "'0.0', .*, '9.5'"),
+        ([i / 2 for i in range(240)], -7, "'0', .*, '9.5'"),
     ],
 )
 def test_of_many_levels_an_error_shows_the_nearest(

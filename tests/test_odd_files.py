@@ -491,14 +491,17 @@ def test_levels_of_large_files_are_those_of_small_ones(
     TABLES[name](path, pd.DataFrame({"lag": rng.normal(arm, 1.0), "build": arm}))
     options: Any = {"column": "lag", "by": "build", "scale": 1.0}
     expected = compare(path, **options, reference="1", current="2")
-    assert (expected.reference.label, expected.current.size) == ("1.0", 400)
+    one = "1.0" if name == "x.csv" else "1"  # as it is written, or as a number
+    assert (expected.reference.label, expected.current.size) == (one, 400)
     monkeypatch.setattr(files, "LARGE", 100)
     found = compare(path, **options, reference="1", current="2")
-    assert (found.reference.label, found.current.size) == ("1.0", 400)
+    assert (found.reference.label, found.current.size) == (one, 400)
     assert found.values is None
     assert found.shift == pytest.approx(expected.shift, abs=1e-9)
     for pair in (("1", "7"), ("7", "1.0"), ("7", "8")):
-        with pytest.raises(ValueError, match=r"column 'build' has no level '7': it has '1.0', '2"):
+        with pytest.raises(
+            ValueError, match=rf"column 'build' has no level '7': it has '{one}', '2"
+        ):
             compare(path, **options, reference=pair[0], current=pair[1])
 
 

@@ -53,7 +53,7 @@ from dkmd.sources.kinds import (
     not_numbers,
     points_in_time,
 )
-from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows, level_word
+from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows, level_words
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.number_words import level_order, no_such_level
 from dkmd.sources.table import AtLevel, CrossNames, OneByOne
@@ -165,16 +165,15 @@ class EngineTable:
         table = self._of(by)
         level = self._level(table, by)
         found = self._engine.run(table.select(level.name(SAMPLE)).distinct())
-        levels = {str(level_word(value)) for value in found[SAMPLE] if not is_null(value)}
-        return sorted(levels, key=level_order)
+        return sorted(set(level_words(found[SAMPLE])), key=level_order)
 
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
         table = self._of(by)
         levels = table.select(self._level(table, by).name(SAMPLE))
         found = self._engine.run(levels.group_by(SAMPLE).aggregate(rows=lambda some: some.count()))
-        pairs = zip(found[SAMPLE], found["rows"], strict=True)
-        return {str(level_word(level)): int(n) for level, n in pairs if not is_null(level)}
+        known = [row for row, level in enumerate(found[SAMPLE]) if not is_null(level)]
+        return dict(zip(level_words(found[SAMPLE]), map(int, found["rows"][known]), strict=True))
 
     def read(self, column: str, groups: str | None = None, where: AtLevel = None) -> ColumnData:
         """A column, which the engine sums up."""
@@ -239,7 +238,7 @@ class EngineTable:
         table = self._of(by)
         key = self._level(table, by).name(SAMPLE)
         found = nearest_levels(self._engine, table.select(key), level)
-        return no_such_level(by, level, [str(each) for each in found if not is_null(each)])
+        return no_such_level(by, level, level_words(found))
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None
