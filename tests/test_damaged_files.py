@@ -168,6 +168,16 @@ def test_a_damaged_header_of_npy_is_an_error_in_one_line(
         assert "fault of dkmd" not in done.stderr
 
 
+@pytest.mark.parametrize("kind", ["<U5", ">U5"])
+def test_damaged_text_of_an_npy_file_is_an_error_in_one_line(kind: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array(["1.25", "2.5", "3.75"], dtype=kind))
+    content = bytearray((tmp_path / "x.npy").read_bytes())
+    content[-20 if kind == ">U5" else -17] = 0xFF
+    (tmp_path / "x.npy").write_bytes(content)
+    done = here("drift", "x.npy", "x.npy", code=2, cwd=tmp_path)
+    assert "x.npy is damaged" in done.stderr
+
+
 def test_an_npy_file_that_is_cut_while_it_is_read_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

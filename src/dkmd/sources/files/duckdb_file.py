@@ -428,24 +428,18 @@ class DuckFile:
     def raw(self) -> Source:
         """The file by itself."""
         try:
-            path = self.path if self.form == "parquet" else self._readable
-            try:
-                return self._opened(path)
-            except ValueError:
-                if not self.turn_latin():
-                    raise
-                return self._opened(path)
+            return self._opened(self.path if self.form == "parquet" else self._readable)
         except ValueError as error:
+            if self.turn_latin():
+                return self.raw
             raise ValueError(f"{self.path}: {error}") from None
 
     def _opened(self, path: str) -> Source:
-        match self.form:
-            case "csv":
-                return csv_source(path, self._latin, self.conventions.given)
-            case "json":
-                return json_source(path, start_of_text(self.path))
-            case _:
-                return parquet_source(path, self._known)
+        if self.form == "csv":
+            return csv_source(path, self._latin, self.conventions.given)
+        if self.form == "json":
+            return json_source(path, start_of_text(self.path))
+        return parquet_source(path, self._known)
 
     @cached_property
     def _readable(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -34,12 +35,22 @@ class ArrayFile(BatchFile):
                 values = np.fromfile(file, dtype, min(VALUES_PER_BATCH, shape[0] - first))
                 if values.size < min(VALUES_PER_BATCH, shape[0] - first):
                     raise FileError(f"{self.path} was cut off while it was read")
+                self._check_text(values)
                 rows = range(first + 1, first + 1 + values.size)
                 yield as_numbers(values, self.path, rows), None
 
     def whole(self) -> npt.NDArray[Any]:
         """The array, of any number of dimensions."""
-        return self._load(None)
+        array = self._load(None)
+        self._check_text(array)
+        return array
+
+    def _check_text(self, values: npt.NDArray[Any]) -> None:
+        """Raise an error for text that no Python string can hold."""
+        if values.dtype.kind == "U" and values.size and values.dtype.itemsize:
+            signs = np.dtype(np.uint32).newbyteorder(values.dtype.byteorder)
+            if np.ascontiguousarray(values).view(signs).max() > sys.maxunicode:
+                raise FileError(f"{self.path} is damaged: it holds signs that are no characters")
 
     def _header(self) -> tuple[tuple[int, ...], np.dtype[Any], int]:
         """The shape, the type and the place of the first value.

@@ -31,7 +31,7 @@ NUMBERS, CSV, JSON = "numbers", "csv", "json"
 FORMATS = (NUMBERS, CSV, JSON)
 DELIMITERS = ",;\t|"
 SHOWN = 60
-"""Characters of a malformed line that are shown."""
+"""Characters of a malformed line, or of a name, that are shown."""
 
 
 class BadLine(NamedTuple):
