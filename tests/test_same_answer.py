@@ -303,9 +303,15 @@ name a row."""
 def test_an_engine_gives_the_same_answer(
     question: str, name: str, kept: Callable[[str], list[Any]]
 ) -> None:
-    """The default scale is read off bins, to 0.2%; shifts and p-values hardly depend on it."""
+    """The default scale is read off bins, to 0.2%; shifts and p-values hardly depend on it.
+
+    If units weigh values, a rounding error of a weight can move the median by a value: 1%.
+    """
     found = _answer(QUESTIONS[question], *kept(name))
     but = rf"{BINNED}|/mean" if question.startswith("groups") else BINNED
+    if question.startswith("paired"):
+        assert found["scale"] == pytest.approx(_expected(question)["scale"], rel=0.01)
+        but = rf"{BINNED}|^/scale$"
     assert _differences(_expected(question), found, 2e-3, but) == []
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.binned.grid import PER_E_FOLD, PER_MAD
-from dkmd.binned.summary import Atoms, Summary
+from dkmd.binned.summary import Atoms, Summary, bin_atoms
 from dkmd.inference.pair import Allowance, beyond_allowance
+from dkmd.inference.sides import EMPTY_SIDE, Side
 
 SAME_PLACE = 0.05
 """Atoms closer than this many spreads count as one place of a lattice."""
@@ -51,6 +52,17 @@ class Shape(NamedTuple):
     separation: float  # median of x − median of y
     allowance: Allowance  # the part of the separation that may be chance
     lattice: float  # below this multiple ψ would see only one value of a lattice
+
+
+def robust_scale_of(side: Side) -> float:
+    """1.4826·MAD of one side; 0 if its values do not vary."""
+    if not side.offset.size:
+        return 0.0
+    ends = float(side.offset[0]), float(side.offset[-1])
+    infinite = side.minus_inf, side.plus_inf
+    points = bin_atoms(side.offset, side.variance, side.counts, ends, infinite)
+    nothing = bin_atoms(*EMPTY_SIDE[:3], (0.0, 0.0), (0.0, 0.0))
+    return Shape(*shape_of(points, nothing, 0.0, True)).spread
 
 
 def median_and_spread(pooled: Summary) -> tuple[float, float]:

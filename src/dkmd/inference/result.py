@@ -21,6 +21,7 @@ from dkmd.inference.groups import Pairing
 from dkmd.inference.intervals import shift_interval, statistic_interval
 from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.pair import Pair, Studentized
+from dkmd.inference.pooled_shape import robust_scale_of
 from dkmd.inference.resampling import Bootstrap
 from dkmd.inference.riemann_outcome import RiemannOutcome
 from dkmd.inference.tails import tail_share
@@ -69,7 +70,7 @@ class ExactOutcome:
     @property
     def reference_scale(self) -> float:
         """The robust scale of y: the sd in which margins are given."""
-        return self.raw_pair.y.robust_scale
+        return robust_scale_of(self.raw_pair.y)
 
     @property
     def raw_pair(self) -> Pair:

@@ -14,7 +14,6 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.binned.grid import robust_scale, weighted_median
 from dkmd.binned.summary import Summary
 from dkmd.statistic.table import Jet, jet_at
 from dkmd.statistic.witness import TABLE_UNIT, Witness
@@ -59,12 +58,6 @@ class Side(NamedTuple):
     def finite(self) -> float:
         """How many values are finite."""
         return self.size - self.plus_inf - self.minus_inf
-
-    @property
-    def robust_scale(self) -> float:
-        """1.4826·MAD of the finite values; 0 if they do not vary."""
-        middle = weighted_median(self.offset, self.counts) if self.offset.size else 0.0
-        return robust_scale(np.abs(self.offset - middle), self.counts) if self.offset.size else 0.0
 
     @property
     def lean(self) -> float:

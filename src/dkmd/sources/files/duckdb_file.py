@@ -397,11 +397,7 @@ class DuckFile:
         self._settled = True
 
     def turn_latin(self) -> bool:
-        """Read a CSV file as Latin-1 from now on, if not all of it is UTF-8.
-
-        Only the start of a file is checked when it is opened; numbers are the same in both
-        encodings.
-        """
+        """Read a CSV file as Latin-1 from now on, if not all of it is UTF-8, as its start was."""
         if self.form != "csv" or self._latin or is_utf8(self._readable):
             return False
         self._latin = True
@@ -430,13 +426,16 @@ class DuckFile:
         try:
             return self._opened(self.path if self.form == "parquet" else self._readable)
         except ValueError as error:
-            if self.turn_latin():
-                return self.raw
             raise ValueError(f"{self.path}: {error}") from None
 
     def _opened(self, path: str) -> Source:
         if self.form == "csv":
-            return csv_source(path, self._latin, self.conventions.given)
+            try:
+                return csv_source(path, self._latin, self.conventions.given)
+            except ValueError:
+                if not self.turn_latin():
+                    raise
+                return csv_source(path, self._latin, self.conventions.given)
         if self.form == "json":
             return json_source(path, start_of_text(self.path))
         return parquet_source(path, self._known)
