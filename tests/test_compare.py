@@ -301,7 +301,7 @@ def test_what_is_missing_or_infinite_is_counted() -> None:
 def test_quantiles_are_the_values_that_reach_a_share(size: int) -> None:
     """The smallest value with at least that share at or below it: no mean of two."""
     values = np.random.default_rng(size).permutation(np.arange(1.0, size + 1.0))
-    facts = facts_of(HeldColumn(values), None, "current", 0.0, None)
+    facts = facts_of(HeldColumn(values), None, "current", 0.0)
     for q, found in facts.quantiles.items():
         reaching = [v for v in values if np.mean(values <= v) >= q - 1e-12]
         assert found == min(reaching)

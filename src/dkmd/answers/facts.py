@@ -31,12 +31,13 @@ RUNS = 16
 
 
 def facts_of(
-    data: ColumnData, summary: Summary | None, label: str, center: float, psi: Witness | None
+    data: ColumnData,
+    summary: Summary | None,
+    label: str,
+    center: float,
+    correlation: float = math.nan,
 ) -> SampleFacts:
-    """The facts about one side. With ``psi``, the correlation of neighbours is one of them."""
-    correlation = math.nan
-    if isinstance(data, HeldColumn) and psi is not None and not data.repeated:
-        correlation = neighbour_correlation(data.values, psi)
+    """The facts about one side. ``correlation`` is that of neighbours."""
     weights = None
     if isinstance(data, HeldColumn) and data.beside is not None:
         weights = data.beside.weights

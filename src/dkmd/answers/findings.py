@@ -94,6 +94,13 @@ class MeanChange(NamedTuple):
         """The same change of means that were taken from an origin."""
         return self._replace(reference=origin + self.reference, current=origin + self.current)
 
+    def without_rounding(self, scale: float) -> MeanChange:
+        """The same change. Means and differences that are only rounding error are 0."""
+        means = self.reference, self.current, self.difference
+        return MeanChange(
+            *(0.0 if abs(each) <= 1e-12 * scale else each for each in means), self.low, self.high
+        )
+
     @property
     def direction(self) -> int:
         """1 or −1 if the interval lies on one side of 0, else 0."""
@@ -151,7 +158,8 @@ def mean_change(reference: Held, current: Held, confidence: float) -> MeanChange
         return None
     before = mean_y, variance_y / size_y, size_y - 1.0
     after = mean_x, variance_x / size_x, size_x - 1.0
-    return welch_change(before, after, confidence).moved(origin)
+    change = welch_change(before, after, confidence).moved(origin)
+    return change.without_rounding(math.sqrt(variance_x + variance_y))
 
 
 def welch_change(
@@ -193,7 +201,7 @@ def _origin(side: Held) -> float:
         return summary.grid.center
     assert values is not None
     finite = values[np.isfinite(values)]
-    return float(finite[0]) if finite.size else 0.0
+    return float(finite[finite.size // 2]) if finite.size else 0.0  # of ordered values, the median
 
 
 def _moments(side: Held, origin: float) -> tuple[int, float, float]:

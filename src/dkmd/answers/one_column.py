@@ -16,7 +16,7 @@ from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.crossed_column import compared_by_sums
 from dkmd.answers.extremes import extreme_values
-from dkmd.answers.facts import facts_of, notes_of
+from dkmd.answers.facts import facts_of, neighbour_correlation, notes_of
 from dkmd.answers.findings import (
     Finding,
     Held,
@@ -74,6 +74,7 @@ from dkmd.sources.pairs import (
     summaries_of_pair,
     units_of_pair,
 )
+from dkmd.sources.repeated_rows import in_order
 from dkmd.statistic.witness import Witness
 
 
@@ -92,15 +93,20 @@ def _compared(
     reference: LabelledColumn, current: LabelledColumn, options: CompareOptions, offset: int
 ) -> Comparison:
     """Compare two samples from which the same offset was subtracted."""
+    as_given = reference.data, current.data
+    if options.test.nan_policy != "raise":  # which names the row of a missing value
+        reference = replace(reference, data=in_order(reference.data))
+        current = replace(current, data=in_order(current.data))
     test = _tested(reference, current, options.test)
     result, outcome = test.result, test.result.outcome()
     is_date = DATE in (reference.kind, current.kind)
     if offset or is_date:
         result = result.with_logs(_no_percentages)
-    values = _values(reference.data, current.data)
+    values = _values(*as_given)
     percentage = _percentage(result, options.confidence)
     psi = _psi(outcome, reference.data)
-    before, after = _facts((reference, current), test, psi)
+    neighbours = [_correlation(each, psi) for each in as_given]
+    before, after = _facts((reference, current), test, neighbours)
     name = current.name if current.name != "value" else reference.name
     held = _held(reference.data, test.summaries[0]), _held(current.data, test.summaries[1])
     kinded = Kinded(DATE_KIND)
@@ -124,8 +130,8 @@ def _compared(
         name=name,
         unit=current.unit or reference.unit,
         verdict=reading.verdict,
-        direction=direction_of(result.statistic),
-        shift=result.shift,
+        direction=direction_of(_or_zero(result.statistic, outcome)),
+        shift=_or_zero(result.shift, outcome),
         shift_interval=result.shift_interval(options.confidence),
         relative_shift=percentage.shift,
         relative_shift_interval=percentage.interval,
@@ -155,15 +161,34 @@ def _compared(
 
 
 def _facts(
-    sides: tuple[LabelledColumn, LabelledColumn], test: _Tested, psi: Witness | None
+    sides: tuple[LabelledColumn, LabelledColumn], test: _Tested, correlations: list[float]
 ) -> tuple[SampleFacts, SampleFacts]:
     """The facts about reference and current."""
-    (old, new), (center_old, center_new) = test.summaries, centers_of(test.result.outcome())
-    before, after = sides
-    return (
-        facts_of(before.data, old, before.label, center_old, psi),
-        facts_of(after.data, new, after.label, center_new, psi),
+    outcome = test.result.outcome()
+    before, after = (
+        facts_of(side.data, summary, side.label, _or_zero(center, outcome), correlation)
+        for side, summary, center, correlation in zip(
+            sides, test.summaries, centers_of(outcome), correlations, strict=True
+        )
     )
+    return before, after
+
+
+def _correlation(data: ColumnData, psi: Witness | None) -> float:
+    """The correlation of neighbours in the order of the rows; NaN where that says nothing."""
+    if psi is None or not isinstance(data, HeldColumn) or data.repeated:
+        return math.nan
+    return neighbour_correlation(data.values, psi)
+
+
+ROUNDING = 1e-9
+"""A centre, a shift or a statistic below this share of the scale is rounding error."""
+
+
+def _or_zero(value: float, outcome: Outcome) -> float:
+    """A number in data units; 0 if it is only rounding error."""
+    scale = outcome.robust_scale if isinstance(outcome, ExactOutcome) else 0.0
+    return 0.0 if abs(value) <= ROUNDING * scale else value
 
 
 def _compare_means(

@@ -152,7 +152,7 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
         np.array(side.values, dtype=np.float64) for side in (evidence.reference, evidence.current)
     ]
     reference, current = (
-        facts_of(HeldColumn(values), None, label, center, None)
+        facts_of(HeldColumn(values), None, label, center)
         for values, label, center in zip(given, ("reference", "current"), row.centers, strict=True)
     )
     shift = NOT_MEASURED

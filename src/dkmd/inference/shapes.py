@@ -30,7 +30,8 @@ def crossing(pair: Pair) -> Crossing | None:
     found = []
     for q in (0.25, 0.75):
         at = _quantile([np.concatenate(part) for part in zip(*values, strict=True)], q)
-        shares = [_share_below(*each, at) for each in values]
+        same = SAME * (pair.witness.length + abs(at)) if math.isfinite(at) else 0.0
+        shares = [_share_below(*each, at, same) for each in values]
         pooled = (pair.x.size * shares[0] + pair.y.size * shares[1]) / (pair.x.size + pair.y.size)
         factors = (1.0, 1.0)
         if pair.clusters is not None:
@@ -39,7 +40,9 @@ def crossing(pair: Pair) -> Crossing | None:
         error = math.sqrt(pooled * (1.0 - pooled) * spread)
         # if fewer values of x lie below, x is larger there
         score = (shares[1] - shares[0]) / error if error > 0.0 else 0.0
-        found.append((score, _quantile(values[0], q) - _quantile(values[1], q)))
+        ends = _quantile(values[0], q), _quantile(values[1], q)
+        apart = ends[0] - ends[1] if ends[0] != ends[1] else 0.0
+        found.append((score, apart if abs(apart) > same else 0.0))
     (low, at_low), (high, at_high) = found
     if min(abs(low), abs(high)) < CLEAR or low * high > 0.0 or not at_low * at_high < 0.0:
         return None
@@ -54,11 +57,16 @@ def in_a_valley(pair: Pair, center: float, spread: float) -> bool:
         return False
     # windows a quarter of the spread wide, one of them around the centre
     near = np.abs(offset - center) < (REACH + 0.5) * 0.25 * spread
-    window = np.floor((offset[near] - center) / (0.25 * spread) + 0.5)
+    window = np.floor(np.round((offset[near] - center) / (0.25 * spread) + 0.5, 9))
     filled = np.bincount((window + REACH).astype(np.int64), counts[near], minlength=2 * REACH + 1)
     valley = filled[REACH]
     hill = min(filled[:REACH].max(), filled[REACH + 1 :].max())
     return bool(hill > 2.0 * valley and hill - valley > STEEP * math.sqrt(hill + valley))
+
+
+SAME = 1e-8
+"""Values closer than this share of their distance from the origin, plus ψ's width, are equal: the
+mean of a bin of equal values differs from their value by rounding, which depends on their order."""
 
 
 REACH = 10
@@ -80,6 +88,7 @@ def _quantile(points: tuple[np.ndarray, np.ndarray] | list[np.ndarray], q: float
     return float(values[order][np.searchsorted(passed, q * passed[-1] * (1.0 - 1e-12))])
 
 
-def _share_below(values: np.ndarray, weights: np.ndarray, at: float) -> float:
-    """The share below a point plus half of the share at the point."""
-    return float((weights[values < at].sum() + 0.5 * weights[values == at].sum()) / weights.sum())
+def _share_below(values: np.ndarray, weights: np.ndarray, at: float, same: float = 0.0) -> float:
+    """The share below a point plus half of the share at the point, give or take ``same``."""
+    below, up_to = weights[values < at - same].sum(), weights[values <= at + same].sum()
+    return float(0.5 * (below + up_to) / weights.sum())

@@ -1,4 +1,4 @@
-"""Rows in memory that are left out, or repeated by their counts."""
+"""Rows in memory that are ordered, left out, or repeated by their counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.inference.weights import MOST_ROWS
-from dkmd.sources.column_data import Beside, HeldColumn
+from dkmd.sources.column_data import Beside, ColumnData, HeldColumn
 
 
 def require_few(counts: Array, label: str) -> None:
@@ -33,3 +33,22 @@ def of_rows(data: HeldColumn, rows: npt.NDArray[np.int64]) -> HeldColumn:
         )
     groups = None if data.groups is None else data.groups[rows]
     return replace(data, values=data.values[rows], groups=groups, beside=beside)
+
+
+def in_order(data: ColumnData) -> ColumnData:
+    """The rows of a side from the smallest value to the largest, if they are few and in memory.
+
+    Sums of the same values in another order differ in their last digits, and a grid is fitted to
+    some places of a long column. So answers are worked out on ordered rows.
+    """
+    if not isinstance(data, HeldColumn) or data.summed:
+        return data
+    if data.groups is None and data.beside is None:
+        return replace(data, values=np.sort(data.values))
+    if data.groups is not None and data.groups.size != data.values.size:
+        return data  # the test names what does not fit
+    keys = [data.values]
+    if data.beside is not None:  # equal values in the order of what stands beside them
+        weights = data.beside.weights
+        keys += [*data.beside.covariates.values(), *([] if weights is None else [weights])]
+    return of_rows(data, np.lexsort(keys[::-1]))
