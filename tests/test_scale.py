@@ -13,9 +13,9 @@ import pytest
 from outcomes import exact_outcome
 
 from dkmd import Grid, Summary, compare, dkmd_2samp
-from dkmd.answers.facts import RUNS, _stretches, neighbour_correlation
 from dkmd.base.arrays import PIECE
 from dkmd.binned.logarithms import log_grid, log_summaries
+from dkmd.inference.neighbours import RUNS, _stretches, neighbour_correlation
 from dkmd.sources import column_data as samples
 from dkmd.sources.column_data import HeldColumn
 from dkmd.statistic.witness import Witness
@@ -120,12 +120,11 @@ def test_a_width_that_data_choose_depends_on_the_grid_no_more_than_documented(fa
 
 
 def test_stretches_begin_where_one_more_value_would_be_too_many() -> None:
-    whole = np.arange(float(RUNS * PIECE + 1))
-    assert [part.size for part in _stretches(whole[:-1])] == [RUNS * PIECE]
-    parts = _stretches(whole)
-    assert [part.size for part in parts] == [PIECE] * RUNS
-    assert (parts[0][0], parts[-1][-1]) == (whole[0], whole[-1])
-    starts = np.array([part[0] for part in parts])
+    assert [part.tolist() for part in _stretches(RUNS * PIECE)[:1]] == [[0]]
+    assert _stretches(RUNS * PIECE)[1] == RUNS * PIECE
+    starts, length = _stretches(RUNS * PIECE + 1)
+    assert (starts.size, length) == (RUNS, PIECE)
+    assert (starts[0], starts[-1] + length) == (0, RUNS * PIECE + 1)
     assert np.ptp(np.diff(starts)) <= 1.0  # evenly apart, to a whole number
 
 

@@ -1,7 +1,6 @@
 """The facts about each side of a comparison, and the warnings that follow from them.
 
 Counts and quantiles are exact if a side has few values in memory; otherwise they come from bins.
-The correlation of neighbours needs the values themselves. Of many values, a part is used.
 """
 
 from __future__ import annotations
@@ -12,22 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from dkmd.answers.comparison import QUANTILES, SampleFacts
-from dkmd.base.arrays import PIECE, Array, present
-from dkmd.base.compiled import compiled
+from dkmd.base.arrays import Array, present
 from dkmd.binned.summary import Summary
+from dkmd.inference.neighbours import ALIKE, CORRELATED
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.inference.shapes import in_a_valley
 from dkmd.inference.sides import Side
 from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn, StreamedColumn
-from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
 MANY_TIES = 0.25
 """If one value makes up at least this share of a sample, the answer warns about ties."""
-CORRELATED = 0.1
-"""With a larger correlation of neighbours p-values are too small: at 0.1, 5% is really 7.5%."""
-RUNS = 16
-"""How many stretches of PIECE neighbouring values represent a long sample."""
 
 
 def facts_of(
@@ -76,46 +70,6 @@ def _weighted_quantiles(values: Array, weights: Array) -> Array:
     return np.asarray(values[order][np.searchsorted(passed, goals)])
 
 
-def neighbour_correlation(values: Array, psi: Witness) -> float:
-    """The correlation of ψ at neighbouring values; 0 if chance explains it, and for sorted data.
-
-    Of a long sample, RUNS evenly spaced stretches are used.
-    """
-    runs = [psi(present(run)) for run in _stretches(values)]
-    size = sum(run.size for run in runs)
-    if size < 20:
-        return 0.0
-    mean = sum(float(run.sum()) for run in runs) / size
-    total, products, rising, falling = np.sum([_lagged(run, mean) for run in runs], axis=0)
-    if rising == 0 or falling == 0 or total == 0.0:
-        return 0.0
-    correlation = float(products / total)
-    return correlation if correlation * math.sqrt(size) > 4.0 else 0.0
-
-
-@compiled
-def _lagged(psi: Array, mean: float) -> tuple[float, float, float, float]:
-    """Σ d² and Σ d·(the next d) with d = ψ − mean, and the numbers of steps up and down."""
-    total = products = rising = falling = before = 0.0
-    for i in range(psi.size):
-        around = psi[i] - mean
-        total += around * around
-        if i:
-            products += around * before
-            rising += 1.0 if around > before else 0.0
-            falling += 1.0 if around < before else 0.0
-        before = around
-    return total, products, rising, falling
-
-
-def _stretches(values: Array) -> list[Array]:
-    """All values, or RUNS stretches of a long sample."""
-    if values.size <= RUNS * PIECE:
-        return [values]
-    starts = np.linspace(0, values.size - PIECE, RUNS).astype(np.int64)
-    return [values[start : start + PIECE] for start in starts]
-
-
 def notes_of(
     facts: Sequence[SampleFacts],
     outcome: Outcome,
@@ -145,10 +99,7 @@ def notes_of(
             "from one peak to the other, Mann-Whitney (--peers) is more sensitive"
         )
     if any(f.neighbour_correlation > CORRELATED for f in facts):
-        notes.append(
-            "neighbouring values are correlated like repeated measurements, so the p-value is too "
-            "small: say which values belong together (groups)"
-        )
+        notes.append(ALIKE)
     return notes
 
 

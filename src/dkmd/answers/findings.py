@@ -96,10 +96,11 @@ class MeanChange(NamedTuple):
 
     def without_rounding(self, scale: float) -> MeanChange:
         """The same change. Means and differences that are only rounding error are 0."""
-        means = self.reference, self.current, self.difference
-        return MeanChange(
-            *(0.0 if abs(each) <= 1e-12 * scale else each for each in means), self.low, self.high
+        old, new, difference = (
+            0.0 if abs(each) <= 1e-12 * scale else each
+            for each in (self.reference, self.current, self.difference)
         )
+        return MeanChange(old, new, difference, self.low, self.high)
 
     @property
     def direction(self) -> int:

@@ -16,7 +16,7 @@ from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.crossed_column import compared_by_sums
 from dkmd.answers.extremes import extreme_values
-from dkmd.answers.facts import facts_of, neighbour_correlation, notes_of
+from dkmd.answers.facts import facts_of, notes_of
 from dkmd.answers.findings import (
     Finding,
     Held,
@@ -51,6 +51,7 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.column_kind import DATE as DATE_KIND
 from dkmd.inference.label_codes import coded
 from dkmd.inference.margins import beyond_margin, opposed, verdict
+from dkmd.inference.neighbours import neighbour_correlation
 from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options

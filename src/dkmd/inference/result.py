@@ -339,22 +339,23 @@ class DkmdResult:
     @property
     def pairing(self) -> Pairing | None:
         """Shared units and what pairing gained, for ``paired=True`` with groups; else None."""
-        outcome = self._single()
+        outcome = self.single()
         return None if outcome is None else outcome.pairing
 
     @property
     def adjustment(self) -> Adjustment | None:
         """Covariates, what adjusting was worth, and the raw numbers; None without covariates."""
-        outcome = self._single()
+        outcome = self.single()
         return None if outcome is None else outcome.adjustment
 
     @property
     def effective_sizes(self) -> tuple[float, float] | None:
         """(Σw)²/Σw² of x and of y; None without weights."""
-        outcome = self._single()
+        outcome = self.single()
         return None if outcome is None else outcome.effective
 
-    def _single(self) -> ExactOutcome | None:
+    def single(self) -> ExactOutcome | None:
+        """The only comparison, if it is one and by the exact estimator."""
         if self._rows.shape:
             return None
         outcome = self._rows.only()
@@ -390,6 +391,13 @@ class DkmdResult:
     def with_logs(self, on_logs: Callable[[], DkmdResult] | None) -> DkmdResult:
         """The same result with a function that compares the logarithms, or without one."""
         return DkmdResult(self._rows, on_logs)
+
+    def with_note(self, note: str) -> DkmdResult:
+        """The same result of one comparison with one note more."""
+        outcome = self.single()
+        assert outcome is not None
+        outcome = replace(outcome, notes=(*outcome.notes, note))
+        return DkmdResult(Rows.of([outcome]).shaped(()), self._on_logs)
 
     def slim(self) -> DkmdResult:
         """The same result of one comparison with a third of its atoms, and without the data.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, present, real_numbers
+from dkmd.base.arrays import Array, RealArray, present, real_numbers
 from dkmd.base.errors import ColumnError
 from dkmd.binned.summary import Summary
 from dkmd.inference.counted import REPEATED, compare_counted, stands_for
@@ -30,6 +30,7 @@ from dkmd.inference.groups import (
     check_groups,
     checked_labels,
 )
+from dkmd.inference.neighbours import ALIKE, alike
 from dkmd.inference.one_test import (
     Clustering,
     clustering_of,
@@ -163,9 +164,29 @@ def dkmd_2samp(
         witness, scale, estimator, alternative, method, nan_policy, weigh if paired else None
     )
     asked = Asked(covariate, strata, randomized, weights, counts)
+    x, y = _as_arrays(x, "x"), _as_arrays(y, "y")
     result = run(x, y, options, groups, axis, keepdims, asked)
+    if groups is None and counts is None and not paired:
+        result = _with_note_on_neighbours(result, x, y)
     for note in result.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
+    return result
+
+
+def _as_arrays(given: npt.ArrayLike | Summary, name: str) -> RealArray | Summary:
+    """A sample as an array, if it is not a Summary."""
+    return given if isinstance(given, Summary) else real_numbers(given, name)
+
+
+def _with_note_on_neighbours(
+    result: DkmdResult, x: RealArray | Summary, y: RealArray | Summary
+) -> DkmdResult:
+    """The result, with a note if neighbouring values of one long sample are alike."""
+    if isinstance(x, Summary) or isinstance(y, Summary) or x.ndim != 1 or y.ndim != 1:
+        return result
+    outcome = result.single()
+    if outcome is not None and alike((x, y), outcome.witness):
+        return result.with_note(ALIKE)
     return result
 
 

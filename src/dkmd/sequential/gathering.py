@@ -7,6 +7,7 @@ completes the burn-in fixes it. This module knows nothing about evidence.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,9 @@ OFF_THE_COMMON_VALUE = 5
 MOST_WAITING = 1 << 16
 """Values that are kept raw at most, so that memory stays bounded in a long burn-in."""
 
+LATEST = 1 << 12
+"""The latest values of an arm, in their order. They show whether neighbours are alike."""
+
 Batch = float | npt.ArrayLike | Summary
 
 
@@ -36,6 +40,7 @@ class Gathering:
         self.frequencies: dict[float, int] = {}  # of raw values, until they vary enough
         self.waiting: list[list[Array]] = [[] for _ in range(arms)]
         self.summaries: list[Summary] = []
+        self.latest = [deque[float](maxlen=LATEST) for _ in range(arms)]
         if grid is not None:
             self.fix(grid)
 
@@ -60,6 +65,7 @@ class Gathering:
         values = np.ravel(real_numbers(batch, name))
         kept = present(values)
         self.missing[arm] += values.size - kept.size
+        self.latest[arm].extend(kept[-LATEST:].tolist())
         if self.summaries:
             self.summaries[arm].update(kept)
         elif kept.size:
@@ -84,6 +90,7 @@ class Gathering:
         return min(self.sizes()) >= burn_in and self.apart() >= OFF_THE_COMMON_VALUE
 
     def _add_summary(self, arm: int, batch: Summary, name: str) -> None:
+        self.latest[arm].clear()  # the order of its values is not known
         if self.grid is None:
             self.fix(batch.grid)
         if batch.grid != self.grid:

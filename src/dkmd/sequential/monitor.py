@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import real_numbers
+from dkmd.base.arrays import present, real_numbers
 from dkmd.base.documents import Document
 from dkmd.base.errors import TooLittleError
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
 from dkmd.inference.defaults import ALPHA
 from dkmd.inference.margins import Margin
+from dkmd.inference.neighbours import CORRELATED, neighbour_correlation
 from dkmd.inference.scale import fitted_sides
 from dkmd.inference.sides import EMPTY_SIDE, Side, m_center, side_sums
 from dkmd.sequential.arms import TwoArms
 from dkmd.sequential.gathering import (
+    LATEST,
     OFF_THE_COMMON_VALUE,
     Batch,
     Gathering,
@@ -37,6 +41,12 @@ from dkmd.sequential.looks import (
 )
 from dkmd.sequential.mixture import prior_information
 from dkmd.statistic.witness import Witness
+
+NOT_INDEPENDENT = (
+    "neighbouring values of {} are alike (correlation {:.2f}): if they are in time order or "
+    "repeated measurements, false decisions come more often than alpha says: update with one value "
+    "per group or stretch of time, such as its mean (docs/watch.md)"
+)
 
 
 class Monitor(Looks):
@@ -71,7 +81,8 @@ class Monitor(Looks):
     -----
     With the verdict "higher" or "lower" the chance of a false decision, ever, is at most alpha if
     the centres do not differ, for independent values whose distribution does not change with time.
-    docs/watch.md says what was measured and what this costs.
+    docs/watch.md says what was measured and what this costs. A RuntimeWarning says once if
+    neighbouring values are alike.
 
     With a witness or a reference, the state does not depend on the order or the batches of the
     values. Otherwise it depends on the batches that complete the burn-in and its multiples. The
@@ -110,6 +121,7 @@ class Monitor(Looks):
         if witness is not None:
             require_bounded(witness)
         self._reference: Summary | None = None
+        self._next_check: float = 0.0
         if reference is None:
             grid = None if witness is None else grid_of(witness)
             frame = None if witness is None else frame_of(witness)
@@ -120,6 +132,9 @@ class Monitor(Looks):
         gathering = Gathering(2, self._reference.grid)
         gathering.add(1, self._reference, "reference")
         super().__init__(settings, gathering, frame)
+        if not isinstance(reference, Summary):
+            values: Any = prepared(reference, "reference", settings.relative)
+            gathering.latest[1].extend(present(values)[-LATEST:].tolist())
 
     def update(self, x: Batch | None = None, y: Batch | None = None) -> Self:
         """Add values: numbers, arrays or Summaries, to one arm or to both.
@@ -135,7 +150,24 @@ class Monitor(Looks):
         ]
         for arm, batch, name in batches:
             self._gathering.add(arm, batch, name)
-        return self._changed()
+        self._changed()
+        self._warn_of_neighbours()
+        return self
+
+    def _warn_of_neighbours(self) -> None:
+        """Warn once if neighbouring values of an arm are alike. Looks when the arms have grown."""
+        frame, sizes = self._frame, self._gathering.sizes()
+        if frame is None or not self._ready or min(sizes) < self._next_check:
+            return
+        self._next_check = 1.25 * min(sizes)
+        for name, latest in zip("xy", self._gathering.latest, strict=True):
+            values = np.array(latest)
+            if values.size and not math.isinf(center := float(np.median(values))):
+                found = neighbour_correlation(values, replace(frame.witness, center=center))
+                if found > CORRELATED:
+                    self._next_check = math.inf
+                    warnings.warn(NOT_INDEPENDENT.format(name, found), RuntimeWarning, stacklevel=3)
+                    return
 
     def _prepared(self, batch: Batch, name: str) -> Batch:
         """Checked values, as logarithms if the monitor is relative."""
@@ -166,6 +198,7 @@ class Monitor(Looks):
         return {"has_reference": self._reference is not None}
 
     def _restore(self, document: Document) -> None:
+        self._next_check = 0.0
         has_reference = document["has_reference"]
         self._reference = self._gathering.summaries[1] if has_reference else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from dkmd.answers.watch.question import ARMS, Question
 from dkmd.answers.watch.trace import LookTrace
 from dkmd.base.arrays import Array
 from dkmd.base.displays import Display
+from dkmd.base.quiet import warnings_noted
 from dkmd.base.wording import count, percent
 from dkmd.sequential.monitor import Monitor
 from dkmd.sequential.result import MonitorResult
@@ -30,6 +32,7 @@ class ArmsWatch:
         self.display = Display(unit)
         self.trace = LookTrace() if traced else None
         self.other = 0
+        self.notes: list[str] = []
         self.decided_at: int | None = None  # values at the decision
         self._looked_at = 0
 
@@ -52,6 +55,14 @@ class ArmsWatch:
         return sum(sizes) if self.question.kind == ARMS else sizes[0]
 
     def _take(self, values: Array, arms: list[str]) -> None:
+        with warnings_noted() as told:
+            self._update(values, arms)
+        arms_of = {"x": self.question.current, "y": self.question.baseline}
+        for text in told if not self.notes else ():
+            named = re.sub(r"(?<=values of )([xy])\b", lambda arm: arms_of[arm.group()], text)
+            self.notes.append(named)
+
+    def _update(self, values: Array, arms: list[str]) -> None:
         if self.question.kind != ARMS:
             self.monitor.update(x=values)
             return
@@ -139,6 +150,7 @@ class ArmsWatch:
             "monitor": self.monitor.document(),
             "other": self.other,
             "decided_at": self.decided_at,
+            "notes": self.notes,
             "trace": None if self.trace is None else self.trace.document(),
         }
 
@@ -146,6 +158,7 @@ class ArmsWatch:
         """From a checkpoint."""
         self.monitor = Monitor.of_document(document["monitor"])
         self.other = int(document["other"])
+        self.notes = list(map(str, document.get("notes", [])))
         self._looked_at = self._taken()
         decided_at = document["decided_at"]
         self.decided_at = None if decided_at is None else int(decided_at)

@@ -80,9 +80,7 @@ class Watched:
 
     def notes(self) -> list[str]:
         """What to watch out for."""
-        found = [*self.input_notes, *self.tally.notes()]
-        if isinstance(self.machine, StreamWatch):
-            found += self.machine.notes
+        found = [*self.input_notes, *self.tally.notes(), *self.machine.notes]
         if isinstance(self.machine, ArmsWatch) and self.machine.other:
             found.append(f"{count(self.machine.other)} values of other arms were skipped")
         return found

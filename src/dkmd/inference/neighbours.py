@@ -1,0 +1,124 @@
+"""Are values that follow each other alike? Then a test of independent values is too sure.
+
+The correlation of neighbours needs the values in the order of their rows. Of many values, a part
+is used. The order of rows may be the order of time, or come from sorting by another column. The
+data do not tell which, so the note names a possibility.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import PIECE, Array
+from dkmd.base.compiled import compiled
+from dkmd.inference.sides import Form
+from dkmd.statistic.table import jet_at
+from dkmd.statistic.witness import Witness
+
+Places = npt.NDArray[np.int64]
+
+CORRELATED = 0.1
+"""With a larger correlation of neighbours p-values are too small: at 0.1, 5% is really 7.5%."""
+
+CLEAR = 4.0
+"""A correlation below this many standard errors may be chance."""
+
+FEWEST = 20
+"""Fewer values say nothing about their neighbours."""
+
+RUNS = 16
+"""How many stretches of PIECE neighbouring values represent a long sample."""
+
+BRIEF = 2, 1024
+"""Stretches and their values where the check must cost little: enough to see a correlation of 0.1.
+
+Half as many would see it in half of all cases; twice as many would add 5% to a test of 5,000."""
+
+ALIKE = (
+    "neighbouring values are alike: if the rows are in time order or repeated measurements, the "
+    "p-value is too small: say which values belong together (groups)"
+)
+
+
+def neighbour_correlation(
+    values: npt.NDArray[Any], psi: Witness, runs: int = RUNS, stretch: int = PIECE
+) -> float:
+    """The correlation of ψ at neighbouring values; 0 if chance explains it, and for sorted data.
+
+    Of a long sample, ``runs`` evenly spaced stretches are used. NaN is skipped.
+    """
+    if values.size < FEWEST or math.isinf(psi.bound):
+        return 0.0
+    starts, stretch = _stretches(values.size, runs, stretch)
+    if values.dtype != np.float64 or not values.flags.c_contiguous:
+        parts = [values[start : start + stretch] for start in starts]
+        values = np.concatenate(parts).astype(np.float64)
+        starts = np.arange(starts.size) * stretch
+    found = _Lagged(*_lagged(values, starts, stretch, psi.center, Form.of(psi)))
+    return found.correlation()
+
+
+def alike(samples: Iterable[npt.NDArray[Any]], psi: Witness) -> bool:
+    """Whether the neighbours of a sample are clearly alike, by a check that costs little."""
+    return any(neighbour_correlation(each, psi, *BRIEF) > CORRELATED for each in samples)
+
+
+class _Lagged(NamedTuple):
+    """Sums over values and over the steps from each value to the next."""
+
+    size: float
+    psi: float  # Σψ
+    squares: float  # Σψ²
+    steps: float
+    products: float  # Σψ·(the next ψ)
+    pairs: float  # Σ(ψ + the next ψ)
+    rising: float
+    falling: float
+
+    def correlation(self) -> float:
+        """The correlation of neighbours; 0 if chance explains it, and for sorted data."""
+        if self.size < FEWEST or self.rising == 0.0 or self.falling == 0.0:
+            return 0.0
+        mean = self.psi / self.size
+        total = self.squares - self.size * mean * mean
+        if not total > 1e-12 * self.squares:
+            return 0.0
+        found = (self.products - mean * self.pairs + self.steps * mean * mean) / total
+        return found if found * math.sqrt(self.size) > CLEAR else 0.0
+
+
+@compiled
+def _lagged(
+    values: Array, starts: Places, stretch: int, center: float, form: Form
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """The sums of stretches of values."""
+    size = psi = squares = steps = products = pairs = rising = falling = 0.0
+    for start in starts:
+        before = math.nan
+        for i in range(start, min(start + stretch, values.size)):
+            if math.isnan(values[i]):
+                continue
+            now = jet_at((values[i] - center) * form.per_unit, form.jet)[0]
+            size += 1.0
+            psi += now
+            squares += now * now
+            if not math.isnan(before):
+                steps += 1.0
+                products += now * before
+                pairs += now + before
+                rising += 1.0 if now > before else 0.0
+                falling += 1.0 if now < before else 0.0
+            before = now
+    return size, psi, squares, steps, products, pairs, rising, falling
+
+
+def _stretches(size: int, runs: int = RUNS, stretch: int = PIECE) -> tuple[Places, int]:
+    """Where the stretches of a sample start, and their length; of few values, one stretch."""
+    if size <= runs * stretch:
+        return np.zeros(1, dtype=np.int64), size
+    return np.linspace(0, size - stretch, runs).astype(np.int64), stretch
