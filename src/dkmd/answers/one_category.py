@@ -24,7 +24,11 @@ from dkmd.base.errors import ColumnError, NanError
 from dkmd.base.wording import count
 from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
 from dkmd.inference.column_kind import CATEGORY
-from dkmd.inference.grouped_categories import compare_grouped_shares, grouped_category_pvalue
+from dkmd.inference.grouped_categories import (
+    compare_grouped_shares,
+    grouped_category_pvalue,
+    pvalue_of_two,
+)
 from dkmd.inference.groups import note_on_few_groups
 from dkmd.inference.sample_ratio import check_ratio
 from dkmd.sources.column_data import LabelledColumn
@@ -148,7 +152,8 @@ def _tested_by_groups(
     if not rest:
         x, y = x[:, :-1], y[:, :-1]
     names = [*levels, OTHER] if rest else levels
-    changes, pvalue = compare_grouped_shares(names, x, y, confidence), grouped_category_pvalue(x, y)
+    changes = compare_grouped_shares(names, x, y, confidence)
+    pvalue = pvalue_of_two(x, y) if len(names) == 2 else grouped_category_pvalue(x, y)
     if not pvalue < 1.0 - confidence:  # few groups tell little about a rare level alone
         changes = [
             each._replace(low=min(each.low, 0.0), high=max(each.high, 0.0)) for each in changes
@@ -159,7 +164,9 @@ def _tested_by_groups(
 
 def _ordered(changes: list[LevelChange]) -> tuple[LevelChange, ...]:
     """The largest difference first."""
-    return tuple(sorted(changes, key=lambda each: (-abs(each.counts.difference), each.level)))
+    return tuple(
+        sorted(changes, key=lambda each: (-round(abs(each.counts.difference), 12), each.level))
+    )
 
 
 def _missing(side: LabelledLevels) -> Missing | None:

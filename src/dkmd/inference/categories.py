@@ -3,7 +3,8 @@
 Pearson's X² gives one p-value for the whole column. With small counts the p-value comes from
 relabellings of the pooled rows, which are drawn until the p-value is known well enough. A p-value
 below what relabellings can show comes from Fisher's exact test of the level that changed most,
-corrected for the number of levels. The intervals of all levels hold at once.
+corrected for the number of levels. The intervals of all levels hold at once. Two levels are one
+share: its test and its interval agree.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.proportions import Counts, fisher_tail, share_interval
+from dkmd.inference.proportions import Counts, fisher_tail, share_interval, share_tails
 from dkmd.inference.resampling import LARGEST_POOL
 
 LEAST_EXPECTED = 5.0
@@ -79,6 +80,9 @@ def category_pvalue(
     n, total = int(counts_x.sum()), int(pooled.sum())
     if pooled.size < 2 or n in (0, total):
         return 1.0
+    if pooled.size == 2:  # one share decides, by the test that its interval inverts
+        counts = Counts(int(counts_x[0]), n, int(pooled[0] - counts_x[0]), total - n)
+        return float(share_tails(counts).pvalue("two-sided"))
     if total >= LARGEST_POOL:
         counts_x, pooled = _without_rare(counts_x, pooled, n)
     observed = float(_chi_square(counts_x[None, :], pooled, n)[0])
@@ -159,12 +163,17 @@ def compare_shares(
     """Every level with its shares and an interval. All intervals hold at once (Bonferroni)."""
     counts_x, counts_y = np.asarray(x, dtype=np.int64), np.asarray(y, dtype=np.int64)
     n, m = int(counts_x.sum()), int(counts_y.sum())
-    each = 1.0 - (1.0 - confidence_level) / max(1, len(levels))
+    each = confidence_of_each(len(levels), confidence_level)
     changes = []
     for level, yes_x, yes_y in zip(levels, counts_x.tolist(), counts_y.tolist(), strict=True):
         counts = Counts(yes_x, n, yes_y, m)
         changes.append(LevelChange(level, counts, *_interval(counts, each)))
     return changes
+
+
+def confidence_of_each(levels: int, confidence_level: float) -> float:
+    """The confidence of the interval of one level. Of two levels one says all."""
+    return 1.0 - (1.0 - confidence_level) / (1 if levels <= 2 else levels)
 
 
 @lru_cache(maxsize=10_000)

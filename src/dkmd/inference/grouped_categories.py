@@ -20,7 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.inference.categories import MORE_RELABELLINGS, LevelChange, relabelled
+from dkmd.inference.categories import (
+    MORE_RELABELLINGS,
+    LevelChange,
+    confidence_of_each,
+    relabelled,
+)
 from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.pair import satterthwaite
 from dkmd.inference.proportions import Counts, score_interval
@@ -163,7 +168,7 @@ def compare_grouped_shares(
     of_x, of_y = (GroupedShares.of(counts, counts.sum(axis=1)) for counts in sides)
     n, m = (float(counts.sum()) for counts in sides)
     totals = [counts.sum(axis=0).astype(np.int64).tolist() for counts in sides]
-    each = 1.0 - (1.0 - confidence_level) / max(1, len(levels))
+    each = confidence_of_each(len(levels), confidence_level)
     typical = _typical_effect(of_x, of_y, (n, m))
     changes = []
     for i, level in enumerate(levels):
@@ -176,6 +181,22 @@ def compare_grouped_shares(
         ends = score_interval((a, worth * n, b, worth * m), each)
         changes.append(LevelChange(level, counts, *ends))
     return changes
+
+
+def pvalue_of_two(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """The p-value of two levels: that of relabellings, and at least that of their interval."""
+    found = grouped_category_pvalue(x, y)
+
+    def is_clear(alpha: float) -> bool:
+        return compare_grouped_shares(["", ""], x, y, 1.0 - alpha)[0].is_clear
+
+    if math.isnan(found) or found >= 1.0 or is_clear(found):
+        return found
+    low, high = found, 1.0
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_clear(middle) else (middle, high)
+    return high
 
 
 def _design_effect(counts: Counts, variances: tuple[float, float]) -> float:

@@ -143,6 +143,11 @@ class CategoryComparison(Documented):
         return replace(self, call=call)
 
     @property
+    def is_one_share(self) -> bool:
+        """Whether both sides have the same two levels, so that one share says all."""
+        return len(self.levels) == 2 and self.other is None and not (self.new or self.gone)
+
+    @property
     def new(self) -> list[LevelChange]:
         """Levels that only current has, the most frequent first."""
         found = [level for level in self.levels if level.is_new]
@@ -168,7 +173,8 @@ class CategoryComparison(Documented):
         return " ".join([*first, *told])
 
     def _answer(self) -> str:
-        clear = [level for level in self.levels if level.is_clear]
+        told_of = self.levels[:1] if self.is_one_share else self.levels
+        clear = [level for level in told_of if level.is_clear]
         moved = [level for level in clear if not (level.is_new or level.is_gone)]
         told = [_moved(level) for level in (clear[:NAMED] if not moved else moved[:NAMED])]
         left = max(0, len(moved or clear) - NAMED)
@@ -177,7 +183,9 @@ class CategoryComparison(Documented):
             for levels in (self.new, self.gone):
                 left += max(0, sum(level.is_clear for level in levels) - NAMED)
         told += [f"and {left:,} more" if left > 1 else "and one more"] if left > 0 else []
-        largest = f"the largest difference is {_moved(self.levels[0])}" if self.levels else ""
+        largest = _moved(self.levels[0]) if self.levels else ""
+        if not self.is_one_share and largest:
+            largest = f"the largest difference is {largest}"
         if self.is_clear and told:
             return f"{self.name} CHANGED: {', '.join(told)}"
         if self.is_clear:
