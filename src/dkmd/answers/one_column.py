@@ -148,7 +148,7 @@ def _compared(
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         crossing=None if exact is None else crossing(exact.raw_pair),
         infinite=_infinite(outcome),
-        findings=_findings((reference, before), (current, after), outcome, options),
+        findings=_findings((before, after), as_given, outcome, options),
         mean=mean,
         extremes=None if weighted or _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=percentiles,
@@ -231,8 +231,8 @@ class _Reading(NamedTuple):
 
 
 def _findings(
-    reference: tuple[LabelledColumn, SampleFacts],
-    current: tuple[LabelledColumn, SampleFacts],
+    facts: tuple[SampleFacts, SampleFacts],
+    as_given: tuple[ColumnData, ColumnData],
     outcome: Outcome,
     options: CompareOptions,
 ) -> tuple[Finding, ...]:
@@ -240,10 +240,10 @@ def _findings(
 
     The spread of repeated measurements would have to know the groups, so it is left out.
     """
-    (old, before), (new, after) = reference, current
+    before, after = facts
     found: list[Finding | None]
     if _has_groups(outcome):
-        sides = missing_of(old.data), missing_of(new.data)
+        sides = missing_of(as_given[0]), missing_of(as_given[1])
         found = [grouped_missing_finding(*sides, options.test, options.confidence)]
     else:
         rows = before.size + before.nan, after.size + after.nan
