@@ -13,11 +13,12 @@ import numpy as np
 from dkmd.answers.comparison import QUANTILES, SampleFacts
 from dkmd.base.arrays import Array, present
 from dkmd.binned.summary import Summary
-from dkmd.inference.neighbours import ALIKE, CORRELATED
+from dkmd.inference.neighbours import ALIKE, CORRELATED, neighbour_correlation
 from dkmd.inference.result import ExactOutcome, Outcome
 from dkmd.inference.shapes import in_a_valley
 from dkmd.inference.sides import Side
 from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn, StreamedColumn
+from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
 MANY_TIES = 0.25
@@ -45,6 +46,23 @@ def facts_of(
         shares = data.weighted.at(summary.grid, logs=False).quantiles(np.asarray(QUANTILES))
     quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
     return SampleFacts(label, *counts, center, quantiles, correlation)
+
+
+def correlation_of(data: ColumnData, psi: Witness | None) -> float:
+    """The correlation of neighbours in the order of the rows; NaN where that says nothing."""
+    if psi is None or not isinstance(data, HeldColumn) or data.repeated:
+        return math.nan
+    return neighbour_correlation(data.values, psi)
+
+
+ROUNDING = 1e-9
+"""A centre, a shift or a statistic below this share of the scale is rounding error."""
+
+
+def or_zero(value: float, outcome: Outcome) -> float:
+    """A number in data units; 0 if it is only rounding error."""
+    scale = outcome.robust_scale if isinstance(outcome, ExactOutcome) else 0.0
+    return 0.0 if abs(value) <= ROUNDING * scale else value
 
 
 def _exactly(held: Array, weights: Array | None) -> tuple[tuple[int, int, int, int], Array]:

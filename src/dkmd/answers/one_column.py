@@ -16,7 +16,7 @@ from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.crossed_column import compared_by_sums
 from dkmd.answers.extremes import extreme_values
-from dkmd.answers.facts import facts_of, notes_of
+from dkmd.answers.facts import correlation_of, facts_of, notes_of, or_zero
 from dkmd.answers.findings import (
     Finding,
     Held,
@@ -45,13 +45,12 @@ from dkmd.answers.orientation import (
     turned,
 )
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnError, ColumnTypeError, EngineError, NanError
+from dkmd.base.errors import ColumnError, EngineError, NanError
 from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
 from dkmd.binned.summary import Summary
 from dkmd.inference.column_kind import DATE as DATE_KIND
 from dkmd.inference.label_codes import coded
 from dkmd.inference.margins import beyond_margin, opposed, verdict
-from dkmd.inference.neighbours import neighbour_correlation
 from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
 from dkmd.inference.options import Options
@@ -68,10 +67,11 @@ from dkmd.inference.shapes import crossing
 from dkmd.sources.beside import summed_weights, weights_of_pair
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
 from dkmd.sources.cross_sides import crossings
-from dkmd.sources.kinds import DATE, DURATION, NUMBER
+from dkmd.sources.kinds import DATE
 from dkmd.sources.pairs import (
     groups_of_pair,
     on_one_offset,
+    require_one_kind,
     summaries_of_pair,
     units_of_pair,
 )
@@ -83,21 +83,25 @@ def compare_samples(
     reference: LabelledColumn, current: LabelledColumn, options: CompareOptions
 ) -> Comparison:
     """Compare two samples of one column."""
-    _require_one_kind(reference, current)
+    require_one_kind(reference, current)
     old, new, offset = on_one_offset(reference.data, current.data)
-    answer = _compared(replace(reference, data=old), replace(current, data=new), options, offset)
+    as_given = old, new
+    if options.test.nan_policy != "raise":  # which names the row of a missing value
+        old, new = in_order(old), in_order(new)
+    reference, current = replace(reference, data=old), replace(current, data=new)
+    answer = _compared(reference, current, as_given, options, offset)
     dates = DATE in (reference.kind, current.kind)
     return replace(answer, offset=offset, dates=dates) if offset or dates else answer
 
 
 def _compared(
-    reference: LabelledColumn, current: LabelledColumn, options: CompareOptions, offset: int
+    reference: LabelledColumn,
+    current: LabelledColumn,
+    as_given: tuple[ColumnData, ColumnData],
+    options: CompareOptions,
+    offset: int,
 ) -> Comparison:
-    """Compare two samples from which the same offset was subtracted."""
-    as_given = reference.data, current.data
-    if options.test.nan_policy != "raise":  # which names the row of a missing value
-        reference = replace(reference, data=in_order(reference.data))
-        current = replace(current, data=in_order(current.data))
+    """Compare two samples from which the same offset was subtracted; ``as_given`` has all rows."""
     test = _tested(reference, current, options.test)
     result, outcome = test.result, test.result.outcome()
     is_date = DATE in (reference.kind, current.kind)
@@ -105,9 +109,7 @@ def _compared(
         result = result.with_logs(_no_percentages)
     values = _values(*as_given)
     percentage = _percentage(result, options.confidence)
-    psi = _psi(outcome, reference.data)
-    neighbours = [_correlation(each, psi) for each in as_given]
-    before, after = _facts((reference, current), test, neighbours)
+    before, after = _facts((reference, current), as_given, test)
     name = current.name if current.name != "value" else reference.name
     held = _held(reference.data, test.summaries[0]), _held(current.data, test.summaries[1])
     kinded = Kinded(DATE_KIND)
@@ -131,8 +133,8 @@ def _compared(
         name=name,
         unit=current.unit or reference.unit,
         verdict=reading.verdict,
-        direction=direction_of(_or_zero(result.statistic, outcome)),
-        shift=_or_zero(result.shift, outcome),
+        direction=direction_of(or_zero(result.statistic, outcome)),
+        shift=or_zero(result.shift, outcome),
         shift_interval=result.shift_interval(options.confidence),
         relative_shift=percentage.shift,
         relative_shift_interval=percentage.interval,
@@ -162,34 +164,20 @@ def _compared(
 
 
 def _facts(
-    sides: tuple[LabelledColumn, LabelledColumn], test: _Tested, correlations: list[float]
+    sides: tuple[LabelledColumn, LabelledColumn],
+    as_given: tuple[ColumnData, ColumnData],
+    test: _Tested,
 ) -> tuple[SampleFacts, SampleFacts]:
     """The facts about reference and current."""
     outcome = test.result.outcome()
-    before, after = (
-        facts_of(side.data, summary, side.label, _or_zero(center, outcome), correlation)
-        for side, summary, center, correlation in zip(
-            sides, test.summaries, centers_of(outcome), correlations, strict=True
+    psi = _psi(outcome, sides[0].data)
+    found = []
+    for i, center in enumerate(centers_of(outcome)):
+        center, correlation = or_zero(center, outcome), correlation_of(as_given[i], psi)
+        found.append(
+            facts_of(sides[i].data, test.summaries[i], sides[i].label, center, correlation)
         )
-    )
-    return before, after
-
-
-def _correlation(data: ColumnData, psi: Witness | None) -> float:
-    """The correlation of neighbours in the order of the rows; NaN where that says nothing."""
-    if psi is None or not isinstance(data, HeldColumn) or data.repeated:
-        return math.nan
-    return neighbour_correlation(data.values, psi)
-
-
-ROUNDING = 1e-9
-"""A centre, a shift or a statistic below this share of the scale is rounding error."""
-
-
-def _or_zero(value: float, outcome: Outcome) -> float:
-    """A number in data units; 0 if it is only rounding error."""
-    scale = outcome.robust_scale if isinstance(outcome, ExactOutcome) else 0.0
-    return 0.0 if abs(value) <= ROUNDING * scale else value
+    return found[0], found[1]
 
 
 def _compare_means(
@@ -447,18 +435,6 @@ def _psi(outcome: Outcome, reference: ColumnData) -> Witness | None:
 def _no_percentages() -> DkmdResult:
     """The error for percentages of dates."""
     raise ColumnError("percentages need numbers, not dates: give the margin in data units or sd")
-
-
-def _require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:
-    """Reject durations and dates beside plain numbers, whose unit is open, or each other."""
-    kinds = {side.kind: side.label for side in (reference, current)}
-    known = [kind for kind in (DATE, DURATION, NUMBER) if kind in kinds]
-    if len(known) == 2:
-        first, second = (("plain " if k == NUMBER else "") + f"{k} in {kinds[k]}" for k in known)
-        raise ColumnTypeError(
-            f"{reference.name} holds {first} and {second}: make both {known[0]}, or both numbers "
-            "of one unit"
-        )
 
 
 def _held(side: ColumnData, summary: Summary | None) -> Held:

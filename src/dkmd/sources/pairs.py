@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.errors import ColumnTypeError
 from dkmd.binned.crossed import Crossed
 from dkmd.binned.grid import Grid
 from dkmd.binned.summary import Summary
@@ -28,11 +29,13 @@ from dkmd.sources.column_data import (
     Batch,
     ColumnData,
     HeldColumn,
+    LabelledColumn,
     SharedPass,
     StoredColumn,
     StreamedColumn,
 )
 from dkmd.sources.cross_sides import MovedCross
+from dkmd.sources.kinds import DATE, DURATION, NUMBER
 from dkmd.sources.table import OneByOne
 from dkmd.sources.unit_sides import MovedUnits, units_of
 from dkmd.statistic.witness import Witness
@@ -272,3 +275,15 @@ def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, Col
                 data.known.plan(grids)
     for scan in scans.values():
         scan.plan(grids)
+
+
+def require_one_kind(reference: LabelledColumn, current: LabelledColumn) -> None:
+    """Reject durations and dates beside plain numbers, whose unit is open, or each other."""
+    kinds = {side.kind: side.label for side in (reference, current)}
+    known = [kind for kind in (DATE, DURATION, NUMBER) if kind in kinds]
+    if len(known) == 2:
+        first, second = (("plain " if k == NUMBER else "") + f"{k} in {kinds[k]}" for k in known)
+        raise ColumnTypeError(
+            f"{reference.name} holds {first} and {second}: make both {known[0]}, or both numbers "
+            "of one unit"
+        )
