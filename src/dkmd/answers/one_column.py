@@ -172,11 +172,11 @@ def _facts(
     outcome = test.result.outcome()
     psi = _psi(outcome, sides[0].data)
     found = []
-    for i, center in enumerate(centers_of(outcome)):
-        center, correlation = or_zero(center, outcome), correlation_of(as_given[i], psi)
-        found.append(
-            facts_of(sides[i].data, test.summaries[i], sides[i].label, center, correlation)
-        )
+    for side, given, summary, at in zip(
+        sides, as_given, test.summaries, centers_of(outcome), strict=True
+    ):
+        center, correlation = or_zero(at, outcome), correlation_of(given, psi)
+        found.append(facts_of(side.data, summary, side.label, center, correlation))
     return found[0], found[1]
 
 
