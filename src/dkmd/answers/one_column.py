@@ -390,13 +390,22 @@ def _percentage(result: DkmdResult, confidence: float) -> _Percentage:
         raise
     except ValueError:
         return _Percentage()
-    if math.isinf(result.shift):  # every percentage is too small
+    if math.isinf(result.shift) or _beyond_the_data(on_logs):  # every percentage is too small
         return _Percentage()
     if opposed(result, on_logs, confidence):
         return _Percentage(note=DISAGREE)
     low, high = on_logs.shift_interval(confidence)
     interval = ConfidenceInterval(as_change(low), as_change(high))
     return _Percentage(as_change(on_logs.shift), interval)
+
+
+def _beyond_the_data(on_logs: DkmdResult) -> bool:
+    """Whether the shift is larger than any two finite values are apart: a centre is near ±inf."""
+    outcome = on_logs.outcome()
+    if not isinstance(outcome, ExactOutcome):
+        return False
+    ends = np.concatenate([side.offset[[0, -1]] for side in (outcome.pair.x, outcome.pair.y)])
+    return bool(abs(outcome.shift) > (1.0 + 1e-9) * np.ptp(ends))
 
 
 DISAGREE = (

@@ -40,7 +40,7 @@ from dkmd.inference.result import (
 )
 from dkmd.inference.riemann_test import riemann_outcome
 from dkmd.inference.scale import Scale, fitted_scale, fitted_sides, require_squares, scale_of
-from dkmd.inference.sides import Side
+from dkmd.inference.sides import AT_INFINITY, Side
 from dkmd.statistic.witness import Witness
 
 
@@ -79,7 +79,7 @@ def compare_sides(
 ) -> Outcome:
     """The test of two sides at the chosen width."""
     shape = fitted.shape
-    if x.finite + y.finite <= abs(x.lean + y.lean):
+    if x.finite + y.finite <= (1.0 + AT_INFINITY) * abs(x.lean + y.lean):
         return test_at_infinity(x, y, options.alternative)
     if options.witness is not None:
         psi = options.witness

@@ -155,6 +155,10 @@ class Sums(NamedTuple):
     variance: float
 
 
+AT_INFINITY = 1e-9
+"""If the finite values outweigh the infinite ones by less than this share, that is rounding of their
+weights: the centre is at infinity. Only more than a billion values could differ by less."""
+
 NO_VARIANCE = 1e-14
 """A variance of ψ below this share of the mean of ψ² is only rounding error."""
 
@@ -239,7 +243,7 @@ def m_center(x: Side, y: Side, witness: Witness, delta: float = 0.0, near: float
     """
     if math.isinf(witness.bound):
         finite, lean = x.finite + y.finite, x.lean + y.lean
-        if finite <= abs(lean):
+        if finite <= (1.0 + AT_INFINITY) * abs(lean):
             return math.copysign(math.inf, lean) if lean else math.nan
         return (math.fsum(x.counts * (x.offset - delta)) + math.fsum(y.counts * y.offset)) / finite
     return float(center_of(x, y, delta, near, Form.of(witness), ACCURATE))
@@ -254,7 +258,7 @@ def center_of(x: Side, y: Side, delta: float, near: float, form: Form, enough: f
     """``m_center`` for a bounded ψ: Newton's method, with bisection if a step fails."""
     lean = x.plus_inf - x.minus_inf + y.plus_inf - y.minus_inf
     finite = x.size - x.plus_inf - x.minus_inf + y.size - y.plus_inf - y.minus_inf
-    if finite <= abs(lean):
+    if finite <= (1.0 + AT_INFINITY) * abs(lean):
         return math.copysign(math.inf, lean) if lean != 0.0 else math.nan
     low, high = -math.inf, math.inf
     length = form.length
