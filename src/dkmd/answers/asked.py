@@ -55,7 +55,7 @@ def answer(
             raise TypeError("by= needs one table: compare(frame, column=…, by=…, reference=…)")
         if not isinstance(asked.groups, str | None):
             raise TypeError("with by=, groups is the name of a column of the table")
-        table = open_table(samples[0], "the table", asked.where)
+        table = open_table(samples[0], "the table", asked.where, asked.groups)
         beside = columns_beside(asked.beside, "with by=")
         question = Levels(
             asked.by, asked.reference, asked.current, asked.groups, beside, asked.most_levels,
@@ -99,7 +99,9 @@ def _segmented(samples: Sequence[Any], asked: Asked, options: CompareOptions) ->
     wanted = SegmentsAsked(
         asked.segments, asked.cross, asked.most_levels, asked.groups, asked.advance
     )
-    before, after = sides_of(samples, asked.by, asked.reference, asked.current, asked.where)
+    before, after = sides_of(
+        samples, asked.by, asked.reference, asked.current, asked.where, asked.groups
+    )
     return compare_segments(before, after, asked.column, wanted, options)
 
 
@@ -109,8 +111,8 @@ def _columns_oftwo_samples(
     """Several columns of two tables, in the order in which they were named."""
     if not isinstance(asked.groups, str | None):
         raise TypeError("with several columns, groups is the name of a column of both tables")
-    before = open_table(reference, "reference", asked.where)
-    after = open_table(current, "current", asked.where)
+    before = open_table(reference, "reference", asked.where, asked.groups)
+    after = open_table(current, "current", asked.where, asked.groups)
     beside = columns_beside(asked.beside, "with several columns")
     tables = TwoTables.of(before, after, asked.groups, options.test.weigh is not None, beside)
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))

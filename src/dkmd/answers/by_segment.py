@@ -104,14 +104,19 @@ class SegmentsAsked(NamedTuple):
 
 
 def sides_of(
-    samples: Sequence[Any], by: str | None, reference: Any, current: Any, where: Any = None
+    samples: Sequence[Any],
+    by: str | None,
+    reference: Any,
+    current: Any,
+    where: Any = None,
+    groups: str | None = None,
 ) -> tuple[SideOfTable, SideOfTable]:
     """Both sides of a comparison: two tables, or two levels of the column ``by`` of one table."""
     given = [*samples]
     if by is None:
         given += [sample for sample in (reference, current) if sample is not None]
     tables = [
-        open_table(source, label, where)
+        open_table(source, label, where, groups)
         for source, label in zip(given, ("reference", "current"), strict=False)
     ]
     if by is None:
@@ -292,7 +297,12 @@ class _Work:
         """One comparison of two samples of the column."""
         before, after = (
             labelled_column(
-                data, self.column, side.label, self.kind, note=note_of(side.table, self.column)
+                data,
+                self.column,
+                side.label,
+                self.kind,
+                note=note_of(side.table, self.column),
+                left_out=side.table.left_out,
             )
             for side, data in ((self.reference, reference), (self.current, current))
         )

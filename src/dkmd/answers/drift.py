@@ -95,7 +95,8 @@ def drift(
     sides = sides_beside(covariate, strata, randomized, weights, counts)
     beside = columns_beside(sides, "of a drift")
     with reading_text(decimal):
-        before, after = open_table(reference, "reference"), open_table(current, "current")
+        before = open_table(reference, "reference", groups=units)
+        after = open_table(current, "current", groups=units)
     names = None if columns is None else list(map(str, columns))
     from_files = any(isinstance(source, str | os.PathLike) for source in (reference, current))
     tables = TwoTables.of(before, after, units, pair_by is not None, beside)

@@ -65,6 +65,14 @@ def or_zero(value: float, outcome: Outcome) -> float:
     return 0.0 if abs(value) <= ROUNDING * scale else value
 
 
+def beyond_the_data(outcome: Outcome) -> bool:
+    """Whether the shift is larger than any two finite values are apart: a centre is near ±inf."""
+    if not isinstance(outcome, ExactOutcome):
+        return False
+    finite = np.concatenate([outcome.pair.x.offset, outcome.pair.y.offset])
+    return bool(abs(outcome.shift) > (1.0 + 1e-9) * np.ptp(finite)) if finite.size else True
+
+
 def _exactly(held: Array, weights: Array | None) -> tuple[tuple[int, int, int, int], Array]:
     """The numbers of values, NaN, −inf and +inf, and the quantiles, by sorting the values."""
     values = present(held)

@@ -203,8 +203,8 @@ class TwoTables:
 
 def _sample(table: Table, name: str, data: ColumnData, kind: str) -> LabelledColumn:
     """One column of a table as a side of a comparison."""
-    missing_at = partial(table.missing_at, name)
-    return labelled_column(data, name, table.name, kind, missing_at, note_of(table, name))
+    missing_at, note = partial(table.missing_at, name), note_of(table, name)
+    return labelled_column(data, name, table.name, kind, missing_at, note, table.left_out)
 
 
 class _Pairs:
@@ -251,7 +251,7 @@ class _Pairs:
             self._broken[name] = ColumnError(f"it {why}")
             return
         before, after = (
-            LabelledLevels(each, name, table.name, partial(table.missing_at, name))
+            LabelledLevels(each, name, table.name, partial(table.missing_at, name), table.left_out)
             for each, table in zip(counts, (tables.before, tables.after), strict=True)
         )
         if tables.groups is not None:

@@ -143,7 +143,8 @@ def _numbers_at(
     def sample(level: str) -> LabelledColumn:
         missing_at = partial(table.missing_at, name, (by, level))
         data = attach(read[level], asked.beside, table.name, table, (by, level), name, asked.groups)
-        return LabelledColumn(data, name, level, unit, kind, missing_at, note_of(table, name))
+        note = note_of(table, name)
+        return LabelledColumn(data, name, level, unit, kind, missing_at, note, table.left_out)
 
     first = sample(levels[0])
     return {
@@ -180,7 +181,7 @@ def _categories_at(
 
     def sample(level: str) -> LabelledLevels:
         missing_at = partial(table.missing_at, column, (by, level))
-        found = LabelledLevels(every[level], column, level, missing_at)
+        found = LabelledLevels(every[level], column, level, missing_at, table.left_out)
         return found if groups is None else with_groups(found, table, groups, (by, level))
 
     first = sample(levels[0])

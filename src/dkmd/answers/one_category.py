@@ -98,6 +98,8 @@ def compare_categories(
             filter(
                 None,
                 [
+                    reference.note,
+                    current.note if current.note != reference.note else "",
                     emptiness(before, name),
                     emptiness(after, name),
                     _cap(levels, other),

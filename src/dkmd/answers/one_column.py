@@ -16,7 +16,7 @@ from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
 from dkmd.answers.crossed_column import compared_by_sums
 from dkmd.answers.extremes import extreme_values
-from dkmd.answers.facts import correlation_of, facts_of, notes_of, or_zero
+from dkmd.answers.facts import beyond_the_data, correlation_of, facts_of, notes_of, or_zero
 from dkmd.answers.findings import (
     Finding,
     Held,
@@ -115,7 +115,8 @@ def _compared(
     kinded = Kinded(DATE_KIND)
     if not is_date:
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
-    notes = [*_told(outcome, kinded.decides), percentage.note]
+    notes = [reference.left_out, current.left_out]
+    notes += [*_told(outcome, kinded.decides), percentage.note]
     notes += [emptiness(side, name) for side in (before, after)]
     notes += [reference.note, current.note]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
@@ -390,22 +391,14 @@ def _percentage(result: DkmdResult, confidence: float) -> _Percentage:
         raise
     except ValueError:
         return _Percentage()
-    if math.isinf(result.shift) or _beyond_the_data(on_logs):  # every percentage is too small
+    # a centre at infinity, or near it: every percentage is too small
+    if math.isinf(result.shift) or beyond_the_data(on_logs.outcome()):
         return _Percentage()
     if opposed(result, on_logs, confidence):
         return _Percentage(note=DISAGREE)
     low, high = on_logs.shift_interval(confidence)
     interval = ConfidenceInterval(as_change(low), as_change(high))
     return _Percentage(as_change(on_logs.shift), interval)
-
-
-def _beyond_the_data(on_logs: DkmdResult) -> bool:
-    """Whether the shift is larger than any two finite values are apart: a centre is near ±inf."""
-    outcome = on_logs.outcome()
-    if not isinstance(outcome, ExactOutcome):
-        return False
-    ends = np.concatenate([side.offset[[0, -1]] for side in (outcome.pair.x, outcome.pair.y)])
-    return bool(abs(outcome.shift) > (1.0 + 1e-9) * np.ptp(ends))
 
 
 DISAGREE = (

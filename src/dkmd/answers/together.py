@@ -100,6 +100,7 @@ def answer_of(
         alpha=alpha,
         margin=margin,
         warnings=(
+            *filter(None, (before.note, after.note)),
             *(_in_words(note, before, after) for note in result.notes),
             *_too_few_resamples(resamples, alpha),
         ),

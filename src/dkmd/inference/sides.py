@@ -156,8 +156,8 @@ class Sums(NamedTuple):
 
 
 AT_INFINITY = 1e-9
-"""If the finite values outweigh the infinite ones by less than this share, that is rounding of their
-weights: the centre is at infinity. Only more than a billion values could differ by less."""
+"""If finite values outweigh infinite ones by less than this share, that is rounding of weights, and
+the centre is at infinity. Only more than a billion values could differ by less."""
 
 NO_VARIANCE = 1e-14
 """A variance of ψ below this share of the mean of ψ² is only rounding error."""

@@ -232,6 +232,8 @@ class LabelledColumn:
     """Finds the first missing value (``Table.missing_at``); called only for an error."""
     note: str = ""
     """How the numbers are written, if an answer should say so."""
+    left_out: str = ""
+    """What to know about rows that were left out."""
 
 
 def labelled_column(
@@ -241,9 +243,11 @@ def labelled_column(
     kind: str,
     missing_at: Callable[[], str] | None = None,
     note: str = "",
+    left_out: str = "",
 ) -> LabelledColumn:
     """A column whose unit follows from its name and its kind."""
-    return LabelledColumn(data, name, label, unit_of(name, kind), kind, missing_at, note)
+    unit = unit_of(name, kind)
+    return LabelledColumn(data, name, label, unit, kind, missing_at, note, left_out)
 
 
 def unit_of(column: str, kind: str = "") -> str:

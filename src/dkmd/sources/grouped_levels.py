@@ -10,9 +10,9 @@ from typing import Any
 
 from dkmd.base.errors import ColumnTypeError
 from dkmd.sources.column_data import LARGE, Labels
-from dkmd.sources.kinds import missing_label
+from dkmd.sources.kinds import missing_label, unlabelled
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts, LevelGroups
-from dkmd.sources.memory.columns import as_labels, as_marks
+from dkmd.sources.memory.columns import as_marks, known_labels
 from dkmd.sources.table import Aligned, AtLevel, Table
 
 NOT_HELD = (
@@ -43,7 +43,11 @@ def with_groups(
 
 def of_values(levels: LabelledLevels, values: Any, groups: Any) -> LabelledLevels:
     """Plain values as levels, with the groups of the values."""
-    marks, labels = as_marks(values), as_labels(groups, f"groups of {levels.label}")
+    marks = as_marks(values)
+    labels, known = known_labels(groups, f"groups of {levels.label}")
+    if known.size == marks.size and not known.all():
+        marks = marks[known]
+        levels = replace(levels, note=unlabelled(levels.label, "groups", int((~known).sum())))
     if marks.size != labels.size:
         raise ValueError(
             f"groups: {levels.label} has {marks.size} values and needs as many labels, got "

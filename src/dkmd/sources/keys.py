@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dkmd.base.errors import ColumnError
+from dkmd.sources.sql_text import text_literal
 
 KEY = "dkmd key"
 """The name of the column of keys."""
@@ -49,3 +50,16 @@ def lumped(levels: Levels, parts: Sequence[KeyPart]) -> Levels:
         level if level == ABSENT else part.text(level)
         for level, part in zip(levels, parts, strict=True)
     )
+
+
+def key_in_sql(texts: Sequence[str], parts: Sequence[KeyPart]) -> str:
+    """SQL of the key of a row, from the SQL of its columns as text."""
+    levels = []
+    for text, part in zip(texts, parts, strict=True):
+        kept = "" if part.kept is None else ", ".join(map(text_literal, part.kept))
+        chosen = f"WHEN {text} IN ({kept})" if kept else "WHEN true"
+        levels.append(
+            f"CASE WHEN {text} IS NULL THEN {text_literal(ABSENT)} {chosen} THEN {text} "
+            f"ELSE {text_literal(RARE)} END"
+        )
+    return f" || {text_literal(BETWEEN)} || ".join(f"({level})" for level in levels)

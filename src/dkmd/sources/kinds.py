@@ -80,6 +80,15 @@ def not_numbers(where: str) -> ColumnTypeError:
     return ColumnTypeError(f"{where} holds values that are not numbers")
 
 
+def unlabelled(name: str, column: str, rows: int) -> str:
+    """The note on rows without a group label, which were left out; empty if there are none."""
+    if not rows:
+        return ""
+    told = f"{rows:,} rows have no label" if rows > 1 else "1 row has no label"
+    left = "were" if rows > 1 else "was"
+    return f"{name}: {told} in column {column!r} and {left} left out"
+
+
 def missing_label(where: str, row: int) -> ValueError:
     """The error for a row without a group label."""
     return ValueError(f"{where}, row {row:,}: the group label is missing")

@@ -105,6 +105,8 @@ class LabelledLevels:
     label: str = ""
     missing_at: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     """Finds the first missing value (``Table.missing_at``); called only for an error."""
+    note: str = ""
+    """What to know about rows that were left out."""
 
 
 def merged(parts: Sequence[LevelCounts]) -> LevelCounts:

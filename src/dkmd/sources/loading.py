@@ -22,9 +22,9 @@ from dkmd.binned.summary import Summary
 from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import HeldColumn, LabelledColumn, StoredColumn, labelled_column
 from dkmd.sources.grouped_levels import NOT_HELD, of_values, with_groups
-from dkmd.sources.kinds import are_text, the_numeric_column
+from dkmd.sources.kinds import are_text, the_numeric_column, unlabelled
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
-from dkmd.sources.memory.columns import as_labels, count_levels, kind_of
+from dkmd.sources.memory.columns import count_levels, kind_of, known_labels
 from dkmd.sources.memory.dask_blocks import (
     DaskTable,
     dask_levels,
@@ -42,8 +42,17 @@ SUMMARY_SUFFIX = ".dkmd"
 """The ending of the name of a saved summary."""
 
 
-def open_table(source: Any, name: str, where: Any = None) -> Table:
-    """A frame, a file or a table of an engine as a Table; ``where`` chooses rows of an engine's."""
+def open_table(source: Any, name: str, where: Any = None, groups: str | None = None) -> Table:
+    """A source as a Table. Rows without a label in the column ``groups`` are left out, with a note.
+
+    ``where`` chooses rows of an engine's table.
+    """
+    table = _opened(source, name, where)
+    return table if groups is None else table.labelled(groups)
+
+
+def _opened(source: Any, name: str, where: Any) -> Table:
+    """A frame, a file or a table of an engine as a Table."""
     if is_engine_table(source):
         from dkmd.sources.engines.connections import open_engine_table
 
@@ -89,7 +98,10 @@ def load_pair(
         labels: tuple[Any, Any] = (groups, groups)
     else:
         labels = _group_pair(groups)
-    sides = Opened(reference, "reference", where), Opened(current, "current", where)
+    sides = (
+        Opened(reference, "reference", where, groups),
+        Opened(current, "current", where, groups),
+    )
     names = _columns_of_pair(sides, column, labels, beside)
     kinds = [side.kind(name) for side, name in zip(sides, names, strict=True)]
     if as_categories or are_text(kinds):
@@ -135,9 +147,10 @@ def _with_beside(
 class Opened:
     """One side before its values are read: a table, a summary, or plain values."""
 
-    def __init__(self, source: Any, label: str, where: Any = None) -> None:
+    def __init__(self, source: Any, label: str, where: Any = None, groups: Any = None) -> None:
         self.source, self.label = source, label
-        self.table = open_table(source, label, where) if _is_table(source) else None
+        by_name = groups if isinstance(groups, str) else None
+        self.table = open_table(source, label, where, by_name) if _is_table(source) else None
         self.summary = source if isinstance(source, Summary) else None
         if self.table is not None:
             self.label = self.table.name
@@ -163,9 +176,8 @@ class Opened:
             raise ColumnTypeError(f"{self.label} is a summary of numbers, not of categories")
         if self.table is not None and column is not None:
             counts = self.table.count_levels([column])[column]
-            return LabelledLevels(
-                counts, column, self.label, partial(self.table.missing_at, column)
-            )
+            missing_at = partial(self.table.missing_at, column)
+            return LabelledLevels(counts, column, self.label, missing_at, self.table.left_out)
         name = str(getattr(self.source, "name", None) or "value")
         if is_dask(self.source):
             return LabelledLevels(dask_levels(self.source, self.label), name, self.label)
@@ -228,7 +240,7 @@ def load(
     beside: Columns | None = None,
 ) -> LabelledColumn:
     """One side, from any source."""
-    side = Opened(source, label, where)
+    side = Opened(source, label, where, groups)
     require_one(side.table, column)
     return _with_beside(_loaded(side, column, groups, beside), beside, side, groups)
 
@@ -249,7 +261,8 @@ def _loaded(
         name = column or side.numeric_column(groups, beside)
         data, missing_at = side.table.read(name, groups), partial(side.table.missing_at, name)
         kind, note = side.kinds.get(name, ""), note_of(side.table, name)
-        return labelled_column(data, name, label, kind, missing_at, note)
+        left_out = side.table.left_out
+        return labelled_column(data, name, label, kind, missing_at, note, left_out)
     name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)
@@ -259,9 +272,13 @@ def _loaded(
         )  # the name of a dask array is that of its graph
         return labelled_column(data, name, label, kind, partial(missing_in_dask, source, label))
     values, offset = as_exact(source, label)
-    labels = None if groups is None else as_labels(groups, f"groups of {label}")
-    kind = kind_of(source) if values.size else ""
-    return labelled_column(HeldColumn(values, labels, offset), name, label, kind)
+    kind, left_out = kind_of(source) if values.size else "", ""
+    if groups is None:
+        return labelled_column(HeldColumn(values, None, offset), name, label, kind)
+    labels, has_label = known_labels(groups, f"groups of {label}", beside is None)
+    if has_label.size == values.size:
+        values, left_out = values[has_label], unlabelled(label, "groups", int((~has_label).sum()))
+    return labelled_column(HeldColumn(values, labels, offset), name, label, kind, left_out=left_out)
 
 
 def summarized(sample: LabelledColumn, grid: Grid | None = None) -> Summary:

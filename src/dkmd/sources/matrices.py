@@ -20,9 +20,9 @@ from dkmd.sources.files.arrow_file import ArrowFile
 from dkmd.sources.files.formats import suffix_of
 from dkmd.sources.files.numpy_file import ArrayFile
 from dkmd.sources.files.paths import files_of
-from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, OTHER, no_such_column
+from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, OTHER, no_such_column, unlabelled
 from dkmd.sources.loading import is_engine_table, open_table
-from dkmd.sources.memory.columns import as_labels
+from dkmd.sources.memory.columns import known_labels
 from dkmd.sources.memory.dask_blocks import is_dask, is_dask_frame
 from dkmd.sources.memory.frames import FrameTable, is_frame
 from dkmd.sources.table import Table
@@ -45,6 +45,7 @@ class Matrix(NamedTuple):
     names: list[str]
     label: str
     groups: Labels | None
+    note: str = ""  # what to know about rows that were left out
 
 
 def matrix_pair(
@@ -67,8 +68,7 @@ def matrix_pair(
         if len(groups) != 2:
             raise ValueError("groups must be a pair (groups of reference, groups of current)")
         before, after = (
-            side._replace(groups=as_labels(labels, f"groups of {side.label}"))
-            for side, labels in zip((before, after), groups, strict=True)
+            _with_labels(side, labels) for side, labels in zip((before, after), groups, strict=True)
         )
     return told_apart(before, after)
 
@@ -100,6 +100,15 @@ def in_one_order(side: Matrix) -> Matrix:
     return side._replace(values=side.values[order], groups=groups)
 
 
+def _with_labels(side: Matrix, given: Any) -> Matrix:
+    """A side with the labels of its rows. Rows without a label are left out."""
+    labels, known = known_labels(given, f"groups of {side.label}")
+    if known.all() or known.size != len(side.values):
+        return side._replace(groups=labels)
+    note = unlabelled(side.label, "groups", int((~known).sum()))
+    return side._replace(values=side.values[known], groups=labels, note=note)
+
+
 def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
@@ -122,7 +131,7 @@ def _matrix(source: Any, label: str, together: Sequence[str], groups: str | None
         kinds = {str(name): NUMBER for name in source.columns}
         names = chosen(kinds, together, label, groups)
         source = source[[*names, *([groups] if groups else [])]].compute()
-    table = open_table(source, label)
+    table = open_table(source, label, groups=groups)
     kinds = table.kinds()
     names = chosen(kinds, together, table.name, groups)
     vectors = [name for name in names if kinds[name] == OTHER]
@@ -190,7 +199,7 @@ def _of_columns(source: Any, table: Table, names: list[str], groups: str | None)
             )
         parts.append(data.values + float(data.offset) if data.offset else data.values)
         labels = data.groups
-    return Matrix(np.column_stack(parts), names, table.name, labels)
+    return Matrix(np.column_stack(parts), names, table.name, labels, table.left_out)
 
 
 def _whole(frame: Any, names: list[str]) -> Numbers | None:
@@ -212,19 +221,15 @@ def _of_vectors(source: Any, table: Table, name: str, groups: str | None) -> Mat
     import narwhals as nw
     import pyarrow as pa
 
-    labels = None
     if isinstance(source, str | os.PathLike):
         column, label_column = _from_files(os.fspath(source), name, groups)
-        if label_column is not None:
-            labels = as_labels(label_column, f"{table.name}, column {groups!r}")
     else:
         assert isinstance(table, FrameTable)
         frame = nw.from_native(source)
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
         series = frame.get_column(name)
-        if groups is not None:
-            labels = table.labels(groups)
+        label_column = None if groups is None else frame.get_column(groups).to_native()
         column = series.to_native()
         if not isinstance(column, pa.ChunkedArray):
             try:
@@ -234,7 +239,11 @@ def _of_vectors(source: Any, table: Table, name: str, groups: str | None) -> Mat
             except (pa.ArrowInvalid, pa.ArrowTypeError):
                 raise _not_vectors(table.name, name) from None
     values = _vectors(column, table.name, name)
-    return Matrix(values, [f"{name}[{j}]" for j in range(values.shape[1])], table.name, labels)
+    names = [f"{name}[{j}]" for j in range(values.shape[1])]
+    if label_column is None:
+        return Matrix(values, names, table.name, None)
+    labels, known = known_labels(label_column, f"{table.name}, column {groups!r}")
+    return Matrix(values[known], names, table.name, labels, table.left_out)
 
 
 def _from_files(path: str, name: str, groups: str | None) -> tuple[Any, Any]:

@@ -38,6 +38,9 @@ class Table(Protocol):
     """Named columns, wherever they are kept."""
 
     name: str
+    left_out: str
+    """What to know about rows that were left out; empty if none were."""
+
     parses_text: bool
     """Whether text that spells numbers can be read as numbers; an engine cannot do that."""
 
@@ -70,6 +73,9 @@ class Table(Protocol):
         self, column: str, by: str, levels: Sequence[str]
     ) -> Mapping[str, LevelCounts]:
         """A column of categories at several levels of another column."""
+
+    def labelled(self, groups: str) -> Table:
+        """The rows that have a label in a column, with a note on the others."""
 
     def keyed(self, parts: Sequence[KeyPart]) -> Table:
         """The same table with the column KEY, which joins the levels of several columns."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dkmd.base.wording import share_pair
+
 if TYPE_CHECKING:
     from dkmd.answers.comparison.categories import CategoryFacts
     from dkmd.answers.comparison.one import SampleFacts
@@ -21,7 +23,19 @@ def missing_shares(
     reference: SampleFacts | CategoryFacts, current: SampleFacts | CategoryFacts
 ) -> str:
     """The shares of missing values: 0.0% → 2.5%."""
-    return f"{reference.nan_share:.1%} → {current.nan_share:.1%}"
+    return " → ".join(share_words(reference.nan_share, current.nan_share))
+
+
+def share_words(old: float, new: float, digits: int = 1) -> tuple[str, str]:
+    """Two shares of missing values, with more digits if they would look the same and are not.
+
+    Examples
+    --------
+    >>> share_words(0.0, 0.025), share_words(0.0004, 0.0001)
+    (('0.0%', '2.5%'), ('0.04%', '0.01%'))
+    """
+    shown = f"{old:.{digits}%}", f"{new:.{digits}%}"
+    return shown if shown[0] != shown[1] or old == new else share_pair(old, new)
 
 
 def emptiness(side: SampleFacts | CategoryFacts, column: str) -> str:

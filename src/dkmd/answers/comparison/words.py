@@ -14,6 +14,7 @@ from dkmd.answers.comparison.kind_words import (
     subject,
     yes_no_numbers,
 )
+from dkmd.answers.comparison.missing import share_words
 from dkmd.answers.findings import MISSING, SHARE, SHIFT, SPREAD
 from dkmd.base.wording import (
     amount,
@@ -117,7 +118,8 @@ def missing_words(c: Comparison | CategoryComparison) -> list[str]:
     if missing is None or not missing.is_clear(c.alpha):
         return []
     word = "More" if missing.estimate > 0.0 else "Fewer"
-    return [f"{word} values are missing: {missing.current:.1%}, before {missing.reference:.1%}."]
+    old, new = share_words(missing.reference, missing.current)
+    return [f"{word} values are missing: {new}, before {old}."]
 
 
 def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
@@ -129,7 +131,8 @@ def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
     if spread is not None and spread.is_clear(c.alpha):
         told.append(f"spread × {factor(spread.estimate, 2)}")
     if missing is not None and missing.is_clear(c.alpha):
-        told.append(f"missing {missing.reference:.0%} → {missing.current:.0%}")
+        old, new = share_words(missing.reference, missing.current, digits=0)
+        told.append(f"missing {old} → {new}")
     return tuple(told)
 
 

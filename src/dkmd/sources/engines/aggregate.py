@@ -59,6 +59,11 @@ def is_missing(x: Any) -> Any:
     return x.isnull() | x.isnan()
 
 
+def has_no_label(label: Any) -> Any:
+    """Whether a label is NULL, or NaN among floats."""
+    return is_missing(label) if label.type().is_floating() else label.isnull()
+
+
 def per_bin(
     table: Any,
     grid: Coordinates,

@@ -14,7 +14,7 @@ from typing import Any
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError, EngineError
 from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, unreadable
-from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
+from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE, has_no_label
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
     date_in_seconds,
@@ -52,17 +52,15 @@ from dkmd.sources.kinds import (
     no_such_column,
     not_numbers,
     points_in_time,
+    unlabelled,
 )
 from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows, level_words
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.number_words import level_order, no_such_level
 from dkmd.sources.table import AtLevel, CrossNames, OneByOne
 
-FIT_ROWS = 1 << 15
-"""Rows of the sample that grids are fitted to."""
-
-FIT_VALUES = 1 << 22
-"""Values of that sample, if it has many columns."""
+FIT_ROWS, FIT_VALUES = 1 << 15, 1 << 22
+"""Rows of the sample that grids are fitted to, and its values if it has many columns."""
 
 FEW, MANY = 256, 16
 """Rows of other levels are filtered out if a level has fewer than FEW rows in the sample, or if
@@ -88,6 +86,7 @@ class EngineTable:
     """
 
     parses_text = False
+    left_out = ""
 
     def __init__(
         self,
@@ -102,12 +101,23 @@ class EngineTable:
         self._engine = engine or IbisEngine(table.get_backend())
         self._rows = rows
         self._absent_levels = absent_levels
-        self._offsets: dict[str, int] = {}
-        """Whole numbers that are subtracted from columns before they become doubles."""
+        self._offsets: dict[str, int] = {}  # subtracted from columns before they become doubles
 
     def filtered(self, where: Any) -> EngineTable:
         """The rows for which an expression is true."""
         return EngineTable(self._of(*self._table.columns).filter(where), self.name, self._engine)
+
+    def labelled(self, groups: str) -> EngineTable:
+        """The rows that have a label in a column, with a note on the others."""
+        if groups not in self._table.columns:
+            return self
+        missing = self._of(groups).filter(lambda some: has_no_label(some[groups]))
+        rows = int(self._engine.run(missing.aggregate(rows=lambda some: some.count()))["rows"][0])
+        if not rows:
+            return self
+        other = self.filtered(lambda some: ~has_no_label(some[groups]))
+        other.left_out = unlabelled(self.name, groups, rows)
+        return other
 
     def _of(self, *columns: str | None) -> Any:
         """The table, or these columns of the chosen rows."""

@@ -6,7 +6,8 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,6 +31,17 @@ class ArrowFile(BatchFile):
         super().__init__(path)
         self._offsets: dict[str, int] = {}
         self._kinds: dict[str, str] | None = None
+        self._labelled: str | None = None  # the column in which all rows have a label
+
+    def unlabelled(self, groups: str) -> int:
+        """How many rows have no label in a column."""
+        return sum(frame.rows - frame.with_labels(groups).rows for frame in self.frames(groups))
+
+    def labelled(self, groups: str) -> Self:
+        """The same file without the rows that have no label in a column."""
+        other = copy(self)
+        other._offsets, other._labelled = dict(self._offsets), groups
+        return other
 
     def subtract(self, column: str, offset: int) -> None:
         """Read a column of dates minus whole seconds from now on."""
@@ -58,13 +70,11 @@ class ArrowFile(BatchFile):
 
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
-        frames = (Frame(table, self.path) for table in self.tables([by]))
-        return sorted({level for frame in frames for level in frame.levels(by)})
+        return sorted({level for frame in self.frames(by) for level in frame.levels(by)})
 
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
-        frames = (Frame(table, self.path) for table in self.tables([by]))
-        return sum((frame.level_sizes(by) for frame in frames), Counter())
+        return sum((frame.level_sizes(by) for frame in self.frames(by)), Counter())
 
     def batches(
         self, column: str, groups: str | None, where: AtLevel
@@ -92,8 +102,10 @@ class ArrowFile(BatchFile):
     def frames(self, *columns: str | None) -> Iterator[Frame]:
         """These columns of each record batch, with their row numbers."""
         first_row = 1
-        for table in self.tables(list(dict.fromkeys(n for n in columns if n is not None))):
-            yield Frame(table, self.path, first_row)
+        names = dict.fromkeys(n for n in (*columns, self._labelled) if n is not None)
+        for table in self.tables(list(names)):
+            frame = Frame(table, self.path, first_row)
+            yield frame if self._labelled is None else frame.with_labels(self._labelled)
             first_row += table.num_rows
 
     def tables(self, names: Sequence[str] = (), limit: int | None = None) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -44,6 +45,14 @@ class BatchFile:
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """An error, unless the format has columns."""
         raise no_such_column(self.path, by, self.kinds())
+
+    def unlabelled(self, groups: str) -> int:
+        """An error, unless the format has columns."""
+        raise no_such_column(self.path, groups, self.kinds())
+
+    def labelled(self, groups: str) -> Self:
+        """An error, unless the format has columns."""
+        raise no_such_column(self.path, groups, self.kinds())
 
     def subtract(self, column: str, offset: int) -> None:
         """Nothing to subtract from doubles."""

@@ -37,7 +37,7 @@ from dkmd.sources.files.spelling import (
     is_rounded_text,
     year_first,
 )
-from dkmd.sources.keys import ABSENT, BETWEEN, KEY, RARE, KeyPart
+from dkmd.sources.keys import KEY, KeyPart, key_in_sql
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -87,6 +87,7 @@ class DuckFile:
         self._ahead: dict[str, Array] = {}
         self._offsets: dict[str, int] = {}
         self._key = ""
+        self._labelled: str | None = None  # the column in which all rows have a label
         self.conventions = Conventions()
         self.conventions.join(self)
 
@@ -104,6 +105,25 @@ class DuckFile:
         """What an answer says about how the numbers of a column are written."""
         return self.conventions.note(self, column) if self.form == "csv" else ""
 
+    def unlabelled(self, groups: str) -> int:
+        """How many rows have no label in a column."""
+        self._settle_encoding()
+        sql = f"SELECT count(*) FROM {self._rows_sql} WHERE {self._label(groups)} IS NULL"
+        return int(self._run(sql, fetch_rows)[0][0])
+
+    def labelled(self, groups: str) -> DuckFile:
+        """The same file without the rows that have no label in a column."""
+        other = copy(self)
+        other._coming, other._ahead, other._offsets = [], {}, dict(self._offsets)
+        other._labelled = groups
+        return other
+
+    @property
+    def _rows_sql(self) -> str:
+        """SQL of the rows in use."""
+        sql, column = self._source.sql, self._labelled
+        return f"(SELECT * FROM {sql} WHERE {self._label(column)} IS NOT NULL)" if column else sql
+
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
         return dict(self._source.kinds)
@@ -115,7 +135,7 @@ class DuckFile:
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
         self._settle_encoding()
-        level = f"SELECT {self._label(by)} AS v FROM {self._source.sql}"
+        level = f"SELECT {self._label(by)} AS v FROM {self._rows_sql}"
         rows = self._run(
             f"SELECT v, count(*) FROM ({level}) WHERE v IS NOT NULL GROUP BY v", fetch_rows
         )
@@ -124,17 +144,9 @@ class DuckFile:
     def keyed(self, parts: Sequence[KeyPart]) -> DuckFile:
         """The same file with the column KEY, as an expression of SQL."""
         other = copy(self)
-        texts = []
-        for part in parts:
-            text = self._label(part.column)
-            kept = "" if part.kept is None else ", ".join(map(text_literal, part.kept))
-            chosen = f"WHEN {text} IN ({kept})" if kept else "WHEN true"
-            texts.append(
-                f"CASE WHEN {text} IS NULL THEN {text_literal(ABSENT)} {chosen} THEN {text} "
-                f"ELSE {text_literal(RARE)} END"
-            )
+        texts = [self._label(part.column) for part in parts]
         self._settle_encoding()
-        other._key = f" || {text_literal(BETWEEN)} || ".join(f"({text})" for text in texts)
+        other._key = key_in_sql(texts, parts)
         other._coming, other._ahead, other._offsets = [], {}, dict(self._offsets)
         return other
 
@@ -153,7 +165,7 @@ class DuckFile:
         label = "" if groups is None else f", {self._label(groups)} AS g"
         end = "" if limit is None else f" LIMIT {limit:d}"
         found = self._run(
-            f"SELECT {self._number(column)} AS x{label} FROM {self._source.sql}"
+            f"SELECT {self._number(column)} AS x{label} FROM {self._rows_sql}"
             f"{self._where(where)}{end}",
             fetch_columns,
         )
@@ -170,7 +182,7 @@ class DuckFile:
         """A column as labels in the order of its rows, None where one is missing."""
         self._settle_encoding()
         found = self._run(
-            f"SELECT {self._level(column)} AS g FROM {self._source.sql}{self._where(where)}",
+            f"SELECT {self._level(column)} AS g FROM {self._rows_sql}{self._where(where)}",
             fetch_columns,
         )
         return found["g"]
@@ -196,7 +208,7 @@ class DuckFile:
         """All values of several columns by one query; of the first alone if that fails."""
         columns = ", ".join(f"{self._number(name)} AS x{i}" for i, name in enumerate(names))
         try:
-            found = self._run(f"SELECT {columns} FROM {self._source.sql}", fetch_columns)
+            found = self._run(f"SELECT {columns} FROM {self._rows_sql}", fetch_columns)
         except ValueError:
             if len(names) == 1:
                 raise
@@ -218,7 +230,7 @@ class DuckFile:
 
     @cached_property
     def _rows(self) -> int:
-        return int(self._run(f"SELECT count(*) FROM {self._source.sql}", fetch_rows)[0][0])
+        return int(self._run(f"SELECT count(*) FROM {self._rows_sql}", fetch_rows)[0][0])
 
     def selection(
         self, column: str, by: str | None, groups: str | None, source: str | None = None
@@ -230,7 +242,7 @@ class DuckFile:
         extra = "".join(
             f", {self._label(name)} AS {alias}" for alias, name in names.items() if name is not None
         )
-        return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._source.sql}"
+        return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._rows_sql}"
 
     def measured(self, column: str, names: Measures, where: AtLevel) -> str:
         """SQL of a column with the weights and the counts of its rows, all as doubles."""
@@ -241,7 +253,7 @@ class DuckFile:
             f", {self._number(name)} AS {alias}" for alias, name in beside.items() if name
         )
         return (
-            f"SELECT {self._number(column)} AS x{extra} FROM {self._source.sql}{self._where(where)}"
+            f"SELECT {self._number(column)} AS x{extra} FROM {self._rows_sql}{self._where(where)}"
         )
 
     def crossed(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> str:
@@ -254,7 +266,7 @@ class DuckFile:
         chosen += [f"{self._number(name)} AS {alias}" for alias, name in measures if name]
         if beside.groups is not None:
             chosen.append(f"{self._label(beside.groups)} AS measured_on")
-        return f"SELECT {', '.join(chosen)} FROM {self._source.sql}{self._where(where)}"
+        return f"SELECT {', '.join(chosen)} FROM {self._rows_sql}{self._where(where)}"
 
     def cells(self, columns: Sequence[str], by: str | None) -> str:
         """SQL of columns as levels l0, l1 and so on, NULL if missing, with the levels of ``by``."""
@@ -262,7 +274,7 @@ class DuckFile:
         chosen = [f"{self._level(name)} AS l{i}" for i, name in enumerate(columns)]
         if by is not None:
             chosen.append(f"{self._label(by)} AS sample")
-        return f"SELECT {', '.join(chosen)} FROM {self._source.sql}"
+        return f"SELECT {', '.join(chosen)} FROM {self._rows_sql}"
 
     def _level(self, column: str) -> str:
         """SQL of a column as text. Only CSV writes missing values as words."""
@@ -366,6 +378,8 @@ class DuckFile:
     def _first_row(self, column: str, where: AtLevel, condition: str) -> Row | None:
         """The row number and the cell of the first row for which a condition is true."""
         wanted = self._where(where).removeprefix(" WHERE ") or "true"
+        if self._labelled:
+            wanted += f" AND {self._label(self._labelled)} IS NOT NULL"
         numbered = (
             f"SELECT row_number() OVER () AS row, {self._quoted(column)} AS cell, "
             f"({wanted}) AND ({condition}) AS found FROM {self._source.sql}"

@@ -45,6 +45,12 @@ class DataFile(Protocol):
     def level_sizes(self, by: str) -> Mapping[str, int]:
         """How many rows each level of a column has."""
 
+    def unlabelled(self, groups: str) -> int:
+        """How many rows have no label in a column."""
+
+    def labelled(self, groups: str) -> DataFile:
+        """The same file without the rows that have no label in a column."""
+
     def expect(self, columns: Sequence[str]) -> None:
         """Announce columns that will be read in this order."""
 

@@ -38,7 +38,7 @@ from dkmd.sources.files.measured_files import measured_files
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import TextFile
 from dkmd.sources.keys import KeyPart
-from dkmd.sources.kinds import DATE, NOTHING
+from dkmd.sources.kinds import DATE, NOTHING, unlabelled
 from dkmd.sources.level_counts import LevelCounts, merged
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.memory.block_cross import BlockUnits
@@ -57,6 +57,8 @@ class FileTable:
     ) -> None:
         self.files = files
         self.name = name
+        self.left_out = ""
+        self._labelled: str | None = None  # the column in which all rows have a label
         for file in files:
             if conventions is not None and isinstance(file, DuckFile | TextFile):
                 file.follow(conventions)
@@ -86,6 +88,17 @@ class FileTable:
             kinds |= {name: more[name] for name in empty if name in more}
         return kinds
 
+    def labelled(self, groups: str) -> FileTable:
+        """The rows that have a label in a column, with a note on the others."""
+        if groups not in self.kinds() or not all(file.rereadable for file in self.files):
+            return self
+        rows = sum(file.unlabelled(groups) for file in self.files)
+        if not rows:
+            return self
+        other = FileTable([file.labelled(groups) for file in self.files], self.name)
+        other.left_out, other._labelled = unlabelled(self.name, groups, rows), groups
+        return other
+
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column in all files."""
         found = {level for file in self.files for level in file.levels(by)}
@@ -113,14 +126,17 @@ class FileTable:
         duck, rest = self._by_reader
         if rest:
             return self._as_frame().keyed(parts)
-        return FileTable([file.keyed(parts) for file in duck], self.name)
+        other = FileTable([file.keyed(parts) for file in duck], self.name)
+        other.left_out = self.left_out
+        return other
 
     def _as_frame(self) -> FrameTable:
         """Arrow files as one frame."""
         arrow = self._all_arrow
         if arrow is None:
             raise ColumnError(f"{self.name}: segments need files with columns, of one format")
-        return ArrowColumns(arrow, self.name)
+        frame = ArrowColumns(arrow, self.name)
+        return frame if self._labelled is None else frame.labelled(self._labelled)
 
     def held(self, column: str, groups: str) -> HeldColumn | None:
         """A column with labels if all files together have up to LARGE values of it."""

@@ -88,18 +88,36 @@ def as_labels(values: Any, name: str, rows: RowNumbers | None = None) -> Labels:
 
     Equal labels are the same object, so that they are quickly told apart later.
     """
-    known = _plain_labels(values)
-    if known is not None:
-        return known
+    labels, known = known_labels(values, name)
+    if not known.all():
+        missing = int(np.argmin(known))
+        raise missing_label(name, missing + 1 if rows is None else rows[missing])
+    return labels
+
+
+def known_labels(
+    values: Any, name: str, leave_out: bool = True
+) -> tuple[Labels, npt.NDArray[np.bool_]]:
+    """The group labels that are not missing, as text, and which rows have one.
+
+    Without ``leave_out`` a missing label raises an error.
+    """
+    plain = _plain_labels(values)
+    if plain is not None:
+        return plain, np.ones(plain.size, dtype=np.bool_)
     series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
     items = _items(values) if series is None else series.to_list()
-    for row, item in zip(rows or range(1, len(items) + 1), items, strict=True):
-        if _is_missing(item) or (isinstance(item, float) and math.isnan(item)):
-            raise missing_label(name, row)
-    texts = np.empty(len(items), dtype=object)
+    missing = [
+        _is_missing(item) or (isinstance(item, float) and math.isnan(item)) for item in items
+    ]
+    known = ~np.array(missing, dtype=np.bool_)
+    if not leave_out and not known.all():
+        raise missing_label(name, int(np.argmin(known)) + 1)
+    texts = np.empty(int(known.sum()), dtype=object)
     shared: dict[str, str] = {}
-    texts[:] = [shared.setdefault(text, text) for text in level_words(items)]
-    return texts
+    present = [item for item, gone in zip(items, missing, strict=True) if not gone]
+    texts[:] = [shared.setdefault(text, text) for text in level_words(present)]
+    return texts, known
 
 
 def _plain_labels(values: Any) -> Labels | None:

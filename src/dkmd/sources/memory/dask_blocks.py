@@ -30,7 +30,7 @@ from dkmd.sources.column_data import (
     with_offset,
 )
 from dkmd.sources.keys import KEY, KeyPart
-from dkmd.sources.kinds import no_such_column
+from dkmd.sources.kinds import no_such_column, unlabelled
 from dkmd.sources.level_counts import LevelCounts, level_word, level_words
 from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.memory.columns import kind_of
@@ -137,12 +137,24 @@ class DaskTable:
     """A dask dataframe as a Table."""
 
     parses_text = True
+    left_out = ""
 
     def __init__(self, frame: Any, name: str) -> None:
         self._frame = frame
         self.name = name
         self._offsets: dict[str, int] = {}
         """Whole numbers that were subtracted from columns."""
+
+    def labelled(self, groups: str) -> DaskTable:
+        """The rows that have a label in a column, with a note on the others."""
+        if groups not in self._frame.columns:
+            return self
+        rows = int(self._frame[groups].isna().sum().compute())
+        if not rows:
+            return self
+        other = DaskTable(self._frame.dropna(subset=[groups]), self.name)
+        other.left_out = unlabelled(self.name, groups, rows)
+        return other
 
     def kinds(self) -> dict[str, str]:
         """What each column holds, by its type; by its first rows where the type is object."""

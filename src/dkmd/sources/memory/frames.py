@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
 from dkmd.sources.keys import BETWEEN, KEY, KeyPart
-from dkmd.sources.kinds import no_such_column
+from dkmd.sources.kinds import no_such_column, unlabelled
 from dkmd.sources.level_counts import LevelCounts, level_word, level_words
 from dkmd.sources.memory.columns import (
     RowNumbers,
@@ -66,6 +66,27 @@ class Frame:
         self._names = {str(name): name for name in self._frame.collect_schema().names()}
         self.name = name
         self._first_row = first_row
+        self._kept: npt.NDArray[np.intp] | None = None  # the places of the rows in use
+
+    def with_labels(self, groups: str) -> Self:
+        """The rows that have a label in a column."""
+        series = series_of(self._native(groups))
+        missing = series.is_null()
+        if series.dtype.is_float():
+            missing = missing | series.is_nan()
+        known = np.flatnonzero(~np.asarray(missing.fill_null(value=True).to_list(), dtype=bool))
+        if known.size == len(series):
+            return self
+        other = copy(self)
+        other._kept = known if self._kept is None else self._kept[known]
+        return other
+
+    @property
+    def rows(self) -> int:
+        """The number of rows in use."""
+        if self._kept is not None:
+            return int(self._kept.size)
+        return len(self._native(next(iter(self._names)))) if self._names else 0
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -131,10 +152,11 @@ class Frame:
     def _chosen(self, column: str, where: AtLevel) -> tuple[Any, RowNumbers]:
         """A column of the chosen rows, and their row numbers."""
         native = self._native(column)
-        if where is None:
+        if where is None and self._kept is None:
             return native, range(self._first_row, self._first_row + len(native))
-        at = self._at_level(*where)
-        return series_of(native)[at].to_native(), (at + self._first_row).tolist()
+        at = np.arange(len(native)) if where is None else self._at_level(*where)
+        rows = at if self._kept is None else self._kept[at]
+        return series_of(native)[at].to_native(), (rows + self._first_row).tolist()
 
     def _at_level(self, by: str, level: object) -> npt.NDArray[np.intp]:
         """The positions of the rows at this level."""
@@ -150,14 +172,25 @@ class Frame:
             raise no_such_column(self.name, column, self._names)
         name = self._names[column]
         frame = self._frame.select(name).collect() if self._lazy else self._frame
-        return frame.get_column(name).to_native()
+        series = frame.get_column(name)
+        return (series if self._kept is None else series[self._kept]).to_native()
 
 
 class FrameTable(Frame):
     """A data frame as a Table."""
 
     parses_text = True
+    left_out = ""
     _key: Labels | None = None
+
+    def labelled(self, groups: str) -> FrameTable:
+        """The rows that have a label in a column, with a note on the others."""
+        if groups not in self._names:
+            return self
+        other = self.with_labels(groups)
+        if other is not self:
+            other.left_out = unlabelled(self.name, groups, self.rows - other.rows)
+        return other
 
     def keyed(self, parts: Sequence[KeyPart]) -> FrameTable:
         """The same frame with the column KEY."""
