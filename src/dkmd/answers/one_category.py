@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from dkmd.answers.comparison import ColumnAnswer
 from dkmd.answers.comparison.categories import (
-    CHANGED,
-    NOT_TESTED,
+    NO_INTERVAL,
     UNCLEAR,
     CategoryComparison,
     CategoryFacts,
 )
 from dkmd.answers.comparison.missing import emptiness
-from dkmd.answers.findings import missing_finding
+from dkmd.answers.findings import CATEGORY, Finding, missing_finding
 from dkmd.answers.grouped import Missing, grouped_missing_finding
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
-from dkmd.answers.orientation import turned
+from dkmd.answers.orientation import compared, turned
 from dkmd.base.errors import ColumnError, NanError
 from dkmd.base.wording import count
 from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
@@ -30,6 +30,7 @@ from dkmd.inference.grouped_categories import (
     pvalue_of_two,
 )
 from dkmd.inference.groups import note_on_few_groups
+from dkmd.inference.result import ConfidenceInterval
 from dkmd.inference.sample_ratio import check_ratio
 from dkmd.sources.column_data import LabelledColumn
 from dkmd.sources.grouped_levels import NOT_PAIRED
@@ -85,9 +86,10 @@ def compare_categories(
     units = _units(reference.data, current.data)
     why_not = _why_not(reference.data, current.data, options.test.nan_policy)
     levels, other, pvalue = _tested(reference.data, current.data, options.confidence, why_not)
-    return CategoryComparison(
+    findings = () if missing is None else (missing,)
+    answer = CategoryComparison(
         name=name,
-        verdict=NOT_TESTED if why_not else (CHANGED if pvalue < options.alpha else UNCLEAR),
+        verdict=UNCLEAR,
         pvalue=pvalue,
         alpha=options.alpha,
         levels=levels,
@@ -105,17 +107,68 @@ def compare_categories(
                     _cap(levels, other),
                     "" if options.kind == CATEGORY else _unit(reference.data, current.data),
                     "" if why_not else _few_groups(reference.data, current.data),
+                    _no_order(reference.data, current.data),
                 ],
             )
         ),
         why_not=why_not,
-        findings=() if missing is None else (missing,),
+        findings=findings,
         sample_ratio=(
             None
             if options.expect_ratio is None
             else check_ratio(*(units or rows), options.expect_ratio, "groups" if units else "rows")
         ),
     )
+    if not why_not:
+        answer = _with_direction(answer, (reference.data, current.data), options)
+    return answer.judged()
+
+
+def _with_direction(
+    answer: CategoryComparison, sides: tuple[LevelCounts, LevelCounts], options: CompareOptions
+) -> CategoryComparison:
+    """The answer about ordered levels: which way they moved, by the test of numbers."""
+    reference, current = sides
+    order = _order(reference, current)
+    if not order:
+        return answer
+    if answer.is_one_share:  # its test and its interval tell the direction
+        upper = max(answer.levels, key=lambda each: order.index(each.level))
+        interval = ConfidenceInterval(upper.low, upper.high)
+        return replace(answer, order=order, shift=upper.counts.difference, shift_interval=interval)
+    labels = None
+    if reference.groups is not None and current.groups is not None:
+        labels = reference.groups.labels, current.groups.labels
+    asked = replace(options.test, witness=None, scale=None, estimator="exact", nan_policy="omit")
+    outcome = compared(reference.places(order), current.places(order), asked, labels).single()
+    if outcome is None:
+        return answer
+    shares = Finding(CATEGORY, math.nan, math.nan, answer.distance, NO_INTERVAL, answer.pvalue)
+    return replace(
+        answer,
+        order=order,
+        pvalue=outcome.pvalue,
+        shift=outcome.shift,
+        shift_interval=ConfidenceInterval(*outcome.shift_interval(options.confidence)),
+        findings=(shares, *answer.findings),
+    )
+
+
+def _order(reference: LevelCounts, current: LevelCounts) -> tuple[str, ...]:
+    """The order of the levels of both sides; empty if there is none, or if it leaves out levels."""
+    shorter, longer = sorted((reference.order, current.order), key=len)
+    rest = iter(longer)
+    if not all(level in rest for level in shorter):  # another order, or other levels
+        return ()
+    every = {*reference.counts, *current.counts}
+    return longer if every <= {*longer} else ()
+
+
+def _no_order(reference: LevelCounts, current: LevelCounts) -> str:
+    """A note that levels have an order that cannot be used; empty if it can, or there is none."""
+    if not (reference.order or current.order) or _order(reference, current):
+        return ""
+    return "the levels of both sides have no common order, so there is no direction"
 
 
 def _unit(reference: LevelCounts, current: LevelCounts) -> str:

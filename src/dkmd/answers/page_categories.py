@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from dkmd.answers.comparison import CategoryComparison
-from dkmd.answers.comparison.categories import CHANGED, NOT_TESTED
+from dkmd.answers.comparison.categories import CHANGED, HIGHER, LOWER, NOT_TESTED
 from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.orientation import turned
-from dkmd.base.wording import count, level_of, points, share_pair, short_p
+from dkmd.base.wording import amount, count, level_of, points, share_pair, short_p
 from dkmd.inference.categories import LevelChange
+from dkmd.render.figures.drawings import colour_of
 from dkmd.render.figures.share_bars import ShareBar
 from dkmd.render.report.model import (
     NO_BAND,
@@ -25,8 +26,11 @@ from dkmd.render.report.model import (
 )
 from dkmd.render.report.words import CHANGED as MARK
 
-RANKS = {CHANGED: 4, NOT_TESTED: 0}
+RANKS = {HIGHER: 5, LOWER: 4, CHANGED: 4, NOT_TESTED: 0}
 """The places of verdicts in a sort; all others have 2."""
+
+
+ARROWS = {HIGHER: "▲", LOWER: "▼"}
 
 
 def category_row(name: str, c: CategoryComparison, adjusted: float, again: Reproduce) -> PageRow:
@@ -38,8 +42,8 @@ def category_row(name: str, c: CategoryComparison, adjusted: float, again: Repro
     return PageRow(
         name=name,
         unit="",
-        kind="flat",
-        mark=MARK if c.is_clear else "–",
+        kind=colour_of(c.verdict),
+        mark=ARROWS.get(c.verdict, MARK if c.is_clear else "–"),
         word=c.verdict,
         rank=RANKS.get(c.verdict, 2),
         headline=c.headline(),
@@ -79,6 +83,10 @@ def _numbers(c: CategoryComparison) -> Iterator[NumberLine]:
     before, after = c.reference, c.current
     yield _counts("values", before.size, after.size)
     yield _counts("levels", before.levels, after.levels)
+    if c.order:
+        low, high = map(amount, c.shift_interval)
+        told = f"{amount(c.shift)} levels ({low} to {high})"
+        yield NumberLine("shift", Shown(""), Shown(""), Shown(told, c.shift))
     for level in _every(c):
         shares = turned(level.counts.shares)
         old, new = share_pair(*shares)

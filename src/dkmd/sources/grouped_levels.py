@@ -57,7 +57,7 @@ def of_values(levels: LabelledLevels, values: Any, groups: Any) -> LabelledLevel
 
 
 def _grouped(levels: LabelledLevels, groups: LevelGroups) -> LabelledLevels:
-    return replace(levels, data=LevelCounts.of_groups(groups))
+    return replace(levels, data=replace(LevelCounts.of_groups(groups), order=levels.data.order))
 
 
 def _require_labels(labels: Labels, where: str) -> None:

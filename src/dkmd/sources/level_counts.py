@@ -62,6 +62,8 @@ class LevelCounts:
     """Counts levels that ``counts`` leaves out; None if it has all of them."""
     groups: LevelGroups | None = field(default=None, repr=False, compare=False)
     """The groups of the rows; None if they are not repeated measurements."""
+    order: tuple[str, ...] = ()
+    """The levels from the lowest to the highest; empty if they have no order."""
 
     @classmethod
     def of(cls, found: Mapping[str | None, int]) -> LevelCounts:
@@ -74,6 +76,17 @@ class LevelCounts:
     def of_groups(cls, groups: LevelGroups) -> LevelCounts:
         """All levels of repeated measurements, counted."""
         return replace(cls.of(Counter(groups.levels.tolist())), groups=groups)
+
+    def places(self, order: Sequence[str]) -> npt.NDArray[np.float64]:
+        """The place of each value in an order of levels, which has all of them.
+
+        In the order of the rows if there are groups, NaN where the level is missing.
+        """
+        if self.groups is None:
+            places = np.arange(len(order), dtype=np.float64)
+            return np.repeat(places, [self.counts.get(level, 0) for level in order])
+        known = {level: float(i) for i, level in enumerate(order)}
+        return np.array([known.get(level, math.nan) for level in self.groups.levels])
 
     def counted(self, levels: Sequence[str]) -> list[int]:
         """How often each of these levels occurs."""

@@ -13,11 +13,13 @@ from typing import Any, Self
 from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
 from dkmd.answers.comparison.missing import LEFT_OUT
-from dkmd.answers.findings import CATEGORY, Finding
+from dkmd.answers.findings import CATEGORY, SHIFT, Finding
 from dkmd.answers.orientation import turned
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
+    amount,
     count,
+    level_of,
     points,
     probability,
     share_pair,
@@ -29,7 +31,10 @@ from dkmd.inference.result import ConfidenceInterval
 from dkmd.inference.sample_ratio import SampleRatio
 
 CHANGED, UNCLEAR, NOT_TESTED = "changed", "inconclusive", "not tested"
-"""The verdicts on categories: whether the shares of the levels changed."""
+HIGHER, LOWER = "higher", "lower"
+"""The verdicts on categories: whether the shares changed, and of ordered levels which way."""
+
+NO_INTERVAL = ConfidenceInterval(math.nan, math.nan)
 
 NAMED = 3
 """Levels that a headline names."""
@@ -62,10 +67,15 @@ class CategoryComparison(Documented):
     Attributes
     ----------
     verdict : str
-        "changed", "inconclusive" or "not tested".
+        "changed", "inconclusive" or "not tested". Of ordered levels also "higher" or "lower".
     pvalue : float
         Of the null that all levels have the same shares on both sides (Pearson's X², from
         relabellings if counts are small). NaN if the column was not tested: ``why_not`` says why.
+        Of ordered levels, the p-value of their shift; that of the shares is a finding.
+    order : tuple of str
+        The levels from the lowest to the highest; empty if they have no order.
+    shift, shift_interval : float, ConfidenceInterval
+        How far ordered levels moved, in levels, with confidence 1 − alpha; NaN without an order.
     levels : tuple of LevelChange
         Each level with its counts (x is current) and the interval of the difference of shares, the
         largest difference first. All intervals hold at once.
@@ -92,12 +102,14 @@ class CategoryComparison(Documented):
     findings: tuple[Finding, ...] = ()
     sample_ratio: SampleRatio | None = None
     adjusted_pvalue: float | None = None
+    order: tuple[str, ...] = ()
+    shift: float = math.nan
+    shift_interval: ConfidenceInterval = NO_INTERVAL
     call: Call | None = field(default=None, repr=False, compare=False)
 
     kind = CATEGORY
     unit = ""
     margin = None
-    deciding = ()
     pvalue_beyond = adjusted_pvalue_beyond = math.nan
 
     @property
@@ -107,21 +119,39 @@ class CategoryComparison(Documented):
         return 0.5 * sum(abs(each.counts.difference) for each in every)
 
     @property
+    def own(self) -> str:
+        """What ``pvalue`` is about: the shares, or the shift of ordered levels."""
+        return SHIFT if self.order else CATEGORY
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """What the verdict tells: of levels that moved, their shift and their shares."""
+        return (SHIFT, CATEGORY) if self.verdict in (HIGHER, LOWER) else ()
+
+    @property
     def tests(self) -> dict[str, float]:
         """The p-value of everything that was tested: of the shares, and of missing values."""
-        return {CATEGORY: self.pvalue} | {each.what: each.pvalue for each in self.findings}
+        return {self.own: self.pvalue} | {each.what: each.pvalue for each in self.findings}
 
     @property
     def is_clear(self) -> bool:
-        """Whether the shares changed: p, or the adjusted p, is below alpha."""
-        decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
-        return decides < self.alpha
+        """Whether the shares changed, or ordered levels moved: p, or the adjusted p, is small."""
+        return bool({SHIFT, CATEGORY} & {*self.changed})
 
     @property
     def changed(self) -> list[str]:
-        """What clearly changed: "category", "missing"; empty if nothing did."""
-        own = [CATEGORY] if self.is_clear else []
+        """What clearly changed: "shift", "category", "missing"; empty if nothing did."""
+        decides = self.pvalue if self.adjusted_pvalue is None else self.adjusted_pvalue
+        own = [self.own] if decides < self.alpha else []
         return own + [each.what for each in self.findings if each.is_clear(self.alpha)]
+
+    def judged(self) -> Self:
+        """The same answer with the verdict that follows from its p-values."""
+        if self.why_not:
+            return replace(self, verdict=NOT_TESTED)
+        if SHIFT in self.changed:
+            return replace(self, verdict=HIGHER if self.shift > 0.0 else LOWER)
+        return replace(self, verdict=CHANGED if self.is_clear else UNCLEAR)
 
     def finding(self, what: str) -> Finding | None:
         """The finding on missing values, if there is one."""
@@ -129,14 +159,11 @@ class CategoryComparison(Documented):
 
     def among_several(self, adjusted: Mapping[str, float], _: float) -> Self:
         """The same answer as one of several, with p-values adjusted for their number."""
-        found = replace(
+        return replace(
             self,
-            adjusted_pvalue=adjusted[CATEGORY],
+            adjusted_pvalue=adjusted[self.own],
             findings=tuple(each.adjusted(adjusted[each.what]) for each in self.findings),
-        )
-        if found.why_not:
-            return found
-        return replace(found, verdict=CHANGED if found.is_clear else UNCLEAR)
+        ).judged()
 
     def with_call(self, call: Call) -> Self:
         """The same answer with a record of how it was asked for."""
@@ -165,9 +192,11 @@ class CategoryComparison(Documented):
         if self.why_not:
             return " ".join([*first, f"{self.name} {self.why_not}.", *self._missing_words()])
         sizes = f"n = {count(self.reference.size)} and {count(self.current.size)}"
-        p = probability(self.pvalue)
-        if self.adjusted_pvalue is not None:
-            p += f" (adjusted {short_p(self.adjusted_pvalue) or 'unknown'})"
+        of_shares = self.finding(CATEGORY) if self.verdict == CHANGED else None
+        told_by = self if of_shares is None else of_shares
+        p = probability(told_by.pvalue)
+        if told_by.adjusted_pvalue is not None:
+            p += f" (adjusted {short_p(told_by.adjusted_pvalue) or 'unknown'})"
         rare = [*_rare("New", self.new), *_rare("Gone", self.gone)]
         told = [f"{self._answer()}.", f"{p}, {sizes}.", *rare, *self._missing_words()]
         return " ".join([*first, *told])
@@ -186,11 +215,23 @@ class CategoryComparison(Documented):
         largest = _moved(self.levels[0]) if self.levels else ""
         if not self.is_one_share and largest:
             largest = f"the largest difference is {largest}"
+        by = self._moved_by()
+        if self.verdict in (HIGHER, LOWER):
+            where = f"in {self.current.label} than in {self.reference.label}"
+            shares = f"; {', '.join(told)}" if told else ""
+            return f"{self.name} is {self.verdict.upper()} {where}: {by}{shares}"
+        whither = f", without a clear direction, {by}" if self.order else ""
         if self.is_clear and told:
-            return f"{self.name} CHANGED: {', '.join(told)}"
+            return f"{self.name} CHANGED{whither}: {', '.join(told)}"
         if self.is_clear:
-            return f"{self.name} CHANGED, but no single level clearly did: {largest}"
+            return f"{self.name} CHANGED{whither}, but no single level clearly did: {largest}"
+        largest = by if self.order else largest
         return f"{self.name}: no clear change (INCONCLUSIVE){largest and f': {largest}'}"
+
+    def _moved_by(self) -> str:
+        """How far ordered levels moved: +0.42 levels (95% interval …)."""
+        low, high = map(amount, self.shift_interval)
+        return f"{amount(self.shift)} levels ({level_of(self.alpha)} interval {low} to {high})"
 
     def _missing_words(self) -> list[str]:
         from dkmd.answers.comparison.words import missing_words
@@ -202,6 +243,9 @@ class CategoryComparison(Documented):
         before, after = self.reference, self.current
         rows = [("values", count(before.size), count(after.size), "")]
         rows.append(("levels", count(before.levels), count(after.levels), ""))
+        if self.order:
+            low, high = map(amount, self.shift_interval)
+            rows.append(("shift", "", "", f"{amount(self.shift)} levels ({low} to {high})"))
         for level in [*self.levels, *([self.other] if self.other is not None else [])]:
             shown = share_pair(*turned(level.counts.shares))
             rows.append((level.level, *shown, _difference(level)))
@@ -232,6 +276,9 @@ class CategoryComparison(Documented):
             "pvalue": self.pvalue,
             "alpha": self.alpha,
             "why_not": self.why_not,
+            "order": list(self.order),
+            "shift": self.shift,
+            "shift_interval": list(self.shift_interval),
             "changed": self.changed,
             "findings": [finding.to_dict() for finding in self.findings],
             "levels": [_level(level) for level in self.levels],

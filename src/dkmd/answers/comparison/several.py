@@ -129,12 +129,13 @@ class Comparisons(Documented, Mapping[str, Any]):
     @property
     def shifted(self) -> list[str]:
         """Names whose shift is clear: its adjusted p-value is below alpha."""
-        return [n for n, c in self.items() if isinstance(c, Comparison) and c.is_clear]
+        return [n for n, c in self.items() if _has_direction(c) and _is_shifted(c)]
 
     @property
     def beyond(self) -> list[str]:
         """Names that moved by more than the margin, at the same false-discovery rate."""
-        return [name for name in self if self[name].verdict in MOVED]
+        margins = any(c.margin for c in self.values())
+        return [n for n, c in self.items() if c.verdict in MOVED and (c.margin or not margins)]
 
     def plot(self, ax: Any = None) -> Any:
         """A forest plot: a row per comparison, in robust scales; needs matplotlib (dkmd[plot]).
@@ -206,17 +207,19 @@ class Comparisons(Documented, Mapping[str, Any]):
             words = self.row_words or "comparisons"
             rows = f"{len(self)} {words.removesuffix('s') if len(self) == 1 else words}"
             return f"No clear change in {rows} (false-discovery rate {self.alpha:g})"
-        numeric = [each for each in self.values() if isinstance(each, Comparison)]
+        numeric = [each for each in self.values() if _has_direction(each)]
         if not numeric:
             return self._categories_tally()
         what = f"{len(self.shifted)} of {len(numeric)} {self.row_words}".strip()
         if len(numeric) < len(self):
-            what = f"{len(self.shifted)} of {len(numeric)} numeric {self.row_words}".strip()
+            ordered = any(isinstance(each, CategoryComparison) for each in numeric)
+            kind = "numeric or ordered" if ordered else "numeric"
+            what = f"{len(self.shifted)} of {len(numeric)} {kind} {self.row_words}".strip()
         told = f"{what} shifted (false-discovery rate {self.alpha:g})"
-        some = numeric[0]
-        if not some.margin or not self.shifted:
+        margin = next((each.margin for each in numeric if each.margin), None)
+        if not margin or not self.shifted:
             return told
-        return f"{told}, {len(self.beyond)} of them by more than {plain_margin(some.margin, '')}"
+        return f"{told}, {len(self.beyond)} of them by more than {plain_margin(margin, '')}"
 
     def _categories_tally(self) -> str:
         """How many changed their categories, if there is no other kind of column."""
@@ -301,7 +304,11 @@ class Comparisons(Documented, Mapping[str, Any]):
 
     def _row_of_categories(self, name: str, c: CategoryComparison) -> tuple[str, ...]:
         p, adjusted = short_p(c.pvalue), short_p(self.adjusted_pvalues[name])
-        return (name, c.kind, "", "", "", p, adjusted, c.verdict, ", ".join(tags_of(c)))
+        shift = interval = ""
+        if c.order:
+            low, high = map(amount, c.shift_interval)
+            shift, interval = f"{amount(c.shift)} levels", f"{low} to {high}"
+        return (name, c.kind, shift, interval, "", p, adjusted, c.verdict, ", ".join(tags_of(c)))
 
 
 class Drift(Comparisons):
@@ -383,6 +390,16 @@ def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:
     adjusted = false_discovery_control(list(known.values())) if known else ()
     found = dict(zip(known, (float(p) for p in adjusted), strict=True))
     return {name: found.get(name, math.nan) for name in pvalues}
+
+
+def _has_direction(c: ColumnAnswer) -> bool:
+    """Whether a column has a direction: numbers, dates and ordered levels."""
+    return isinstance(c, Comparison) or bool(c.order)
+
+
+def _is_shifted(c: ColumnAnswer) -> bool:
+    """Whether a column clearly moved; of numbers, whether what decides about them changed."""
+    return c.is_clear if isinstance(c, Comparison) else SHIFT in c.changed
 
 
 def _rank(c: ColumnAnswer) -> tuple[int, bool, float]:

@@ -10,6 +10,7 @@ import datetime
 import math
 import numbers
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,10 +156,28 @@ def count_levels(values: Any, name: str) -> LevelCounts:
     series = None if isinstance(values, np.ndarray | list | tuple) else series_of(values)
     if series is not None:
         pairs = series.value_counts(name=f"{series.name or ''} counted").rows()
-        return LevelCounts.of(tallied_pairs(pairs))
+        return replace(LevelCounts.of(tallied_pairs(pairs)), order=_order_of(series))
     if np.ndim(values) != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {np.shape(values)}")
     return LevelCounts.of(tallied(_items(values)))
+
+
+def _order_of(series: Any) -> tuple[str, ...]:
+    """The levels of an ordered categorical from the lowest to the highest, else nothing.
+
+    pandas and Arrow say which are ordered. An Enum of polars has an order.
+    """
+    import narwhals as nw
+
+    levels: Sequence[Any] = ()
+    if series.dtype == nw.Enum:
+        levels = series.dtype.categories
+    elif getattr(kind := getattr(series.to_native(), "type", None), "ordered", False):
+        assert kind is not None
+        whole = series.to_native().unify_dictionaries()
+        levels = whole.chunk(0).dictionary.to_pylist() if whole.num_chunks else ()
+    words = [level_word(level) for level in levels]
+    return tuple(word for word in words if word is not None)
 
 
 def is_missing(values: Any, name: str, rows: RowNumbers | None = None) -> npt.NDArray[np.bool_]:
