@@ -136,12 +136,14 @@ def merged(parts: Sequence[LevelCounts]) -> LevelCounts:
         return dict(zip(levels, map(sum, every), strict=True))
 
     whole = all(each is None for each in recounts)
+    orders = {part.order for part in parts if part.size}
     return LevelCounts(
         total,
         sum(part.size for part in parts),
         sum(part.missing for part in parts),
         len(total) if whole else max(len(total), *(part.distinct for part in parts)),
         None if whole else recount,
+        order=orders.pop() if len(orders) == 1 else (),
     )
 
 
