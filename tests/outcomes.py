@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
+from dkmd.inference.limits import LimitOutcome
+from dkmd.inference.result import DkmdResult, ExactOutcome
 
 
 def exact_outcome(result: DkmdResult) -> ExactOutcome:

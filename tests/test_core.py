@@ -22,8 +22,9 @@ from scipy.optimize import brentq
 from dkmd import Grid, Summary, Witness, dkmd_2samp
 from dkmd.inference.direct import FINE, NO_NUMBERS, ODD, compare_rows, origin_of, small_sides
 from dkmd.inference.intervals import DOUBLINGS, balanced_shift, end_of, statistic_interval
+from dkmd.inference.limits import LimitOutcome
 from dkmd.inference.pair import Pair, Studentized, beyond_allowance, satterthwaite
-from dkmd.inference.result import ExactOutcome, LimitOutcome, NoOutcome
+from dkmd.inference.result import ExactOutcome, NoOutcome
 from dkmd.inference.riemann_outcome import RiemannOutcome
 from dkmd.inference.scale import require_squares
 from dkmd.inference.sides import EMPTY_SIDE, Form, Side, m_center, means_of, side_sums

@@ -23,7 +23,7 @@ from dkmd.answers.orientation import compared, turned
 from dkmd.base.errors import ColumnError, NanError
 from dkmd.base.wording import count
 from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
-from dkmd.inference.column_kind import CATEGORY
+from dkmd.inference.column_kind import CATEGORY as CATEGORY_KIND
 from dkmd.inference.grouped_categories import (
     compare_grouped_shares,
     grouped_category_pvalue,
@@ -105,7 +105,7 @@ def compare_categories(
                     emptiness(before, name),
                     emptiness(after, name),
                     _cap(levels, other),
-                    "" if options.kind == CATEGORY else _unit(reference.data, current.data),
+                    "" if options.kind == CATEGORY_KIND else _unit(reference.data, current.data),
                     "" if why_not else _few_groups(reference.data, current.data),
                     _no_order(reference.data, current.data),
                 ],

@@ -50,6 +50,7 @@ from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_p
 from dkmd.binned.summary import Summary
 from dkmd.inference.column_kind import DATE as DATE_KIND
 from dkmd.inference.label_codes import coded
+from dkmd.inference.limits import LimitOutcome
 from dkmd.inference.margins import beyond_margin, opposed, verdict
 from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
 from dkmd.inference.opinions import direction_of
@@ -59,7 +60,6 @@ from dkmd.inference.result import (
     ConfidenceInterval,
     DkmdResult,
     ExactOutcome,
-    LimitOutcome,
     Outcome,
 )
 from dkmd.inference.sample_ratio import SampleRatio, check_ratio
@@ -115,9 +115,8 @@ def _compared(
     kinded = Kinded(DATE_KIND)
     if not is_date:
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
-    notes = [reference.left_out, current.left_out]
-    notes += [*_told(outcome, kinded.decides), percentage.note]
-    notes += [emptiness(side, name) for side in (before, after)]
+    notes = [reference.left_out, current.left_out, *_told(outcome, kinded.decides)]
+    notes += [percentage.note, *(emptiness(side, name) for side in (before, after))]
     notes += [reference.note, current.note]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None

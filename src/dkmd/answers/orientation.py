@@ -15,8 +15,9 @@ from dkmd.binned.summary import Summary
 from dkmd.inference.cross_streams import CrossStream, Streams
 from dkmd.inference.designs import Asked
 from dkmd.inference.groups import SampleGroups
+from dkmd.inference.limits import LimitOutcome
 from dkmd.inference.options import Options
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome, Rows
+from dkmd.inference.result import DkmdResult, ExactOutcome, Outcome, Rows
 from dkmd.inference.two_sample import run
 from dkmd.inference.unit_crossings import CrossedUnits, UnitCrossings
 from dkmd.inference.unit_streams import UnitStream, UnitStreams, compare_unit_streams

@@ -7,14 +7,65 @@ As the centre moves out to that infinity, ψ only separates those values from al
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from dkmd.binned.grid import robust_scale, weighted_median
-from dkmd.inference.pair import Pair
-from dkmd.inference.result import LimitOutcome
+from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.sides import EMPTY_SIDE, Side, m_center
+from dkmd.inference.tails import tail_share
 from dkmd.statistic.witness import Witness
+
+
+@dataclass(frozen=True)
+class LimitOutcome:
+    """A test where half of all values or more are at one infinity. It compares their shares.
+
+    The shift is ±inf if only one side has an infinite centre. Otherwise the shift is not defined.
+    """
+
+    statistic: float
+    test: Studentized  # of the shares
+    shares: tuple[float, float]  # of x and of y at that infinity
+    where: float  # inf or −inf
+    shift: float
+    alternative: str
+    notes: tuple[str, ...] = ()
+    witness: Witness | None = None
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value of the requested alternative."""
+        return self.test.pvalue(self.alternative)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return self.test.df
+
+    @property
+    def standard_error(self) -> float:
+        """Of the statistic."""
+        t = self.test.t
+        return self.statistic / t if t else math.nan
+
+    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Not known, because the statistic is a limit."""
+        tail_share(confidence_level, self.alternative)
+        return math.nan, math.nan
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        """The whole line if the shares may be equal, else the infinity that x moved to."""
+        tail_share(confidence_level, self.alternative)
+        if not self.pvalue < 1.0 - confidence_level:  # NaN: all values are there
+            return -math.inf, math.inf
+        end = math.copysign(math.inf, self.statistic)
+        return end, end
+
+    def pvalue_beyond(self, delta: float, alternative: str) -> float:
+        """The p-value of "more of x is there". A shift to infinity is beyond any finite shift."""
+        return self.test.pvalue(alternative)
 
 
 def test_at_infinity(x: Side, y: Side, alternative: str) -> LimitOutcome:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from dkmd.base.errors import ColumnError
 from dkmd.inference.defaults import CONFIDENCE
+from dkmd.inference.limits import LimitOutcome
 from dkmd.inference.one_sample import PairedOutcome
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome
+from dkmd.inference.result import DkmdResult, ExactOutcome
 from dkmd.inference.riemann_outcome import NO_SHIFT, RiemannOutcome
 
 Margin = float | str

@@ -19,6 +19,7 @@ from dkmd.inference.defaults import CONFIDENCE
 from dkmd.inference.direct import FINE, Numbers
 from dkmd.inference.groups import Pairing
 from dkmd.inference.intervals import shift_interval, statistic_interval
+from dkmd.inference.limits import LimitOutcome
 from dkmd.inference.one_sample import PairedOutcome
 from dkmd.inference.pair import Pair, Studentized
 from dkmd.inference.pooled_shape import robust_scale_of
@@ -107,56 +108,6 @@ class Adjustment(NamedTuple):
     columns: int  # degrees of freedom that the adjustment cost
     worth: float  # variance without the adjustment over that with it: as good as so much more data
     raw: ExactOutcome
-
-
-@dataclass(frozen=True)
-class LimitOutcome:
-    """A test where half of all values or more are at one infinity. It compares their shares.
-
-    The shift is ±inf if only one side has an infinite centre. Otherwise the shift is not defined.
-    """
-
-    statistic: float
-    test: Studentized  # of the shares
-    shares: tuple[float, float]  # of x and of y at that infinity
-    where: float  # inf or −inf
-    shift: float
-    alternative: str
-    notes: tuple[str, ...] = ()
-    witness: Witness | None = None
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value of the requested alternative."""
-        return self.test.pvalue(self.alternative)
-
-    @property
-    def df(self) -> float:
-        """Degrees of freedom of Student's t."""
-        return self.test.df
-
-    @property
-    def standard_error(self) -> float:
-        """Of the statistic."""
-        t = self.test.t
-        return self.statistic / t if t else math.nan
-
-    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Not known, because the statistic is a limit."""
-        tail_share(confidence_level, self.alternative)
-        return math.nan, math.nan
-
-    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
-        """The whole line if the shares may be equal, else the infinity that x moved to."""
-        tail_share(confidence_level, self.alternative)
-        if not self.pvalue < 1.0 - confidence_level:  # NaN: all values are there
-            return -math.inf, math.inf
-        end = math.copysign(math.inf, self.statistic)
-        return end, end
-
-    def pvalue_beyond(self, delta: float, alternative: str) -> float:
-        """The p-value of "more of x is there". A shift to infinity is beyond any finite shift."""
-        return self.test.pvalue(alternative)
 
 
 @dataclass(frozen=True)

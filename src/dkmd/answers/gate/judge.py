@@ -48,9 +48,9 @@ from dkmd.answers.orientation import centers_of, compared, shares_of
 from dkmd.binned.logarithms import as_change
 from dkmd.inference.between_runs import RunsOutcome
 from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.limits import at_one_end
+from dkmd.inference.limits import LimitOutcome, at_one_end
 from dkmd.inference.margins import opposed, parse_margin, region_of
-from dkmd.inference.result import DkmdResult, ExactOutcome, LimitOutcome, Outcome
+from dkmd.inference.result import DkmdResult, ExactOutcome, Outcome
 from dkmd.sources.files.benchmarks import UNKNOWN, BenchmarkFile, Measurements
 
 ENOUGH = 5

@@ -14,7 +14,16 @@ from typing import Any
 from dkmd.base.errors import (
     ColumnTypeError,
 )
-from dkmd.sources.kinds import DATE, DURATION, NUMBER, OTHER, TEXT, TIME
+from dkmd.sources.kinds import (
+    DATE,
+    DURATION,
+    NUMBER,
+    OTHER,
+    TEXT,
+    TIME,
+    not_numbers,
+    points_in_time,
+)
 from dkmd.sources.number_words import parse_number
 
 
@@ -131,3 +140,20 @@ def _builtin(name: str, *kinds: Any, gives: str = "float64") -> Any:
         [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
     )
     return ibis.udf.scalar.builtin(name=name, signature=(tuple(kinds), gives))(function)
+
+
+def as_number(column: Any, dialect: str, offset: int, where: str) -> Any:
+    """A column as a double; dates are seconds, minus an offset."""
+    kind = kind_of_type(column.type())
+    if kind == DATE:
+        return date_in_seconds(column, dialect, offset, where)
+    if kind == TIME:
+        raise points_in_time(where)
+    if kind == DURATION:
+        return in_seconds(column, dialect, where)
+    if kind == TEXT:
+        raise ColumnTypeError(f"{where} holds text: cast it to a number in the engine")
+    if kind != NUMBER:
+        raise not_numbers(where)
+    whole = column.cast("int32") if column.type().is_boolean() else column
+    return whole.cast("float64")

@@ -12,13 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnTypeError, EngineError
+from dkmd.base.errors import EngineError
 from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, unreadable
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE, has_no_label
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
-    date_in_seconds,
-    in_seconds,
+    as_number,
     is_plain,
     kind_of_type,
     level_literal,
@@ -45,13 +44,8 @@ from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import (
     DATE,
-    DURATION,
     NUMBER,
-    TEXT,
-    TIME,
     no_such_column,
-    not_numbers,
-    points_in_time,
     unlabelled,
 )
 from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows, level_words
@@ -437,20 +431,7 @@ class EngineTable:
         """A column as a double."""
         column = self._column(table, name)
         where = f"{self.name}, column {name!r}"
-        kind = kind_of_type(column.type())
-        if kind == DATE:
-            offset = self._offsets.get(name, 0)
-            return date_in_seconds(column, self._engine.dialect, offset, where)
-        if kind == TIME:
-            raise points_in_time(where)
-        if kind == DURATION:
-            return in_seconds(column, self._engine.dialect, where)
-        if kind == TEXT:
-            raise ColumnTypeError(f"{where} holds text: cast it to a number in the engine")
-        if kind != NUMBER:
-            raise not_numbers(where)
-        whole = column.cast("int32") if column.type().is_boolean() else column
-        return whole.cast("float64")
+        return as_number(column, self._engine.dialect, self._offsets.get(name, 0), where)
 
     def _level(self, table: Any, by: str) -> Any:
         """A column of levels, as text unless its type is plain."""

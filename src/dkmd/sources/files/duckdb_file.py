@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnError
 from dkmd.sources.column_data import Labels
 from dkmd.sources.files.characters import Utf8Copy, is_utf8, marked_encoding, start_of_text
 from dkmd.sources.files.conventions import Conventions
@@ -28,26 +27,18 @@ from dkmd.sources.files.json_source import json_source
 from dkmd.sources.files.parquet_source import parquet_source
 from dkmd.sources.files.source import Known, Source, require_one
 from dkmd.sources.files.spelling import (
-    TRUTHS,
-    as_double,
     as_level,
-    date_as_double,
     is_missing_number,
     is_missing_text,
     is_rounded_text,
-    year_first,
 )
 from dkmd.sources.keys import KEY, KeyPart, key_in_sql
 from dkmd.sources.kinds import (
     DATE,
-    DURATION,
     NUMBER,
     TEXT,
-    TIME,
     missing_label,
     no_such_column,
-    not_numbers,
-    points_in_time,
 )
 from dkmd.sources.measured import Measures
 from dkmd.sources.number_words import EXACT_UP_TO, beyond_doubles, decimal_hint, not_a_number
@@ -300,11 +291,8 @@ class DuckFile:
 
     def refuse_words(self, column: str, where: AtLevel) -> None:
         """Raise an error that names the first cell that is neither a number nor missing."""
-        if self._is_text(column):
+        if self._source.holds_text(column):
             self._refuse_words(column, where)
-
-    def _is_text(self, column: str) -> bool:
-        return self._source.is_text or self._source.kinds[column] == TEXT
 
     def refuse_rounded(self, column: str, where: AtLevel) -> None:
         """Raise an error that names the first cell with a number that its double rounds."""
@@ -328,26 +316,8 @@ class DuckFile:
 
     def _number(self, column: str) -> str:
         """SQL of a column as a double; dates are seconds, minus their offset."""
-        name = self._quoted(column)
-        kind = self._source.kinds[column]
         where = f"{self.path}, column {column!r}"
-        if column in self._source.doubts:
-            raise ColumnError(self._source.doubts[column])
-        if kind == TIME:
-            raise points_in_time(where)
-        if kind == DATE:
-            text = year_first(name, self._source.days_first.get(column))
-            return date_as_double(text if self._is_text(column) else name, self.offset(column))
-        if self._is_text(column):
-            truths = self._source.truths.get(column, TRUTHS)
-            return as_double(name, self._source.decimals, truths)
-        if column in self._source.per_second:
-            return f"CAST({name} AS DOUBLE) / {self._source.per_second[column]!r}"
-        if kind == DURATION:
-            return f"CAST(epoch({name}) AS DOUBLE)"
-        if kind != NUMBER:
-            raise not_numbers(where)
-        return f"CAST({name} AS DOUBLE)"
+        return self._source.number(column, self._quoted(column), where, self.offset(column))
 
     def _refuse_words(self, column: str, where: AtLevel) -> None:
         name = self._quoted(column)

@@ -14,7 +14,15 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dkmd.base.errors import ColumnError
-from dkmd.sources.files.spelling import Decimals, Spelling, spelling_of
+from dkmd.sources.files.spelling import (
+    TRUTHS,
+    Decimals,
+    Spelling,
+    as_double,
+    date_as_double,
+    spelling_of,
+    year_first,
+)
 from dkmd.sources.kinds import (
     DATE,
     DURATION,
@@ -23,6 +31,8 @@ from dkmd.sources.kinds import (
     OTHER,
     TEXT,
     TIME,
+    not_numbers,
+    points_in_time,
 )
 from dkmd.sources.number_words import short_repr
 from dkmd.sources.sql_text import quoted_name, text_literal
@@ -71,6 +81,30 @@ class Source(NamedTuple):
         if not self.is_text or self.kinds.get(column) != NUMBER:
             return text
         return f"CASE WHEN lower({text}) IN ('true', 'false') THEN lower({text}) ELSE {text} END"
+
+    def holds_text(self, column: str) -> bool:
+        """Whether the cells of a column are text in SQL."""
+        return self.is_text or self.kinds[column] == TEXT
+
+    def number(self, column: str, name: str, where: str, offset: int) -> str:
+        """SQL of a column as a double; dates are seconds, minus an offset."""
+        kind = self.kinds[column]
+        if column in self.doubts:
+            raise ColumnError(self.doubts[column])
+        if kind == TIME:
+            raise points_in_time(where)
+        if kind == DATE:
+            text = year_first(name, self.days_first.get(column))
+            return date_as_double(text if self.holds_text(column) else name, offset)
+        if self.holds_text(column):
+            return as_double(name, self.decimals, self.truths.get(column, TRUTHS))
+        if column in self.per_second:
+            return f"CAST({name} AS DOUBLE) / {self.per_second[column]!r}"
+        if kind == DURATION:
+            return f"CAST(epoch({name}) AS DOUBLE)"
+        if kind != NUMBER:
+            raise not_numbers(where)
+        return f"CAST({name} AS DOUBLE)"
 
 
 def path_literal(path: str) -> str:
