@@ -254,9 +254,12 @@ def test_a_drift_in_an_engine_asks_few_queries(monkeypatch: pytest.MonkeyPatch) 
     few = [*more][:3]
     found = drift(tables[0], tables[1], columns=few, pair_by="host", scale=1.0, **design)
     expected = drift(old, new, columns=few, pair_by="host", scale=1.0, **design)
-    assert len(asked) <= 9  # and for both tables at once weighted bins, sums per unit, means
+    # rows without a label of each table; for both at once weighted bins, sums per unit, means
+    assert len(asked) <= 11
     for name in few:
-        assert found[name].shift == pytest.approx(expected[name].shift, abs=1e-9)
+        assert found[name].shift == pytest.approx(
+            expected[name].shift, abs=2e-9
+        )  # each is right to 1e-9
         assert found[name].pvalue == pytest.approx(expected[name].pvalue, rel=1e-6)
 
 

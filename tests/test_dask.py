@@ -238,11 +238,15 @@ def test_words_are_named_by_partition_and_row() -> None:
         compare(one, one, column="v")
 
 
-def test_missing_group_labels_are_named_by_partition_and_row() -> None:
-    labels = [None if i == 17 else "g" for i in range(30)]
-    frame = dd.from_pandas(pd.DataFrame({"v": np.arange(30.0), "g": labels}), npartitions=3)
-    with pytest.raises(ValueError, match="partition 2 of 3, column 'g', row 8: the group label is"):
-        compare(frame, frame, column="v", groups="g")
+def test_rows_without_a_group_label_are_counted_and_left_out() -> None:
+    labels = [None if i == 17 else f"g{i % 6}" for i in range(30)]
+    frame = pd.DataFrame({"v": np.arange(30.0), "g": labels})
+    blocks = [dd.from_pandas(f, npartitions=3) for f in (frame, frame.assign(v=frame.v**1.1))]
+    answer = compare(*blocks, column="v", groups="g")
+    assert answer.warnings[0] == "reference: 1 row has no label in column 'g' and was left out"
+    whole = frame.dropna()
+    expected = compare(whole, whole.assign(v=whole.v**1.1), column="v", groups="g")
+    assert answer.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
 
 
 def test_what_cannot_be_compared_is_named() -> None:

@@ -28,7 +28,7 @@ import pytest
 from pyarrow import parquet as pq
 from shell import here
 
-from dkmd import compare, drift
+from dkmd import Comparison, compare, drift
 from dkmd.answers.gate import load_benchmarks
 from dkmd.sources.column_data import HeldColumn
 from dkmd.sources.files import characters, duckdb_file, pasted_bins, text_file
@@ -453,10 +453,16 @@ def test_rows_are_counted_within_the_file(
     frame = pd.DataFrame({"lag": np.arange(8.0), "arm": arm, "host": host, "word": word})
     path = tmp_path / name
     TABLES[name](path, frame)
-    with pytest.raises(ValueError, match=rf"{name}, column 'host', row 5: the group label is miss"):
-        compare(path, path, column="lag", groups="host")
-    with pytest.raises(ValueError, match=rf"{name}, column 'host', row 5: the group label is miss"):
-        compare(path, column="lag", by="arm", reference="b", current="a", groups="host")
+    left_out = f"{name}: 1 row has no label in column 'host' and was left out"
+    sides = compare(path, path, column="lag", groups="host")
+    assert sides.warnings[0] == left_out
+    assert (sides.reference.size, sides.reference.nan) == (7, 0)
+    levels = compare(path, column="lag", by="arm", reference="b", current="a", groups="host")
+    assert isinstance(levels, Comparison)
+    assert levels.warnings[0] == left_out
+    assert (levels.reference.size, levels.current.size) == (4, 3)
+    with pytest.raises(ValueError, match=rf"{name}, column 'word', row 6: 'six' is not a number"):
+        compare(path, path, column="word", groups="host")
     with pytest.raises(ValueError, match=rf"{name}, column 'word', row 6: 'six' is not a number"):
         compare(path, path, column="word")
     with pytest.raises(ValueError, match=rf"{name}, column 'word', row 6: 'six' is not a number"):
@@ -477,8 +483,12 @@ def test_rows_of_frames_are_counted_within_the_frame() -> None:
     with pytest.raises(ValueError, match=r"column 'lag', row 3: 'x' is not a number"):
         compare(frame, column="lag", by="arm", reference="b", current="a")
     frame["lag"] = [1.0, 2.0, 3.0, 4.0]
-    with pytest.raises(ValueError, match=r"column 'host', row 2: the group label is missing"):
-        compare(frame, column="lag", by="arm", reference="a", current="b", groups="host")
+    answer = compare(frame, column="lag", by="arm", reference="a", current="b", groups="host")
+    assert isinstance(answer, Comparison)
+    assert answer.warnings[0] == "the table: 1 row has no label in column 'host' and was left out"
+    frame["lag"] = ["1", "2", "x", "4"]
+    with pytest.raises(ValueError, match=r"column 'lag', row 3: 'x' is not a number"):
+        compare(frame, column="lag", by="arm", reference="b", current="a", groups="host")
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.arrow"])

@@ -28,7 +28,7 @@ from shell import ROOT, here
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 NUMBER = re.compile(
-    r"(?<![A-Za-z_\d.,])\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?![\d.]|%\s+interval)"
+    r"(?<![A-Za-z_\d.,])\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?!\d|\.\d|%\s+interval)"
 )
 """A number, unless it is a confidence or the level of a percentile."""
 

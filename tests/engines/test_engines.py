@@ -189,12 +189,19 @@ def test_empty_tables_have_no_answer(table: tuple[pd.DataFrame, Any]) -> None:
         compare(nothing, **LEVELS)
 
 
-def test_missing_group_labels_are_an_error(engine: Any, rng: np.random.Generator) -> None:
+def test_rows_without_a_group_label_are_left_out(engine: Any, rng: np.random.Generator) -> None:
     frame = latencies(rng, 2_000)
     remote = engine.load(frame, "unlabelled")
     remote = remote.mutate(host=remote["host"].nullif(3))
-    with pytest.raises(ValueError, match="column 'host': some group labels are missing"):
-        compare(remote, **LEVELS, groups="host")
+    _assert_left_out(remote, frame)
+
+
+def _assert_left_out(remote: Any, frame: pd.DataFrame) -> None:
+    """The answer is that of all rows but those of host 3, and it says how many these are."""
+    found = compare(remote, **LEVELS, groups="host", scale=SCALE)
+    rows = int((frame["host"] == 3).sum())
+    assert f"{rows} rows have no label in column 'host' and were left out" in found.warnings[0]
+    assert_same(found, compare(frame[frame["host"] != 3], **LEVELS, groups="host", scale=SCALE))
 
 
 def test_drift_compares_every_column(engine: Any, rng: np.random.Generator) -> None:
@@ -253,7 +260,7 @@ def test_frames_of_polars_come_through_ibis_too(table: tuple[pd.DataFrame, Any])
 def test_few_queries_are_made(
     table: tuple[pd.DataFrame, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One sample and one aggregate, for two levels or many; groups need one more query."""
+    """One sample and one aggregate, for two levels or many; groups need three more queries."""
     from dkmd.sources.engines import backends
 
     _, remote = table
@@ -273,7 +280,8 @@ def test_few_queries_are_made(
     assert len(sampling) <= 4  # some engines sample by running queries
     queries.clear()
     compare(remote, **LEVELS, groups="host")
-    assert len(queries) == len(sampling) + 2  # at ψ of the values, and of their logarithms
+    # rows without a label; sums at ψ of the values, and of their logarithms
+    assert len(queries) == len(sampling) + 3
 
 
 def _near_zero(rng: np.random.Generator, kind: str) -> pd.DataFrame:
@@ -437,10 +445,8 @@ def test_a_level_that_is_not_there_costs_one_short_list(
 
 def test_group_labels_that_are_nan_are_missing(engine: Any, rng: np.random.Generator) -> None:
     frame = latencies(rng, 2_000)
-    frame["host"] = np.where(frame["host"] == 3, np.nan, frame["host"])
-    remote = engine.load(frame, "nan_labels")
-    with pytest.raises(ValueError, match="column 'host': some group labels are missing"):
-        compare(remote, **LEVELS, groups="host")
+    some = frame.assign(host=np.where(frame["host"] == 3, np.nan, frame["host"]))
+    _assert_left_out(engine.load(some, "nan_labels"), frame)
 
 
 def test_columns_of_ibis_are_samples(table: tuple[pd.DataFrame, Any]) -> None:
