@@ -25,7 +25,7 @@ import pytest
 from pyarrow import feather
 from pyarrow import parquet as pq
 
-from dkmd import compare, drift
+from dkmd import Comparison, compare, drift
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
@@ -323,3 +323,35 @@ def test_the_order_of_rows_does_not_change_the_answer(question: str, seed: int) 
     old, new = (table.take(pa.array(rng.permutation(table.num_rows))) for table in _tables())
     found = _answer(QUESTIONS[question], old, new)
     assert _differences(_expected(question), found, 1e-7) == []
+
+
+@pytest.mark.parametrize("words", [("No", "Yes"), ("n", "Y"), ("f", "t")])
+def test_words_for_yes_and_no_are_yes_no_data_in_every_format(
+    tmp_path: Path, words: tuple[str, str]
+) -> None:
+    """Counts of words have no order of rows, so only CSV can tell whether neighbours are alike."""
+    rng = np.random.default_rng(17)
+    sides = [
+        pd.DataFrame({"churn": [words[int(v)] for v in rng.random(400) < share]})
+        for share in (0.3, 0.45)
+    ]
+    sides[1].loc[:20, "churn"] = None
+    found = {"pandas": compare(*sides, column="churn")}
+    writers: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+        "csv": lambda frame, path: frame.to_csv(path, index=False, na_rep="#N/A"),
+        "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t", na_rep="NA"),
+        "json": lambda frame, path: frame.to_json(path, orient="records"),
+        "parquet": lambda frame, path: frame.to_parquet(path),
+        "arrow": lambda frame, path: frame.to_feather(path),
+    }
+    for ending, write in writers.items():
+        paths = [tmp_path / f"{name}.{ending}" for name in ("old", "new")]
+        for frame, path in zip(sides, paths, strict=True):
+            write(frame, path)
+        found[ending] = compare(*paths, column="churn")
+    for name, answer in found.items():
+        assert isinstance(answer, Comparison), name
+        assert (answer.kind, answer.verdict) == ("yes/no", "higher"), name
+        assert (answer.reference.size, answer.current.size, answer.current.nan) == (400, 379, 21)
+    exact = {(a.shift, a.pvalue, a.shift_interval) for a in found.values()}
+    assert len(exact) == 1

@@ -13,7 +13,7 @@ from dkmd.answers.comparison import (
     Drift,
     LeftOut,
 )
-from dkmd.answers.one_category import compare_categories
+from dkmd.answers.one_category import compare_pair
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions, Level
 from dkmd.inference.column_kind import CATEGORY, parse_kind
@@ -186,7 +186,7 @@ def _categories_at(
 
     first = sample(levels[0])
     return {
-        level: compare_categories(first, sample(level), options)
+        level: compare_pair((first, sample(level)), options)
         for level in _announced(levels[1:], asked.advance)
     }
 

@@ -32,9 +32,9 @@ from dkmd.inference.grouped_categories import (
 from dkmd.inference.groups import note_on_few_groups
 from dkmd.inference.result import ConfidenceInterval
 from dkmd.inference.sample_ratio import check_ratio
-from dkmd.sources.column_data import LabelledColumn
+from dkmd.sources.column_data import HeldColumn, LabelledColumn
 from dkmd.sources.grouped_levels import NOT_PAIRED
-from dkmd.sources.level_counts import LabelledLevels, LevelCounts, LevelGroups
+from dkmd.sources.level_counts import LabelledLevels, LevelCounts, LevelGroups, yes_and_no
 from dkmd.sources.loading import LevelPair, NumberPair
 from dkmd.sources.number_words import HAS_UNIT, number_with_unit
 
@@ -51,13 +51,28 @@ IDENTIFIER_SIZE = 20
 
 
 def compare_pair(pair: NumberPair | LevelPair, options: CompareOptions) -> ColumnAnswer:
-    """Compare two columns of numbers, or two columns of categories."""
+    """Compare two columns of numbers, or two columns of categories.
+
+    Text that says yes and no is compared as yes/no data, wherever it was kept.
+    """
     before, after = pair
     if isinstance(before, LabelledLevels) and isinstance(after, LabelledLevels):
-        return compare_categories(before, after, options)
+        words = yes_and_no(before.data, after.data)
+        if words is None or options.kind == CATEGORY_KIND or before.data.order:
+            return compare_categories(before, after, options)
+        before, after = (_as_numbers(side, words) for side in (before, after))
     assert isinstance(before, LabelledColumn)
     assert isinstance(after, LabelledColumn)
     return compare_samples(before, after, options)
+
+
+def _as_numbers(side: LabelledLevels, words: tuple[str, str]) -> LabelledColumn:
+    """Words for no and yes as 0 and 1. Counts have no order of rows, so there is none to judge."""
+    labels = None if side.data.groups is None else side.data.groups.labels
+    data = HeldColumn(side.data.truths(words), labels, repeated=labels is None)
+    return LabelledColumn(
+        data, side.name, side.label, missing_at=side.missing_at, left_out=side.note
+    )
 
 
 def compare_categories(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.sources.number_words import parse_number
+from dkmd.sources.number_words import YES_NO, parse_number
 
 MOST_LEVELS = 10_000
 """Levels that a file or an engine returns, the most frequent first."""
@@ -88,6 +88,17 @@ class LevelCounts:
         known = {level: float(i) for i, level in enumerate(order)}
         return np.array([known.get(level, math.nan) for level in self.groups.levels])
 
+    def truths(self, words: tuple[str, str]) -> npt.NDArray[np.float64]:
+        """0 for each word for no, and 1 for each yes, NaN where one is missing.
+
+        In the order of the rows if there are groups.
+        """
+        truth = {level: float(_word(level) == words[1]) for level in self.counts}
+        if self.groups is not None:
+            return np.array([truth.get(level, math.nan) for level in self.groups.levels])
+        values = np.repeat(list(truth.values()), list(self.counts.values()))
+        return np.append(values, np.full(self.missing, math.nan))
+
     def counted(self, levels: Sequence[str]) -> list[int]:
         """How often each of these levels occurs."""
         counts = self.counts
@@ -120,6 +131,17 @@ class LabelledLevels:
     """Finds the first missing value (``Table.missing_at``); called only for an error."""
     note: str = ""
     """What to know about rows that were left out."""
+
+
+def yes_and_no(*sides: LevelCounts) -> tuple[str, str] | None:
+    """The words for no and yes, if all sides together hold both and nothing else."""
+    levels = {_word(level) for side in sides for level in side.counts}
+    known = all(side.distinct == len(side.counts) for side in sides)
+    return next((words for words in YES_NO.values() if known and levels == {*words}), None)
+
+
+def _word(level: str) -> str:
+    return level.strip().lower()
 
 
 def merged(parts: Sequence[LevelCounts]) -> LevelCounts:

@@ -31,6 +31,9 @@ MISSING_NUMBERS = (*MISSING, *SPREADSHEET_ERRORS, "-")
 SHOWN = 20
 """Levels that an error shows."""
 
+YES_NO = {"yes_no": ("no", "yes"), "t_f": ("f", "t"), "y_n": ("n", "y")}
+"""Pairs of words for no and yes, beside false and true."""
+
 EXACT_UP_TO = 2**53
 """Doubles hold all whole numbers up to here."""
 

@@ -15,9 +15,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 from dkmd.sources.files.source import Source
-from dkmd.sources.files.spelling import YES_NO, Decimals, Spelling, parts_of_dates, words_there
+from dkmd.sources.files.spelling import Decimals, Spelling, parts_of_dates, words_there
 from dkmd.sources.kinds import DATE, NOTHING, NUMBER, TEXT
-from dkmd.sources.number_words import require_decimal
+from dkmd.sources.number_words import YES_NO, require_decimal
 
 if TYPE_CHECKING:
     from dkmd.sources.files.duckdb_file import DuckFile

@@ -17,6 +17,7 @@ from dkmd.sources.number_words import (
     MISSING_NUMBERS,
     PRINTED,
     SIGNS,
+    YES_NO,
 )
 from dkmd.sources.sql_text import text_literal
 
@@ -77,9 +78,6 @@ class Spelling(NamedTuple):
 
 TRUTHS = ("false", "true")
 """The words for no and yes of every column of numbers."""
-
-YES_NO = {"yes_no": ("no", "yes"), "t_f": ("f", "t"), "y_n": ("n", "y")}
-"""Pairs of words for no and yes, beside false and true."""
 
 DAYS = "[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{4}([ T].*)?"
 """Dates with the year last."""
