@@ -37,8 +37,8 @@ RUNS = 16
 BRIEF = 2, 1024
 """Stretches and their values where the check must cost little: enough to see a correlation of 0.1.
 
-Half as many would miss a correlation of 0.1. Twice as many would cost a test of 5,000 values a tenth
-more of its time."""
+Half as many would miss a correlation of 0.1. Twice as many would make a test of 5,000 values 10%
+slower."""
 
 ALIKE = (
     "neighbouring values are alike: if the rows are in time order or repeated measurements, the "
