@@ -184,7 +184,7 @@ def test_data_far_from_zero_draw_the_same() -> None:
 
 def test_summaries_draw_what_their_values_draw() -> None:
     y, x = _pair(FAMILIES["normal"], 5000)
-    grid = Grid.fit(y, x)
+    grid = Grid.fit(np.sort(y), np.sort(x))  # as answers fit it
     held = _curves(y, x)
     stored = curves_of(
         exact_outcome(dkmd.compare(Summary.of(y, grid), Summary.of(x, grid)).result)

@@ -299,6 +299,9 @@ def _kind_of_whole(values: Array, size: int) -> str:
 
 def is_identifier(values: Array) -> bool:
     """Whether whole numbers look like a running key in any order: distinct, in a full range."""
-    if values.size < 2 * FEWEST or values.max() - values.min() + 1.0 > DENSE * values.size:
+    if values.size < 2 * FEWEST:
+        return False
+    reach = float(values.max()) - float(values.min())  # may be infinite
+    if reach + 1.0 > DENSE * values.size:
         return False
     return np.unique(values).size == values.size

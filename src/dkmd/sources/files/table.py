@@ -135,8 +135,12 @@ class FileTable:
         arrow = self._all_arrow
         if arrow is None:
             raise ColumnError(f"{self.name}: segments need files with columns, of one format")
-        frame = ArrowColumns(arrow, self.name)
-        return frame if self._labelled is None else frame.labelled(self._labelled)
+        if self._labelled is None:
+            return ArrowColumns(arrow, self.name)
+        import pyarrow as pa
+
+        tables = [table for file in arrow for table in file.tables()]
+        return FrameTable(pa.concat_tables(tables), self.name).labelled(self._labelled)
 
     def held(self, column: str, groups: str) -> HeldColumn | None:
         """A column with labels if all files together have up to LARGE values of it."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.binned.filling import value_range
 from dkmd.inference.label_codes import coded, encoded
 from dkmd.sources.column_data import Labels
 from dkmd.sources.kinds import (
@@ -273,9 +274,12 @@ def _is_number(item: Any) -> bool:
 
 def _refuse_rounded(values: Any, found: Array, name: str, rows: RowNumbers | None) -> None:
     """Raise an error for the first whole number that became another one as a double."""
-    far = np.flatnonzero(np.abs(found) >= EXACT_UP_TO)
-    if not far.size:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        return  # these were doubles before
+    low, high = value_range(np.ravel(found))
+    if max(-low, high) < EXACT_UP_TO:  # NaN: all values are looked at
         return
+    far = np.flatnonzero(np.abs(found) >= EXACT_UP_TO)
     if isinstance(values, list | tuple):
         items = [values[at] for at in far]
     else:
