@@ -490,8 +490,7 @@ def test_questions_differ_by_their_first_option() -> None:
 def test_long_names_of_fields_are_shortened_in_errors(tmp_path: Path) -> None:
     rows = "".join(json.dumps({f"{'x' * 300}{i}": 1 for i in range(30)}) + "\n" for _ in range(3))
     (tmp_path / "x.json").write_text(rows)
-    (tmp_path / "old.txt").write_text("1\n2\n3\n")
-    for field in ("y" * 300, None):
-        words = ("--field", field) if field else ()
-        done = here("watch", "old.txt", "x.json", *words, code=None, cwd=tmp_path)
-        assert len(done.stderr) < 2_000
+    (tmp_path / "old.txt").write_text("".join(f"{i}\n" for i in range(100)))
+    done = here("watch", "old.txt", "x.json", code=2, cwd=tmp_path)
+    assert "say which field to watch" in done.stderr
+    assert len(done.stderr) < 2_000

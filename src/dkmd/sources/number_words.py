@@ -12,6 +12,9 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
+import numpy as np
+
+from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError, NotANumberError
 
 MISSING_AS_WRITTEN = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
@@ -115,6 +118,12 @@ def decimal_hint(text: str) -> str:
 def not_a_number(where: str, row: int, value: object, what: str = "a number") -> ValueError:
     """The error for a cell that is not a number, or not a date."""
     return NotANumberError(f"{where}, row {row:,}: {short_repr(value)} is not {what}")
+
+
+def some_are_far(values: Array) -> bool:
+    """Whether doubles are so far from 0 that they may have been rounded; NaN is not. No copy."""
+    low, high = np.fmin.reduce(values, initial=0.0), np.fmax.reduce(values, initial=0.0)
+    return bool(max(-low, high) >= EXACT_UP_TO)
 
 
 def is_rounded(value: object) -> bool:

@@ -41,7 +41,7 @@ from dkmd.sources.kinds import (
     no_such_column,
 )
 from dkmd.sources.measured import Measures
-from dkmd.sources.number_words import EXACT_UP_TO, beyond_doubles, decimal_hint, not_a_number
+from dkmd.sources.number_words import beyond_doubles, decimal_hint, not_a_number, some_are_far
 from dkmd.sources.sql_text import quoted_name, text_literal
 from dkmd.sources.table import AtLevel, CrossNames
 
@@ -192,7 +192,7 @@ class DuckFile:
         """Raise an error for a word among the numbers, and for a number that was rounded."""
         if np.isnan(values).any():
             self.refuse_words(column, where)
-        if (np.abs(values) >= EXACT_UP_TO).any():
+        if some_are_far(values):
             self.refuse_rounded(column, where)
 
     def _whole_columns(self, names: Sequence[str]) -> dict[str, Array]:

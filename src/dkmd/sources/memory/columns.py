@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.binned.filling import value_range
 from dkmd.inference.label_codes import coded, encoded
 from dkmd.sources.column_data import Labels
 from dkmd.sources.kinds import (
@@ -38,6 +37,7 @@ from dkmd.sources.number_words import (
     is_rounded,
     not_a_number,
     parse_number,
+    some_are_far,
 )
 
 RowNumbers = Sequence[int]
@@ -58,8 +58,9 @@ def as_numbers(values: Any, name: str, rows: RowNumbers | None = None) -> Array:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind in "fiub":
         found = np.asarray(array, dtype=np.float64)
-        given = values if isinstance(values, list | tuple) else array
-        _refuse_rounded(given if series is None else series, found, name, rows)
+        given = array if series is None else series
+        given = values if isinstance(values, list | tuple) else given
+        _refuse_rounded(given, found, name, rows)
         return found
     if array.dtype.kind == "m":
         return np.asarray(array / np.timedelta64(1, "s"), dtype=np.float64)
@@ -276,8 +277,7 @@ def _refuse_rounded(values: Any, found: Array, name: str, rows: RowNumbers | Non
     """Raise an error for the first whole number that became another one as a double."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         return  # these were doubles before
-    low, high = value_range(np.ravel(found))
-    if max(-low, high) < EXACT_UP_TO:  # NaN: all values are looked at
+    if not some_are_far(found):
         return
     far = np.flatnonzero(np.abs(found) >= EXACT_UP_TO)
     if isinstance(values, list | tuple):

@@ -17,13 +17,13 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.sources.number_words import (
-    EXACT_UP_TO,
     beyond_doubles,
     decimal_hint,
     is_comment,
     is_rounded,
     parse_number,
     short_repr,
+    some_are_far,
 )
 from dkmd.sources.streams.lines import Lines
 
@@ -311,7 +311,7 @@ def _plain_numbers(texts: list[str]) -> Array | None:
         found = np.array(texts, dtype=np.float64)
     except ValueError:
         return None
-    return None if (np.abs(found) >= EXACT_UP_TO).any() else found
+    return None if some_are_far(found) else found
 
 
 def _listed(names: list[str]) -> str:
