@@ -76,9 +76,9 @@ def _fault(code: int, out: str, err: str) -> str | None:
     faults = {
         f"a traceback: {err[-400:]}": "Traceback" in err + out,
         f"exit code {code}": code not in (0, 1, 2, 3),
-        f"exit code {code} without an answer": code != 2 and not out.strip(),
+        f"exit code {code} without an answer": code in (0, 1) and not out.strip(),
     }
-    if code == 2:
+    if code == 2 or not out.strip():  # 3: nothing to compare, in one line
         faults |= {
             f"not one line: {err[:400]!r}": len(err.splitlines()) != 1,
             f"not a message of dkmd: {line[:400]!r}": not line.startswith("dkmd: "),

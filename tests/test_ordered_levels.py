@@ -107,7 +107,7 @@ def test_nothing_clear_is_inconclusive() -> None:
 
 def test_two_ordered_levels_are_one_share_with_a_direction() -> None:
     old, new = (
-        pd.Series(pd.Categorical(["no"] * k + ["yes"] * (100 - k), ["no", "yes"], ordered=True))
+        pd.Series(pd.Categorical(["low"] * k + ["high"] * (100 - k), ["low", "high"], ordered=True))
         for k in (60, 40)
     )
     answer = _of(old, new)
