@@ -14,6 +14,8 @@ from shell import run
 
 from dkmd import Grid, Summary, compare, drift
 
+pytestmark = pytest.mark.slow  # twenty whole answers each: minutes as plain Python
+
 SHUFFLES = 20
 
 Frames = tuple[pd.DataFrame, pd.DataFrame]
