@@ -78,8 +78,15 @@ test-browser: $(BROWSER_READY)  ## test the report in a real browser (installs C
 test-docs: $(BROWSER_READY) docs  ## build the site and test it in a real browser: links, requests, search, accessibility
 	$(BIN)/python -m pytest -q tests/docs_site
 
-test-nojit: $(READY)  ## run the tests as plain Python, without the slow ones
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile
+# the tests of compiled loops: everything else calls these loops
+COMPILED := tests/inference/test_scan.py tests/inference/test_sides.py tests/inference/test_width.py \
+	tests/inference/test_tails.py tests/inference/test_pair.py tests/inference/test_rows.py tests/bins \
+	tests/design/test_held.py tests/kinds/test_spread.py tests/kinds/test_shares.py tests/matrices \
+	tests/sequential/test_mixture.py tests/sequential/test_scores.py tests/test_table.py tests/test_witness.py \
+	tests/test_exact.py tests/test_riemann.py tests/test_summary.py tests/test_logarithms.py
+
+test-nojit: $(READY)  ## run the tests of compiled loops as plain Python, without the slow ones
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile $(COMPILED)
 
 fuzz: $(READY)  ## feed the command 3,000 odd and damaged files of data, and as many of benchmarks (minutes)
 	$(BIN)/python scripts/fuzz.py
@@ -98,13 +105,13 @@ bench-scale: $(READY)  ## measure the largest sizes and the engines (half an hou
 study: $(READY)  ## run the calibration study: size, power and coverage against peers (about 10 minutes)
 	$(BIN)/python benchmarks/study.py
 
-segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (25 minutes)
+segments-study: $(READY)  ## simulate the test whether segments differ; prints the tables of docs/segments.md (10 minutes)
 	$(BIN)/python benchmarks/segments.py
 
 designs: $(READY)  ## simulate covariates, strata and weights: the tables of docs/designs.md (minutes)
 	$(BIN)/python -W ignore benchmarks/designs.py
 
-gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (20 minutes)
+gate-runs: $(READY)  ## simulate gates of several runs and histories; writes the tables of docs/gate_runs.md (4 minutes)
 	$(BIN)/python benchmarks/gate_runs.py --times 200 --write docs/gate_runs.md
 
 races: $(READY)  ## race equal and unequal commands beside hyperfine; prints the tables of docs/race.md (an hour)

@@ -17,13 +17,13 @@ from unittest.mock import patch
 import numpy as np
 from looks_arms import DKMD, FAMILIES, METHODS, Plan, draw, stopping_times
 from looks_rivals import RIVALS, Rival, detector_streams, rival_streams, tuned
-from looks_streams import seed, streams
+from looks_streams import scale_of, seed, streams
 from timing import best_seconds
 
 from dkmd import Detector
 from dkmd.base.arrays import Array
 from dkmd.base.whole_files import write_whole
-from dkmd.inference.direct import compare_rows
+from dkmd.inference.test.two_sample import row_tails
 from dkmd.sequential import baseline
 
 Row = list[str]
@@ -75,22 +75,13 @@ def coverage(runs: int) -> str:
     return table(["x shifted by half a scale", "ever outside the sequence, %"], rows)
 
 
-def scale_of(family: int) -> float:
-    """1.4826·MAD of a family (of its values away from the median, if that is 0)."""
-    seed(1)
-    values = draw(family, 200_001, True)
-    away = np.abs(values - np.median(values))
-    return 1.4826 * float(np.median(away) or np.median(away[away > 0.0]))
-
-
 def detectable(family: int, power: float, trials: int = 2_000) -> float:
     """The shift that one test of ``PRICE_N`` values per arm finds with this power."""
     seed(2)
     x, y = (draw(family, trials * PRICE_N, False).reshape(trials, PRICE_N) for _ in range(2))
 
     def found(shift: float) -> float:
-        p = compare_rows(x + shift, y).pvalues(PRICE_N, PRICE_N, "two-sided")
-        return float(np.mean(p < ALPHA))
+        return float(np.mean(row_tails(x + shift, y).pvalue("two-sided") < ALPHA))
 
     low, high = 0.0, scale_of(family)
     for _ in range(10):
@@ -109,8 +100,9 @@ def price(runs: int) -> str:
         never = int(np.count_nonzero(stops == 0.0))
         stops = np.where(stops == 0.0, math.inf, stops)
         ends = np.quantile(stops, [0.5, 0.8], method="higher")
-        mean = float(stops[np.isfinite(stops)].mean())
-        numbers = [f"{mean:.2f} ×", *(f"{end:.2f} ×" for end in ends), str(never)]
+        ended = stops[np.isfinite(stops)]
+        mean = f"{ended.mean():.2f} ± {ended.std() / math.sqrt(ended.size):.2f} ×"
+        numbers = [mean, *(f"{end:.2f} ×" for end in ends), str(never)]
         rows.append([FAMILIES[family], f"{shift / scale_of(family):.2f}", *numbers])
         print(rows[-1], flush=True)
     head = ["family", "shift in scales", "mean", "half of the runs by", "80% by", "never by 20,000"]
@@ -120,7 +112,7 @@ def price(runs: int) -> str:
 CONTINUOUS = (0, 1, 2, 3, 4)
 STREAM_FAMILIES = (0, 1, 2, 3, 4, 5, 6, 7)
 BERNOULLI, LOGNORMAL = 6, 4
-WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0)
+WIDTHS = (0.025, 0.05, 0.1, 0.2, 0.4)
 ARL = 10_000.0
 
 
@@ -154,8 +146,8 @@ def delays(count: int) -> str:
         cells, wrong = [], 0
         for amount in (0.5, 1.0, -1.0):
             found = streams(
-                family, count=count, n_reference=20_000, arl=ARL, shift=amount, begins=500,
-                number=family,
+                family, count=count, n_reference=20_000, arl=ARL, shift=amount * scale_of(family),
+                begins=500, number=family,
             )  # fmt: skip
             error = found.length.std() / math.sqrt(count)
             cells.append(f"{found.length.mean():.0f} ± {error:.0f}")
@@ -169,10 +161,10 @@ def widths(count: int) -> str:
     """Whether another width of ψ finds a fall of skewed values sooner."""
     row = []
     for width in WIDTHS:
-        with patch.object(baseline, "WIDTH", width):
+        with patch.object(baseline, "MULTIPLE", width):
             found = streams(
-                LOGNORMAL, count=count, n_reference=20_000, arl=ARL, shift=-1.0, begins=500,
-                number=LOGNORMAL,
+                LOGNORMAL, count=count, n_reference=20_000, arl=ARL, shift=-scale_of(LOGNORMAL),
+                begins=500, number=LOGNORMAL,
             )  # fmt: skip
         row.append(f"{found.length.mean():.0f} ± {found.length.std() / math.sqrt(count):.0f}")
         print(width, row[-1], flush=True)
@@ -191,7 +183,7 @@ def correlated(count: int) -> str:
             )
             row.append(f"{found.length.mean():,.0f}")
         delay = streams(
-            0, count=count, n_reference=20_000, arl=ARL, phi=phi, block=50, shift=1.0,
+            0, count=count, n_reference=20_000, arl=ARL, phi=phi, block=50, shift=scale_of(0),
             begins=500, number=8,
         )  # fmt: skip
         rows.append([*row, f"{delay.length.mean():.0f}"])

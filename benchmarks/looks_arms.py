@@ -1,7 +1,8 @@
 """Thousands of two-arm experiments, looked at all the time, in compiled code.
 
 Each run keeps its values in cells with their mean and variance, as a ``Summary`` does, but with
-fewer of them: 8 per factor e of the distance. The evidence comes from the package's own functions.
+fewer of them: 32 per factor e of the distance. Scores, moments and the mixture are the package's
+own functions. ``rejected`` puts them together as ``dkmd.sequential.look`` does.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.inference.direct import atoms_of, origin_of, side_of
-from dkmd.inference.pooled_shape import Shape, shape_of
-from dkmd.inference.scale import ADAPTIVE, unit_form, width_for
-from dkmd.inference.sides import Form, Side
-from dkmd.sequential.arms import evidence, spot
+from dkmd.inference.test.balance import balanced
+from dkmd.inference.test.pair import ACCURATE
+from dkmd.inference.test.scan import Moments, mean_at, moments_at
+from dkmd.inference.test.sides import Side, atoms_of, quantile
+from dkmd.inference.test.width import MULTIPLE, scale_of_two
 from dkmd.sequential.gathering import OFF_THE_COMMON_VALUE
-from dkmd.sequential.looks import GROWTH, SETTLED
 from dkmd.sequential.mixture import log_evidence, prior_information
 
-PER_E_FOLD, CELLS = 8.0, 400
-"""Cells on either side of the origin. The last one ends at e^50 widths."""
+PER_E_FOLD, CELLS = 32.0, 1280
+"""Cells on either side of the origin. The last one ends at e^40 widths."""
+
+LEAST_T = 2.4
+"""No smaller t has an evidence of 20, whatever the information, from 20 degrees of freedom on."""
 
 BURN_IN = 25
 
@@ -130,24 +133,98 @@ def is_burnt_in(x: Array, y: Array) -> bool:
     return both.size - longest >= OFF_THE_COMMON_VALUE
 
 
+class Frozen(NamedTuple):
+    """What the burn-in or a reference fixes."""
+
+    origin: float
+    width: float
+    scale: float
+
+
 @compiled
-def frozen(x: Array, y: Array, unit: Form) -> tuple[float, float, float]:
+def side_of(values: Array, origin: float) -> Side:
+    """Values as a side."""
+    offset, variance, counts, minus_inf, plus_inf, size = atoms_of(np.sort(values), origin)
+    return Side(offset, variance, counts, minus_inf, plus_inf, size)
+
+
+@compiled
+def frozen(x: Array, y: Array) -> Frozen:
     """The origin, the width of ψ and the scale of the information, from the values so far."""
-    first, second = np.sort(x), np.sort(y)
-    origin = origin_of(first, second)
-    atoms_x, atoms_y = atoms_of(first, origin), atoms_of(second, origin)
-    side_x, side_y = side_of(atoms_x, float(x.size)), side_of(atoms_y, float(y.size))
-    shape = Shape(*shape_of(atoms_x, atoms_y, 0.0, x.size == 0))
-    width = width_for(side_x, side_y, shape, ADAPTIVE, math.nan, unit)
-    form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-    if x.size == 0:
-        side_x = side_y
-    variance = spot(side_x, side_y, 0.0, 0.0, form).variance
-    per_value = 1.0 / side_x.size + 1.0 / side_y.size
-    scale = math.sqrt(variance / per_value)
-    if not (scale > 0.0 and math.isfinite(scale)):
-        scale = shape.spread
-    return origin, width, scale
+    origin = float(np.median(y))
+    side_x, side_y = side_of(x, origin), side_of(y, origin)
+    width = MULTIPLE * scale_of_two(side_x, side_y)
+    if width == 0.0:  # two constants
+        width = abs(side_x.offset[0] - side_y.offset[0])
+        return Frozen(origin, width, width / MULTIPLE)
+    shift = shift_of(side_x, side_y, width)
+    variance = shift_variance(side_x, side_y, shift, width)
+    scale = math.sqrt(variance / (1.0 / x.size + 1.0 / y.size))
+    return Frozen(origin, width, scale)
+
+
+@compiled
+def shift_of(x: Side, y: Side, width: float) -> float:
+    """The δ at which T is 0."""
+    near = quantile(x.offset, x.counts, 0.5) - quantile(y.offset, y.counts, 0.5)
+    return balanced(x, y, width, 0.0, near, ACCURATE)
+
+
+@compiled
+def shift_variance(x: Side, y: Side, shift: float, width: float) -> float:
+    """Var T/(dT/dδ)² at the shift."""
+    found = moments_at(x, y, shift, width)
+    slope = mean_at(x, y, shift, width).slope
+    return (found.variance_x / x.size + found.variance_y / y.size) / (slope * slope)
+
+
+@compiled
+def log_among(chosen: float, these: float, total: float) -> float:
+    """ln P(all ``chosen`` of ``total`` values are among ``these``)."""
+    if these < chosen - 0.5:
+        return -math.inf
+    ways = math.lgamma(these + 1.0) - math.lgamma(these - chosen + 1.0)
+    return ways - math.lgamma(total + 1.0) + math.lgamma(total - chosen + 1.0)
+
+
+@compiled
+def log_least(found: Moments, n: float, m: float) -> float:
+    """ln of the smallest tail that relabelling allows on the side of T."""
+    total = n + m
+    if found.mean > 0.0:
+        of_x, of_y = found.above_x, found.below_y
+    else:
+        of_x, of_y = found.below_x, found.above_y
+    return max(log_among(n, of_x, total), log_among(m, of_y, total), log_among(n, n, total))
+
+
+@compiled
+def log_e_of(x: Side, y: Side, found: Moments, width: float, scale: float, r: float) -> float:
+    """ln E from the moments at a shift."""
+    n, m = x.size, y.size
+    part_x, part_y = found.variance_x / n, found.variance_y / m
+    variance, values = part_x + part_y, 1.0 / (1.0 / n + 1.0 / m)
+    df = variance * variance / (part_x * part_x / (n - 1.0) + part_y * part_y / (m - 1.0))
+    information = scale * scale / shift_variance(x, y, shift_of(x, y, width), width)
+    own = log_evidence(found.mean / math.sqrt(variance), df, information, r)
+    pooled = found.mean / math.sqrt(found.within / values)
+    other = log_evidence(pooled, n + m - 2.0, values, r)
+    return min(own, other, -math.log(2.0) - log_least(found, n, m))
+
+
+@compiled
+def rejected(
+    x: Side, y: Side, truth: float, width: float, scale: float, r: float, log_limit: float
+) -> bool:
+    """Whether the evidence against the shift ``truth`` reaches its limit."""
+    found = moments_at(x, y, truth, width)
+    n, m = x.size, y.size
+    variance = found.variance_x / n + found.variance_y / m
+    if not (variance > 0.0 and found.within > 0.0):
+        return False
+    if abs(found.mean) < LEAST_T * math.sqrt(variance):
+        return False
+    return log_e_of(x, y, found, width, scale, r) >= log_limit
 
 
 @compiled
@@ -192,7 +269,7 @@ def next_look(n: int, every: int) -> int:
 
 
 @compiled
-def one_run(plan: tuple[float, ...], unit: Form, stops: npt.NDArray[np.int64]) -> None:
+def one_run(plan: tuple[float, ...], stops: npt.NDArray[np.int64]) -> None:
     """Look until all methods have rejected. ``stops`` gets the n of x, or stays 0."""
     family, ratio, reference = int(plan[0]), int(plan[1]), int(plan[2])
     most, shift, truth, alpha, r, every = plan[3], plan[4], plan[5], plan[6], plan[7], plan[8]
@@ -201,45 +278,29 @@ def one_run(plan: tuple[float, ...], unit: Form, stops: npt.NDArray[np.int64]) -
     y = draw(family, reference if reference else most_x * ratio, True)
     cells_x, cells_y = np.zeros((2 * CELLS, 3)), np.zeros((2 * CELLS, 3))
     of_x, of_y = np.zeros(2), np.zeros(2)
-    width, scale, origin = 0.0, 1.0, 0.0
-    form = unit
+    origin, width, scale = 0.0, 0.0, 1.0
     if reference:
-        origin, width, scale = frozen(y[:0], y, unit)
-        form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-    n, done_x, done_y, chosen_at = BURN_IN, 0, 0, 0
-    near = near_x = near_y = 0.0
+        origin, width, scale = frozen(y, y)
+    n, done_x, done_y = BURN_IN, 0, 0
     ready, with_peers = False, plan[10] > 0.0
     while n <= most_x:
         m = reference if reference else n * ratio
         ready = ready or is_burnt_in(x[:n], y[:m])
-        outgrown = n >= GROWTH * chosen_at and chosen_at < SETTLED and stops[DKMD] == 0
-        if ready and not reference and outgrown:
-            origin, width, scale = frozen(x[:n], y[:m], unit)
-            form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-            chosen_at = n
-            cells_x[:] = 0.0
-            cells_y[:] = 0.0
-            fill(x, 0, done_x, origin, width, cells_x)
-            fill(y, 0, done_y, origin, width, cells_y)
-            near = near_x = near_y = 0.0
+        if ready and width == 0.0:
+            origin, width, scale = frozen(x[:n], y[:m])
         if ready:
             fill(x, done_x, n, origin, width, cells_x)
             fill(y, done_y, m, origin, width, cells_y)
             if stops[DKMD] == 0:
                 side_x, side_y = side_from(cells_x, float(n)), side_from(cells_y, float(m))
-                at = spot(side_x, side_y, near_x, near_y, form)
-                near_x, near_y = at.center_x, at.center_y
-                numbers = scale, r, -math.log(alpha)
-                found = evidence(side_x, side_y, truth, near, at, form, numbers)
-                near = found[2]
-                if found[0] >= -math.log(alpha):
+                if rejected(side_x, side_y, truth, width, scale, r, -math.log(alpha)):
                     stops[DKMD] = n
             if with_peers:
                 moments(x, n, of_x, done_x)
                 moments(y, m, of_y, done_y)
-                rejected = peers(of_x, of_y, float(n), float(m), (alpha, r, plan[9]), truth)
+                peer = peers(of_x, of_y, float(n), float(m), (alpha, r, plan[9]), truth)
                 for k in range(3):
-                    if rejected[k] and stops[1 + k] == 0:
+                    if peer[k] and stops[1 + k] == 0:
                         stops[1 + k] = n
             done_x, done_y = n, m
         if stops[DKMD] and not (with_peers and stops.min() == 0):
@@ -248,10 +309,10 @@ def one_run(plan: tuple[float, ...], unit: Form, stops: npt.NDArray[np.int64]) -
 
 
 @compiled
-def _runs(seed: int, plan: tuple[float, ...], unit: Form, stops: npt.NDArray[np.int64]) -> None:
+def _runs(seed: int, plan: tuple[float, ...], stops: npt.NDArray[np.int64]) -> None:
     np.random.seed(seed)
     for i in range(stops.shape[0]):
-        one_run(plan, unit, stops[i])
+        one_run(plan, stops[i])
 
 
 def stopping_times(plan: Plan, runs: int, seed: int) -> npt.NDArray[np.int64]:
@@ -268,5 +329,5 @@ def stopping_times(plan: Plan, runs: int, seed: int) -> npt.NDArray[np.int64]:
         float(-ndtri(plan.alpha / 2.0)), float(plan.peers),
     )  # fmt: skip
     stops = np.zeros((runs, len(METHODS)), dtype=np.int64)
-    _runs(seed, numbers, unit_form(), stops)
+    _runs(seed, numbers, stops)
     return stops

@@ -16,7 +16,7 @@ from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
 from dkmd.base.errors import TooLittleError
 from dkmd.sequential.baseline import Baseline
-from dkmd.sequential.detection import DOWN, STATE_SIZE, UP, bet_many
+from dkmd.sequential.detection import DOWN, STATE_SIZE, UP, bet_many, constants
 
 CHUNK = 256
 FAR = 400_000
@@ -49,9 +49,7 @@ def seed(number: int) -> None:
 
 
 @compiled
-def stream(
-    family: int, phi: float, shift: float, begins: int, fixed: Array, block: float
-) -> tuple[float, float]:
+def stream(family: int, phi: float, shift: float, begins: int, fixed: Array) -> tuple[float, float]:
     """One stream: the values until the alarm, and its side. The shift begins at a value."""
     state, ring = np.zeros(STATE_SIZE), np.empty(1)
     last = np.random.normal(0.0, 1.0, 1)
@@ -67,6 +65,14 @@ def stream(
             return float(seen + at + 1), 1.0 if up >= down else -1.0
         seen += CHUNK
     return float(FAR), 0.0
+
+
+def scale_of(family: int) -> float:
+    """1.4826·MAD of a family (of its values away from the median, if that is 0)."""
+    seed(1)
+    values = draw(family, 200_001, True)
+    away = np.abs(values - np.median(values))
+    return 1.4826 * float(np.median(away) or np.median(away[away > 0.0]))
 
 
 def baseline_of(family: int, size: int, phi: float, block: int) -> Baseline:
@@ -89,17 +95,16 @@ def streams(
     block: int = 1,
     number: int = 0,
 ) -> Outcome:
-    """Many streams, each with a reference of its own. ``shift`` is in robust scales."""
+    """Many streams, each with a reference of its own. ``shift`` is in the units of the data."""
     seed(number)
     lengths, sides = np.empty(count), np.empty(count)
     quiet = np.ones(count, dtype=bool)
     for i in range(count):
         baseline = baseline_of(family, n_reference, phi, block)
-        fixed = baseline.constants(arl, block)
-        amount = shift * baseline.frame.spread
+        fixed = constants(baseline.scores, baseline.tolerance, arl, block)
         starts = begins if shift else 0
         while True:  # alarms before the change do not count
-            length, side = stream(family, phi, amount, starts, fixed, block)
+            length, side = stream(family, phi, shift, starts, fixed)
             if length > starts:
                 break
             quiet[i] = False
@@ -107,4 +112,4 @@ def streams(
     return Outcome(lengths, sides, quiet)
 
 
-__all__ = ["FAMILIES", "Outcome", "streams"]
+__all__ = ["FAMILIES", "Outcome", "scale_of", "streams"]

@@ -30,7 +30,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import fdtrc
 from timing import best_seconds, extra_mebibytes
 
-from dkmd.inference.two_sample import row_tails
+from dkmd.inference.test.two_sample import row_tails
 from dkmd.matrices.length import debiased_square
 from dkmd.matrices.multivariate import run_multivariate
 from dkmd.statistic.witness import Witness

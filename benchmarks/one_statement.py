@@ -19,7 +19,7 @@ from typing import Any
 import ibis
 from timing import best_seconds
 
-from dkmd.binned.grid import Grid
+from dkmd.bins.grid import Grid
 from dkmd.sources.engines.aggregate import (
     BELOW,
     BIN,

@@ -26,7 +26,7 @@ from scipy import special, stats
 
 from dkmd import Grid, Summary
 from dkmd.answers.findings import percentile_changes
-from dkmd.inference.percentiles import (
+from dkmd.inference.kinds.percentiles import (
     LEVELS,
     compare_percentiles,
     interval_levels,

@@ -1,7 +1,7 @@
 """The size and the power of the test whether segments differ: tables for docs/segments.md.
 
-    python benchmarks/segments.py                  # both tables, some minutes
-    python benchmarks/segments.py --trials 1000    # quicker, and less exact
+    python benchmarks/segments.py                 # both tables, some minutes
+    python benchmarks/segments.py --trials 500    # quicker, and less exact
     python benchmarks/segments.py --family t2 --size 20
 
 Size: all segments shift by the same amount, which is 0, and levels and spreads differ between
@@ -20,22 +20,30 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from dkmd.inference.direct import compare_rows
-from dkmd.inference.scale import unit_form
-from dkmd.inference.segments import cochran, row_shifts
+from dkmd.inference.kinds.segments import SegmentShift, score_of_test, segments_differ
+from dkmd.inference.test.one_test import compare_values
+from dkmd.inference.test.options import check_options
+from dkmd.inference.test.result import ExactOutcome
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
+
+STARS = (0.05, 0.1, 0.2, 0.35, 0.3)
+"""The shares of one to five stars."""
 
 FAMILIES: dict[str, Draw] = {
     "normal": lambda rng, shape: rng.normal(size=shape),
     "t2": lambda rng, shape: rng.standard_t(2.0, size=shape),
     "exponential": lambda rng, shape: rng.exponential(size=shape),
     "counts": lambda rng, shape: rng.poisson(3.0, size=shape).astype(np.float64),
+    "ratings": lambda rng, shape: rng.choice(np.arange(1.0, 6.0), p=STARS, size=shape),
+    "60% zeros": lambda rng, shape: rng.exponential(size=shape) * (rng.random(shape) < 0.4),
 }
+WHOLE = ("counts", "ratings")
+"""Whole numbers: all segments have the same spread, and a shift adds 1 to some values."""
 
-SEGMENTS = (2, 5, 20)
-SIZES = (20, 100, 500)
+SIZES = (20, 100)
+PLAIN = check_options(None, None, "exact", "two-sided", None, "omit")
 
 
 class Cell(NamedTuple):
@@ -59,21 +67,29 @@ def drawn(cell: Cell, trials: int, shift: float, seed: int) -> list[tuple[Array,
     draw = FAMILIES[cell.family]
     found = []
     for s, (n, m) in enumerate(cell.sizes()):
-        level, spread = 10.0 * s, (1.0 if cell.family == "counts" else 1.0 + s % 3)
+        whole = cell.family in WHOLE
+        level, spread = 10.0 * s, (1.0 if whole else 1.0 + s % 3)
         x, y = (draw(rng, (trials, k)) * spread + level for k in (n, m))
-        found.append((x + shift * (s % 2), y))
+        moved = (rng.random(x.shape) < shift).astype(np.float64) if whole else shift
+        found.append((x + moved * (s % 2), y))
     return found
 
 
 def our_pvalues(segments: list[tuple[Array, Array]]) -> Array:
-    """The p-values of Q, with the common ψ that answers use."""
-    widths = np.column_stack([compare_rows(x, y, None).width for x, y in segments])
-    sizes = np.array([x.shape[1] + y.shape[1] for x, y in segments], dtype=np.float64)
-    common = np.exp(np.log(widths) @ sizes / sizes.sum())
-    found = [row_shifts(x, y, common, unit_form()) for x, y in segments]
-    shift = np.column_stack([cx - cy for cx, _, cy, _, _ in found])
-    variance = np.column_stack([vx + vy for _, vx, _, vy, _ in found])
-    return cochran(shift, variance, np.column_stack([df for *_, df in found]))[2]
+    """The p-values of Q, trial by trial."""
+    found = []
+    for i in range(segments[0][0].shape[0]):
+        shifts = [shift_of(x[i], y[i]) for x, y in segments]
+        found.append(segments_differ([each for each in shifts if each is not None]).pvalue)
+    return np.array(found)
+
+
+def shift_of(x: Array, y: Array) -> SegmentShift | None:
+    """The shift of one segment; None if all values are equal."""
+    outcome = compare_values(x, y, PLAIN)
+    if not isinstance(outcome, ExactOutcome):
+        return None
+    return SegmentShift(outcome.shift, *outcome.shift_interval(0.95), score_of_test(outcome))
 
 
 def f_pvalues(segments: list[tuple[Array, Array]]) -> Array:
@@ -97,47 +113,32 @@ def rejected(pvalues: Array) -> float:
     return 100.0 * float((pvalues < 0.05).mean())
 
 
-AT_ONCE = 500
-"""Trials that are held in memory at once."""
-
-
-def size_of(cell: Cell, trials: int) -> float:
-    """The share of rejections without a difference, in percent."""
-    parts = range(0, trials, AT_ONCE)
-    return rejected(np.concatenate([our_pvalues(drawn(cell, AT_ONCE, 0.0, p)) for p in parts]))
-
-
 def sizes_table(trials: int, families: Sequence[str], sizes: Sequence[int]) -> None:
     """The size at the 5% level, for every cell."""
     error = 100.0 * math.sqrt(0.05 * 0.95 / trials)
     print(f"Size at the 5% level ({trials:,} trials, standard error {error:.1f} points)\n")
-    print(
-        "| family | values a side | 2 segments | 5 | 20 | 2, unequal | 5, unequal | 20, unequal |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    print("| family | values a side | 2 segments | 5 | 20 | 2, unequal | 5, unequal |")
+    print("|---|---|---|---|---|---|---|")
     worst = 0.0
     for size in sizes:
         for family in families:
             found = []
-            for unequal in (False, True):
-                for k in SEGMENTS:
-                    large = k == 20 and size == 500 and unequal  # takes as long as all others
-                    cell = Cell(family, k, size, unequal)
-                    found.append(math.nan if large else size_of(cell, trials))
-            worst = max(worst, *(p for p in found if not math.isnan(p)))
-            cells = " | ".join("" if math.isnan(p) else f"{p:.1f}" for p in found)
-            print(f"| {family} | {size} | {cells} |", flush=True)
+            for k, unequal in ((2, False), (5, False), (20, False), (2, True), (5, True)):
+                segments = drawn(Cell(family, k, size, unequal), trials, 0.0, 1)
+                found.append(rejected(our_pvalues(segments)))
+            worst = max(worst, *found)
+            print(f"| {family} | {size} | {' | '.join(f'{p:.1f}' for p in found)} |", flush=True)
     print(f"\nLargest: {worst:.1f}%\n")
 
 
-SHIFTS = {"normal": 0.35, "t2": 0.6, "exponential": 0.3, "counts": 0.55}
+SHIFTS = {"normal": 0.35, "t2": 0.6, "exponential": 0.3, "counts": 0.55, "ratings": 0.4}
 
 
 def power_table(trials: int) -> None:
     """The power of Q and of the F test, where half of the segments shift."""
     error = 100.0 * math.sqrt(0.25 / trials)
     print(f"Power ({trials:,} trials, standard error at most {error:.1f} points)\n")
-    print("| family | shift | segments | Q on ψ | F on means |")
+    print("| family | shift | segments | Q | F on means |")
     print("|---|---|---|---|---|")
     for family, shift in SHIFTS.items():
         for k in (2, 5):
@@ -150,7 +151,7 @@ def power_table(trials: int) -> None:
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=4_000)
+    parser.add_argument("--trials", type=int, default=2_000)
     parser.add_argument("--family", action="append", choices=[*FAMILIES])
     parser.add_argument("--size", action="append", type=int, choices=SIZES)
     asked = parser.parse_args()

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from dkmd.inference.direct import small_sides
-from dkmd.inference.spread import compare_spreads
+from dkmd.inference.kinds.spread import compare_spreads
+from dkmd.inference.test.sides import side_of_sorted
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
@@ -57,8 +57,8 @@ def ours(x: Array, y: Array) -> Array:
     """dkmd's two-sided p-value of each row; 1 where it has no answer."""
     found = np.empty(x.shape[0])
     for i in range(x.shape[0]):
-        small = small_sides(x[i], y[i], False)
-        p = compare_spreads(small.x, small.y, small.shape.median).tails.pvalue("two-sided")
+        of_x, of_y = (side_of_sorted(np.sort(z[i]), float(y[i, 0])) for z in (x, y))
+        p = compare_spreads(of_x, of_y).tails.pvalue("two-sided")
         found[i] = 1.0 if math.isnan(p) else p
     return found
 

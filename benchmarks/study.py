@@ -24,34 +24,38 @@ os.environ.setdefault("DKMD_NUM_THREADS", "1")  # processes share the cores
 
 import numpy as np
 import numpy.typing as npt
-from distributions import FAMILIES, Array, Family
+from distributions import FAMILIES, Array, Draw, Family
 from scipy import stats
 
 import dkmd
 from dkmd import dkmd_2samp, sample_size
-from dkmd.inference.direct import compare_rows
-from dkmd.inference.two_sample import row_tails
+from dkmd.inference.test.rows import compare_rows
+from dkmd.inference.test.two_sample import row_tails
 
 ROOT = Path(__file__).parent.parent
 SEED = 2027
-SIZES = [(5, 5), (10, 10), (30, 30), (100, 100), (1000, 1000), (10, 100), (100, 1000), (5, 500)]
+SIZES = [(5, 5), (10, 10), (30, 30), (100, 100), (1000, 1000), (10, 100), (100, 1000), (7, 700)]
 LEVELS = (0.05, 0.01, 0.001)
 CONTINUOUS = [name for name, family in FAMILIES.items() if family.effect]
 
-DROPPED, ANY_VALUE = "one value dropped: log p, over that of scale='robust'", "any value"
+WIDER = 20
+"""With fewer values in the wider sample, no limit is set if only spreads differ."""
 
 LIMITS = {
     "size at 5 %": 0.065,
     "size at 1 %": 0.016,
     "size at 0.1 %": 0.003,
-    "either tail at 2.5 %": 0.04,
+    "either tail at 5 %": 0.07,
     "size at 5 %, balanced, continuous, n ≥ 30: at least": 0.03,
-    "only spreads differ, at 5 %, n and m ≥ 10": 0.065,
-    "groups, at least 8 per side, at 5 %": 0.065,
-    "coverage of 95 % intervals: at least": 0.935,
+    "only spreads differ, at 5 %, 20 values or more in the wider sample": 0.07,
+    "only spreads differ, at 1 %": 0.019,
+    "only spreads differ, at 0.1 %": 0.004,
+    "groups, at 5 %": 0.065,
+    "coverage of 95 % intervals of a shift: at least": 0.935,
+    "coverage where shapes differ: at least": 0.925,
+    "coverage where shapes differ, 30:30: at least": 0.91,
     "false discoveries at 0.05": 0.055,
     "equivalence at the margin, over its level": 1.3,
-    DROPPED: 1.3,
 }
 
 
@@ -97,12 +101,18 @@ class Cell:
 
     @property
     def outside(self) -> list[str]:
-        """The shares that lie beyond their limits, and a quantile that does."""
-        names = [name for name, share in self.shares.items() if share.outside]
-        if float(self.extra.get(ANY_VALUE, 0.0)) > LIMITS[DROPPED]:
-            names.append(ANY_VALUE)
-        return names
+        """The shares that lie beyond their limits."""
+        return [name for name, share in self.shares.items() if share.outside]
 
+
+ADDED = {
+    "exponential": 2.0,
+    "gamma(3)": 4.2,
+    "Weibull(0.7)": 1.6,
+    "lognormal": 2.4,
+    "Pareto(2)": 0.5,
+}
+"""Amounts added to positive data, in units of √(1/n + 1/m), that give a power near 70%."""
 
 Task = tuple[str, str, int, int, float, int, int]
 """Part, family, n, m, a parameter of the part, trials, and the number of the attempt (0 or 1)."""
@@ -147,7 +157,7 @@ def _draws(
 
 
 def size(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """Nothing differs: the shares of p below three levels, and of either tail below 2.5%."""
+    """Nothing differs: the shares of p below three levels, and of either tail below 5%."""
     family = FAMILIES[name]
     tails = [_tails(x, y) for x, y in _draws(rng, family, n, m, trials)]
     above, below = (np.concatenate(each) for each in zip(*tails, strict=True))
@@ -159,17 +169,59 @@ def size(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: 
         )
         for level, limit in zip(LEVELS, list(LIMITS.values())[:3], strict=True)
     }
-    tail = LIMITS["either tail at 2.5 %"]
-    shares["x larger"] = Share(float(np.mean(above < 0.025)), trials, tail)
-    shares["y larger"] = Share(float(np.mean(below < 0.025)), trials, tail)
+    tail = LIMITS["either tail at 5 %"]
+    shares["x larger"] = Share(float(np.mean(above < 0.05)), trials, tail)
+    shares["y larger"] = Share(float(np.mean(below < 0.05)), trials, tail)
     return shares, {}
 
 
 def spread(rng: np.random.Generator, name: str, n: int, m: int, ratio: float, trials: int) -> Found:
     """Only the spreads differ and the centre is the same: there is no direction to find."""
-    rejected = [_pvalues(ratio * x, y) < 0.05 for x, y in _draws(rng, FAMILIES[name], n, m, trials)]
-    limit = LIMITS["only spreads differ, at 5 %, n and m ≥ 10"] if min(n, m) >= 10 else math.inf
-    return {f"× {ratio:g}": Share(float(np.mean(np.concatenate(rejected))), trials, limit)}, {}
+    p = np.concatenate(
+        [_pvalues(ratio * x, y) for x, y in _draws(rng, FAMILIES[name], n, m, trials)]
+    )
+    names = [name for name in LIMITS if name.startswith("only spreads differ")]
+    return {
+        f"× {ratio:g}, {100 * level:g} %": Share(
+            float(np.mean(p < level)), trials, LIMITS[limit] if n >= WIDER else math.inf
+        )
+        for level, limit in zip(LEVELS, names, strict=True)
+    }, {}
+
+
+SHAPE_PAIRS: dict[str, tuple[Draw, Draw]] = {
+    "exponential − 1 against its mirror": (
+        lambda rng, shape: rng.exponential(size=shape) - 1.0,
+        lambda rng, shape: 1.0 - rng.exponential(size=shape),
+    ),
+    "5 · exponential against exponential": (
+        lambda rng, shape: 5.0 * rng.exponential(size=shape),
+        lambda rng, shape: rng.exponential(size=shape),
+    ),
+    "normal with 30 % at + 6 against normal": (
+        lambda rng, shape: rng.normal(size=shape) + 6.0 * (rng.random(shape) < 0.3),
+        lambda rng, shape: rng.normal(size=shape),
+    ),
+    "lognormal against gamma(2)": (
+        lambda rng, shape: rng.lognormal(size=shape),
+        lambda rng, shape: rng.gamma(2.0, size=shape),
+    ),
+}
+
+
+def shapes(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
+    """Shapes differ: how often the 95% interval contains the shift of very large samples."""
+    one, two = SHAPE_PAIRS[name]
+    large = (dkmd_2samp(one(rng, (1_000_000,)), two(rng, (1_000_000,))).shift for _ in range(4))
+    limit = float(np.mean([*large]))
+    covered = []
+    for part in _batches(trials, n + m):
+        covered.append(_pvalues(one(rng, (part, n)), two(rng, (part, m)), delta=limit) >= 0.05)
+    least = LIMITS["coverage where shapes differ: at least"]
+    if (n, m) == (30, 30):
+        least = LIMITS["coverage where shapes differ, 30:30: at least"]
+    share = Share(float(np.mean(np.concatenate(covered))), trials, at_least=least)
+    return {"covered": share}, {"shift": f"{limit:+.3f}"}
 
 
 def coverage(
@@ -180,7 +232,7 @@ def coverage(
         _pvalues(x + shift, y, delta=shift) >= 0.05
         for x, y in _draws(rng, FAMILIES[name], n, m, trials)
     ]
-    least = LIMITS["coverage of 95 % intervals: at least"]
+    least = LIMITS["coverage of 95 % intervals of a shift: at least"]
     return {"covered": Share(float(np.mean(np.concatenate(covered))), trials, at_least=least)}, {}
 
 
@@ -199,13 +251,18 @@ def equivalence(
     }, {}
 
 
-def power(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """Power at 5%, and that of peers on the same data."""
+def power(rng: np.random.Generator, name: str, n: int, m: int, added: float, trials: int) -> Found:
+    """Power at 5%, and that of peers on the same data.
+
+    Positive data are multiplied by a factor, or with ``added`` an amount is added to them.
+    """
     family = FAMILIES[name]
-    amount = family.effect * math.sqrt(1.0 / n + 1.0 / m)
+    amount = (added or family.effect) * math.sqrt(1.0 / n + 1.0 / m)
     found: dict[str, list[npt.NDArray[np.bool_]]] = {}
     for part in _batches(trials, n + m):
-        x, y = family.changed(rng, (part, n), amount), family.draw(rng, (part, m))
+        x, y = family.draw(rng, (part, n)) + amount, family.draw(rng, (part, m))
+        if family.positive and not added:
+            x = family.changed(rng, (part, n), amount)
         p = {"dkmd": _pvalues(x, y)}
         if family.positive:
             p["dkmd on logs"] = _pvalues(np.log(x), np.log(y))
@@ -217,7 +274,7 @@ def power(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials:
             found.setdefault(method, []).append(np.asarray(values) < 0.05)
     joined = {method: np.concatenate(parts) for method, parts in found.items()}
     shares = {m: Share(float(np.mean(r)), trials) for m, r in joined.items()}
-    extra = {}
+    extra = {"change": "factor" if family.positive and not added else "shift"}
     for method in ("Welch", "Mann-Whitney", "Brunner-Munzel"):
         apart = joined["dkmd"].astype(float) - joined[method]
         error = apart.std(ddof=1) / math.sqrt(trials)
@@ -225,28 +282,47 @@ def power(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials:
     return shares, extra
 
 
-SHAPES: dict[str, Callable[[np.random.Generator, int], Array]] = {
-    "equal": lambda rng, groups: np.full(groups, 5),
-    "lognormal": lambda rng, groups: np.maximum(1, np.round(rng.lognormal(1.5, 1.0, groups))),
-    "one giant": lambda rng, groups: np.r_[5 * (groups - 1), np.full(groups - 1, 5)],
+SHAPES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "equal": lambda rng, groups, side: np.full(groups, 5),
+    "lognormal": lambda rng, groups, side: np.maximum(1, np.round(rng.lognormal(1.5, 1.0, groups))),
+    "one giant": lambda rng, groups, side: np.r_[5 * (groups - 1), np.full(groups - 1, 5)],
+    "2 against 30": lambda rng, groups, side: np.full(groups, (2, 30)[side]),
+    "30 against 2": lambda rng, groups, side: np.full(groups, (30, 2)[side]),
+    "5 against 20": lambda rng, groups, side: np.full(groups, (5, 20)[side]),
+    "20 against 5": lambda rng, groups, side: np.full(groups, (20, 5)[side]),
+    "1 against 100": lambda rng, groups, side: np.full(groups, (1, 100)[side]),
+    "200 against 3": lambda rng, groups, side: np.full(groups, (200, 3)[side]),
+    "3 to 480 against 3": lambda rng, groups, side: (
+        np.full(groups, 3) if side else np.round(np.geomspace(3, 480, groups))
+    ),
 }
+"""The sizes of the groups of a side (0 is x)."""
 
 
-def groups(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """A/A tests of n against m groups with an intraclass correlation of 0.5."""
-    rejected = 0
+def groups(rng: np.random.Generator, name: str, n: int, m: int, shift: float, trials: int) -> Found:
+    """n against m groups with an intraclass correlation of 0.5: size, or power beside Welch's.
+
+    Welch's test compares the means of the groups.
+    """
+    rejected, by_means = 0, 0
     for _trial in range(trials):
         sides, labels = [], []
-        for count in (n, m):
-            sizes = SHAPES[name](rng, count).astype(np.int64)
+        for side, count in enumerate((n, m)):
+            sizes = SHAPES[name](rng, count, side).astype(np.int64)
             label = np.repeat(np.arange(count), sizes)
-            sides.append(
-                math.sqrt(0.5) * (rng.normal(size=count)[label] + rng.normal(size=label.size))
-            )
+            noise = rng.normal(size=count)[label] + rng.normal(size=label.size)
+            sides.append(math.sqrt(0.5) * noise + (0.0 if side else shift))
             labels.append(label)
-        rejected += dkmd_2samp(*sides, groups=tuple(labels)).pvalue < 0.05
-    limit = LIMITS["groups, at least 8 per side, at 5 %"]
-    return {"5 %": Share(rejected / trials, trials, limit)}, {}
+        rejected += dkmd_2samp(*sides, groups=(labels[0], labels[1])).pvalue < 0.05
+        means = (np.bincount(g, v) / np.bincount(g) for v, g in zip(sides, labels, strict=True))
+        by_means += stats.ttest_ind(*means, equal_var=False).pvalue < 0.05
+    limit = LIMITS["groups, at 5 %"] if not shift else math.inf
+    what = "power" if shift else "size"
+    found = {
+        what: Share(rejected / trials, trials, limit),
+        "Welch": Share(by_means / trials, trials),
+    }
+    return found, {}
 
 
 def drift(rng: np.random.Generator, name: str, n: int, m: int, margin: float, trials: int) -> Found:
@@ -301,41 +377,6 @@ def plan(
     return {"power": Share(share, trials)}, {"n": f"{n:,} and {m:,}", "shift": f"{shift:g}"}
 
 
-def stability(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
-    """One value is dropped: how far log p moves, relative to scale='robust'."""
-    family = FAMILIES[name]
-    moved: dict[str, list[Array]] = {"adaptive": [], "robust": []}
-    worst: dict[str, list[float]] = {"adaptive": [], "robust": []}
-    turned = 0
-    for trial in range(trials):
-        x, y = family.draw(rng, (n,)), family.draw(rng, (m,))
-        spread_ = 1.4826 * float(np.median(np.abs(y - np.median(y))))
-        x = x + (trial % 2) * 1.5 * spread_ * math.sqrt(1.0 / n + 1.0 / m)
-        drops = [np.array([np.delete(v, i) for i in range(v.size)]) for v in (x, y)]
-        steps = {}
-        for scale in moved:
-            whole = compare_rows(x[None], y[None], scale)
-            p0 = whole.pvalues(n, m, "two-sided")[0]
-            less_x = compare_rows(drops[0], np.broadcast_to(y, (n, m)), scale)
-            less_y = compare_rows(np.broadcast_to(x, (m, n)), drops[1], scale)
-            p = np.r_[less_x.pvalues(n - 1, m, "two-sided"), less_y.pvalues(n, m - 1, "two-sided")]
-            steps[scale] = p0, np.abs(np.log(p / p0))
-            if scale == "adaptive":
-                signs = np.sign(np.r_[less_x.statistic, less_y.statistic])
-                turned += bool(
-                    np.any((p < 0.05) & (p0 < 0.05) & (signs != np.sign(whole.statistic)))
-                )
-        if min(p0 for p0, _ in steps.values()) > 1e-4:
-            for scale, (_p0, step) in steps.items():
-                moved[scale].append(step)
-                worst[scale].append(float(step.max()))
-    ratio = np.quantile(np.concatenate(moved["adaptive"]), 0.95)
-    ratio /= np.quantile(np.concatenate(moved["robust"]), 0.95)
-    largest = np.quantile(worst["adaptive"], 0.95) / np.quantile(worst["robust"], 0.95)
-    extra = {ANY_VALUE: f"{ratio:.2f}", "the worst value": f"{largest:.2f}"}
-    return {"direction turned": Share(turned / trials, trials, 0.0)}, extra
-
-
 def monotone(rng: np.random.Generator, name: str, n: int, m: int, _: float, trials: int) -> Found:
     """p(x + δ) for growing δ: by what factor p rises again, once below 0.05 and above 1e-4.
 
@@ -348,9 +389,10 @@ def monotone(rng: np.random.Generator, name: str, n: int, m: int, _: float, tria
         x, y = family.draw(rng, (n,)), family.draw(rng, (m,))
         unit = 1.4826 * float(np.median(np.abs(y - np.median(y))))
         unit *= (-1.0) ** trial
-        numbers = compare_rows(x + unit * steps[:, None], np.broadcast_to(y, (steps.size, m)))
-        p = numbers.pvalues(n, m, "two-sided")
-        below = np.flatnonzero((p < 0.05) & (unit * numbers.statistic > 0.0))
+        rows = compare_rows(x + unit * steps[:, None], np.broadcast_to(y, (steps.size, m)))
+        numbers = rows.numbers("two-sided")
+        p = numbers["pvalue"]
+        below = np.flatnonzero((p < 0.05) & (unit * numbers["statistic"] > 0.0))
         if below.size:
             log_p = np.log(p[below[0] :])
             rise = log_p - np.minimum.accumulate(log_p)
@@ -361,10 +403,25 @@ def monotone(rng: np.random.Generator, name: str, n: int, m: int, _: float, tria
 
 
 PARTS: dict[str, Callable[..., Found]] = {
-    "size": size, "spread": spread, "coverage": coverage, "equivalence": equivalence,
-    "power": power, "groups": groups, "drift": drift, "gate": gate, "plan": plan,
-    "stability": stability, "monotone": monotone,
+    "size": size, "spread": spread, "coverage": coverage, "shapes": shapes,
+    "equivalence": equivalence, "power": power, "groups": groups, "group power": groups,
+    "drift": drift, "gate": gate, "plan": plan, "monotone": monotone,
 }  # fmt: skip
+
+
+def _group_tasks(trials: int) -> list[Task]:
+    """Repeated measurements: size and power."""
+    todo: list[Task] = []
+    for shape in SHAPES:
+        for n, m in ((8, 8), (20, 20), (8, 40), (4, 40)):
+            todo.append(("groups", shape, n, m, 0.0, trials // 5, 0))
+    for shape, n, m in (
+        ("equal", 15, 15), ("2 against 30", 20, 20), ("30 against 2", 20, 20),
+        ("5 against 20", 10, 10), ("20 against 5", 10, 10), ("200 against 3", 4, 40),
+        ("3 to 480 against 3", 20, 40),
+    ):  # fmt: skip
+        todo.append(("group power", shape, n, m, 1.0, trials // 5, 0))
+    return todo
 
 
 def tasks(trials: int) -> list[Task]:
@@ -372,20 +429,23 @@ def tasks(trials: int) -> list[Task]:
     todo: list[Task] = [("size", f, n, m, 0.0, trials, 0) for f in FAMILIES for n, m in SIZES]
     symmetric = [f for f, family in FAMILIES.items() if family.symmetric]
     for f in symmetric:
-        for n, m in ((10, 10), (30, 30), (100, 100), (10, 100), (100, 10), (5, 50)):
+        for n, m in ((10, 10), (30, 30), (100, 100), (20, 200), (100, 10), (5, 50)):
             todo += [("spread", f, n, m, ratio, trials, 0) for ratio in (2.0, 4.0, 10.0)]
     for f in CONTINUOUS:
         for n, m in ((10, 10), (30, 30), (100, 100), (300, 300), (10, 100), (100, 10)):
             todo.append(("power", f, n, m, 0.0, trials // 2, 0))
+            if f in ADDED:
+                todo.append(("power", f, n, m, ADDED[f], trials // 2, 0))
         for n, m in ((10, 10), (30, 30), (100, 100), (10, 100), (5, 500)):
             todo.append(("coverage", f, n, m, 1.0, trials, 0))
         for n, m in ((30, 30), (10, 100)):
             todo.append(("equivalence", f, n, m, 0.5, trials, 0))
-            todo.append(("stability", f, n, m, 0.0, trials // 25, 0))
             todo.append(("monotone", f, n, m, 0.0, trials // 25, 0))
-    for shape in SHAPES:
-        for n, m in ((8, 8), (20, 20), (8, 40)):
-            todo.append(("groups", shape, n, m, 0.0, trials, 0))
+    for pair in SHAPE_PAIRS:
+        todo += [
+            ("shapes", pair, n, m, 0.0, trials, 0) for n, m in ((30, 30), (200, 200), (50, 500))
+        ]
+    todo += _group_tasks(trials)
     for f in ("normal", "exponential", "lognormal", "Poisson(3)"):
         todo += [("drift", f, n, m, 0.0, trials // 2, 0) for n, m in ((10, 100), (100, 100))]
     todo += [("drift", f, 100, 100, 0.5, trials // 10, 0) for f in ("normal", "exponential")]

@@ -1,11 +1,12 @@
 """Size and power of paired units, the paired t of unit means and Wilcoxon's: docs/inference.md.
 
 Run ``python benchmarks/units.py``: 4,000 trials per cell of size and 1,000 of power. It takes a few
-minutes.
+minutes. ``--trials 20`` is a quick try.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -14,9 +15,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from dkmd.base.arrays import Array
-from dkmd.inference.one_test import compare_grouped
-from dkmd.inference.options import check_options
-from dkmd.inference.units import compare_units
+from dkmd.inference.design.outcome import compare_designed
+from dkmd.inference.test.options import DesignArguments, check_options
 
 TRIALS, POWER_TRIALS = 4_000, 1_000
 
@@ -30,10 +30,11 @@ NOISE: dict[str, Draw] = {
 }
 """Values of units at some level."""
 
-UNITS, VALUES = (
-    check_options(None, None, "exact", "two-sided", None, "propagate", weigh)
-    for weigh in ("units", "values")
-)
+OPTIONS = {
+    weigh: check_options(None, None, "exact", "two-sided", None, "propagate", weigh)
+    for weigh in ("units", "values", None)
+}
+"""How units are weighed. None: equal labels are different units."""
 
 
 class Sample(NamedTuple):
@@ -86,14 +87,14 @@ SPREADS = {"0": 0.0, "0.5": 1.0, "0.9": 3.0}
 """Standard deviations of levels, by the intra-class correlation of normal values."""
 
 
-def pvalue(x: Sample, y: Sample, weigh: str) -> float:
-    """The p-value of the paired test; 1 if there is none."""
-    options = UNITS if weigh == "units" else VALUES
-    found = compare_units(x.values, y.values, (x.units, y.units), options).pvalue
+def pvalue(x: Sample, y: Sample, weigh: str | None) -> float:
+    """The p-value of the test of units; 1 if there is none."""
+    design = DesignArguments(groups=(x.units, y.units))
+    found = compare_designed(x.values, y.values, design, OPTIONS[weigh]).pvalue
     return 1.0 if np.isnan(found) else found
 
 
-def sizes() -> Iterator[str]:
+def sizes(trials: int) -> Iterator[str]:
     """How often units that did not change are found to have changed, at 5% and 1%."""
     yield "| units | weigh | noise | rejected at 5%, 1%: correlation 0 | 0.5 | 0.9 |"
     yield "|---|---|---|---|---|---|"
@@ -103,19 +104,19 @@ def sizes() -> Iterator[str]:
                 cells = []
                 for spread in SPREADS.values():
                     rng = np.random.default_rng([int(spread), design.in_y, *name.encode()])
-                    pairs = (design.draw(rng, noise, spread) for _ in range(TRIALS))
+                    pairs = (design.draw(rng, noise, spread) for _ in range(trials))
                     found = np.array([pvalue(x, y, weigh) for x, y in pairs])
                     cells.append(f"{100 * np.mean(found < 0.05):.1f}%, "
                                  f"{100 * np.mean(found < 0.01):.1f}%")  # fmt: skip
                 yield f"| {design.name} | {weigh} | {name} | {' | '.join(cells)} |"
 
 
-def moving_traffic() -> Iterator[str]:
+def moving_traffic(trials: int) -> Iterator[str]:
     """Slow hosts get more requests in x, fast ones in y. No host changed."""
     rng = np.random.default_rng(2)
     busy = np.linspace(2, 12, 20).astype(int)
     found: dict[str, list[float]] = {"units": [], "values": [], "unpaired, by groups": []}
-    for _ in range(POWER_TRIALS):
+    for _ in range(trials):
         level = 3.0 * np.sort(rng.normal(size=20))
         x, y = (
             Sample(level[g] + rng.normal(size=g.size), g)
@@ -123,40 +124,43 @@ def moving_traffic() -> Iterator[str]:
         )
         for weigh in ("units", "values"):
             found[weigh].append(pvalue(x, y, weigh))
-        plain = compare_grouped(x.values, y.values, (x.units, y.units), DEFAULT)
-        found["unpaired, by groups"].append(plain.pvalue)
+        found["unpaired, by groups"].append(pvalue(x, y, None))
     shares = (f"{name} {100 * np.mean(np.array(p) < 0.05):.1f}%" for name, p in found.items())
     told = "Traffic moves between 20 hosts of which none changed. Rejected at 5%: "
     yield told + "; ".join(shares)
 
 
-DEFAULT = check_options(None, None, "exact", "two-sided", None, "propagate")
-
-
-def powers() -> Iterator[str]:
+def powers(trials: int) -> Iterator[str]:
     """30 hosts with 10 values on each side, as spread as the noise, and a shift of 0.25."""
     yield "| noise | paired units | equal labels as different units | paired t | Wilcoxon |"
     yield "|---|---|---|---|---|"
     design = Design("", 30, 30, 30, lambda _rng, units: np.full(units, 10))
     for name in ("normal", "t2", "exponential"):
         rng = np.random.default_rng([30, *name.encode()])
-        found = np.empty((POWER_TRIALS, 4))
+        found = np.empty((trials, 4))
         for row in found:
             x, y = design.draw(rng, NOISE[name], 1.0)
             x = Sample(x.values + 0.25, x.units)
-            unpaired = compare_grouped(x.values, y.values, (x.units, y.units), DEFAULT)
             of_x, of_y = x.means(), y.means()
             row[:] = (
                 pvalue(x, y, "units"),
-                unpaired.pvalue,
+                pvalue(x, y, None),
                 stats.ttest_rel(of_x, of_y).pvalue,
                 stats.wilcoxon(of_x, of_y).pvalue,
             )
         yield f"| {name} | {' | '.join(f'{100 * p:.0f}%' for p in (found < 0.05).mean(axis=0))} |"
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=TRIALS, help="per cell of size")
+    trials = parser.parse_args().trials
     for part in (sizes, moving_traffic, powers):
-        for line in part():
+        for line in part(trials if part is sizes else min(trials, POWER_TRIALS)):
             print(line, flush=True)
         print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

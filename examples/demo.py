@@ -42,7 +42,7 @@ def main() -> None:
     )
     _run(
         "drift examples/data/flights_january.parquet examples/data/flights_july.parquet "
-        "--groups date --margin 0.1sd",
+        "--groups date --margin 0.05sd",
         "drift",
         "July against January: flights left later. They took less time, but flew no less far.\n"
         "More values are missing, because more flights were cancelled.",

@@ -32,7 +32,7 @@ class ArmsOnSpark:
         Where the state is kept: inside the checkpoint of the query, because both belong together.
     monitor : dkmd.Monitor
         A new monitor, which is used if there is no state yet. Its grid must be known, so give it a
-        witness, for example that of last week's data.
+        pilot, for example last week's data.
     column, by : str
         The columns of the values and of the arms.
     arms : (str, str)
@@ -89,10 +89,9 @@ def write_files(source: Path, first: int, files: int) -> None:
 
 
 def new_monitor() -> dkmd.Monitor:
-    """A monitor whose witness fits last week's latencies."""
-    last_week = np.random.default_rng(99).gamma(8.0, 12.0, (2, 1_000))
-    witness = dkmd.dkmd_2samp(*last_week).witness
-    return dkmd.Monitor(alpha=0.01, expected_n=10_000, witness=witness)
+    """A monitor that knows last week's latencies."""
+    last_week = np.random.default_rng(99).gamma(8.0, 12.0, 2_000)
+    return dkmd.Monitor(alpha=0.01, expected_n=10_000, pilot=last_week)
 
 
 def main() -> None:

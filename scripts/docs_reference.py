@@ -24,7 +24,7 @@ GROUPS = {
     "sequential": ("Watching", "Answers that hold while data arrive."),
     "matrices": ("Matrices", "Many rows and columns at once."),
     "sources": ("Sources", "Data where they are kept, as summaries."),
-    "binned": ("Summaries", "A sample in a few kB."),
+    "bins": ("Summaries", "A sample in a few kB."),
     "statistic": ("Statistic", "The witness function and the estimators."),
     "adapters": ("Assertions and adapters", "dkmd inside other tools."),
     "base": ("Errors", "What can be caught. All are `ValueError`s."),

@@ -156,7 +156,7 @@ LIVE = {
     "compare": "compare examples/data/latency_before.csv examples/data/latency_after.csv "
     "--margin 2%",
     "drift": "drift examples/data/flights_january.parquet examples/data/flights_july.parquet "
-    "--groups date --margin 0.1sd",
+    "--groups date --margin 0.05sd",
     "gate": "gate 'examples/bench/suite/main-*.json' 'examples/bench/suite/branch-*.json' "
     "--history examples/bench/suite/history.json --margin 4%",
 }

@@ -22,3 +22,9 @@ FAMILIES: dict[str, Family] = {
 }
 
 SYMMETRIC = ("normal", "laplace", "t3", "cauchy", "contaminated")
+
+
+def two_of(name: str, n: int = 300, m: int = 200, seed: int = 13) -> tuple[Array, Array]:
+    """Two samples of a family, the first one 0.2 higher."""
+    rng = np.random.default_rng(seed)
+    return FAMILIES[name](rng, n) + 0.2, FAMILIES[name](rng, m)

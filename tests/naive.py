@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath as mp
 import numpy as np
@@ -92,54 +92,106 @@ def quantile(values: Array, q: float) -> float:
     return float(ordered[max(math.ceil(rank), 1) - 1])
 
 
-def excess(x: Array, y: Array) -> float:
-    """By how much the distance of two medians exceeds three standard errors, by ranks.
+def closed_psi(u: Array) -> Array:
+    """ψ/2σ at u = x/σ for σ = τ: ±[atan(t)/t − t·(π/2 − atan t)] with t = e^(−|u|)."""
+    t = np.exp(-np.minimum(np.abs(u), 700.0))
+    angle = np.arctan(t)
+    return np.asarray(np.sign(u) * (angle / t - t * (0.5 * np.pi - angle)))
 
-    The standard errors are those towards each other, or half of the range of both if that is less.
-    """
-    apart = quantile(x, 0.5) - quantile(y, 0.5)
-    upper, lower = (x, y) if apart > 0.0 else (y, x)
-    reaches = []
-    for side, sign in ((upper, -1.0), (lower, 1.0)):
-        step = 1.5 / math.sqrt(side.size)
-        low, high = quantile(side, max(0.0, 0.5 - step)), quantile(side, min(1.0, 0.5 + step))
-        facing = (high if sign > 0.0 else low) - quantile(side, 0.5)
-        reaches.append(min(sign * facing if side.size >= 9 else math.inf, 0.5 * (high - low)))
-    return math.copysign(max(0.0, abs(apart) - math.hypot(*reaches)), apart)
+
+class PairScores(NamedTuple):
+    """The scores of section 2.3 in units of 2σ: h (n,), g (m,) and Ψ (n + m,)."""
+
+    h: Array
+    g: Array
+    pooled: Array
+
+
+def pair_scores(x: Array, y: Array, sigma: float) -> PairScores:
+    """Scores by a loop over all pairs. inf − inf counts as 0."""
+    pooled = np.concatenate([x, y])
+
+    def psi(a: Array, b: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            away = (a[:, None] - b[None, :]) / sigma
+        return closed_psi(np.where(np.isnan(away), 0.0, away))
+
+    table = psi(x, y)
+    return PairScores(table.mean(axis=1), table.mean(axis=0), psi(pooled, pooled).mean(axis=1))
+
+
+def robust_scale(x: Array, y: Array) -> float:
+    """s of section 2.3, with each value repeated: one median of weighted distances."""
+    distances, weights, ranges = [], [], []
+    for values in (x[np.isfinite(x)], y[np.isfinite(y)]):
+        if values.size:
+            distances.append(np.abs(values - quantile(values, 0.5)))
+            weights.append(np.full(values.size, min(1.0, values.size / 20.0) / values.size))
+            ranges.append(quantile(values, 0.75) - quantile(values, 0.25))
+    away, weight = np.concatenate(distances), np.concatenate(weights)
+    if weight[away == 0.0].sum() >= 0.5 * weight.sum() - 1e-12:
+        away, weight = away[away > 0.0], weight[away > 0.0]
+    if not away.size:
+        return 0.0
+    order = np.argsort(away)
+    reached = np.cumsum(weight[order])
+    middle = away[order][np.argmax(reached >= 0.5 * reached[-1] - 1e-12)]
+    return float(max(1.4826 * middle, np.mean(ranges) / 1.349))
 
 
 def two_sample(
-    x: Array,
-    y: Array,
-    psi: Callable[[Any], Any],
-    slope: Callable[[Any], Any],
-    center: float | None = None,
+    x: Array, y: Array, psi: Callable[[Any], Any], center: float
 ) -> tuple[float, float, float]:
-    """Statistic, standard error and degrees of freedom of section 2.3, value by value.
-
-    If no centre is given, it is solved for and its variance counted. The slopes are those of
-    samples that are no farther apart than chance explains.
-    """
+    """mean ψ(x) − mean ψ(y) at a fixed centre, Welch's standard error and degrees of freedom."""
     n, m = x.size, y.size
-    c = m_center(np.concatenate([x, y]), psi) if center is None else center
-    px, py = psi(x - c), psi(y - c)
-    if center is not None:
-        parts = px.var(ddof=1) / n, py.var(ddof=1) / m
-    else:
-        near = x - excess(x, y)
-        at = m_center(np.concatenate([near, y]), psi)
-        a, b = np.mean(slope(near - at)), np.mean(slope(y - at))
-        factor = (n + m) ** 2 / (n * a + m * b) ** 2
-        parts = factor * b**2 * px.var(ddof=1) / n, factor * a**2 * py.var(ddof=1) / m
+    px, py = psi(x - center), psi(y - center)
+    parts = px.var(ddof=1) / n, py.var(ddof=1) / m
     df = sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
     return float(px.mean() - py.mean()), math.sqrt(sum(parts)), float(df)
 
 
-def tails(x: Array, y: Array, psi: Callable[[Any], Any], t: float, df: float) -> Array:
-    """Upper and lower p-value: each is the larger of Student's and that under relabelling.
+def differences(x: Array, y: Array, sigma: float, guard: bool = True) -> tuple[float, ...]:
+    """T/2σ, its standard error, df, and both tails of section 2.6, from the scores themselves."""
+    from scipy import stats
 
-    ψ is taken at the pooled centre. Moments of the law are exact; its shape is Pearson's type III.
-    """
+    n, m = x.size, y.size
+    h, g, pooled = pair_scores(x, y, sigma)
+    mean, parts = float(h.mean()), (h.var(ddof=1) / n, g.var(ddof=1) / m)
+    error = math.sqrt(sum(parts))
+    df = sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
+    upper, lower = stats.t.sf(mean / error, df), stats.t.cdf(mean / error, df)
+    if guard:
+        tails_of_guard = [_guard(n, m, pooled, parts, sign * mean, sign) for sign in (1, -1)]
+        upper, lower = max(upper, tails_of_guard[0]), max(lower, tails_of_guard[1])
+    return mean, error, float(df), float(upper), float(lower)
+
+
+def _guard(n: int, m: int, pooled: Array, parts: tuple[Any, Any], mean: float, sign: int) -> float:
+    """The smaller tail of Pearson III under relabelling and of Hall's smooth form."""
+    from scipy import stats
+
+    total = n + m
+    skew = stats.skew(pooled) * (m - n) * math.sqrt(total - 1) / (math.sqrt(n * m) * (total - 2))
+    skew *= sign
+    z = mean / math.sqrt(pooled.var(ddof=1) * (1 / n + 1 / m))
+    w = -stats.norm.ppf(stats.pearson3(skew).sf(z)) if abs(skew) > 1e-8 else z
+    relabelled = stats.t.sf(w * math.sqrt((total - 2) / (total - 1 - w * w)), total - 2)
+    few = [min(1.0, 10.0 / size) ** 3 for size in (n, m)]
+    within = sum(part.var() * part.size for part in (pooled[:n], pooled[n:])) / (total - 2)
+    smooth = (
+        ((1 - few[0]) * parts[0], n - 1),
+        ((1 - few[1]) * parts[1], m - 1),
+        ((few[0] / n + few[1] / m) * within, total - 2),
+    )
+    variance = sum(part for part, _ in smooth)
+    df = variance**2 / sum(part**2 / free for part, free in smooth)
+    t = mean / math.sqrt(variance)
+    hall = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
+    return float(min(relabelled, max(stats.t.sf(t, df), stats.t.sf(hall, df))))
+
+
+def tails(x: Array, y: Array, psi: Callable[[Any], Any], t: float, df: float) -> Array:
+    """Upper and lower p-value of a fixed ψ: the larger of Student's and that under relabelling."""
     from scipy import stats
 
     n, m = x.size, y.size
@@ -329,38 +381,32 @@ def log_mixture(t: float, df: float, information: float, r: float) -> float:
     return float(log_density(t / stretch) - mp.log(stretch) - log_density(mp.mpf(t)))
 
 
-def arms_log_e(
-    x: Array,
-    y: Array,
-    functions: tuple[Callable[[Any], Any], Callable[[Any], Any]],
-    scale: float,
-    r: float,
-) -> float:
+def arms_log_e(x: Array, y: Array, sigma: float, scale: float, r: float) -> float:
     """ln E of two arms at no shift, by the definitions: the smaller with own and pooled variance.
 
-    ``functions`` are ψ and ψ'. Only for arms within three standard errors of each other.
+    Var(shift) is Var T/(dT/dδ)² at the shift, with the slope as a difference quotient.
     """
-    psi, slope = functions
+    from scipy.optimize import brentq
+
     n, m = x.size, y.size
-    center = m_center(np.concatenate([x, y]), psi)
-    of_x, of_y = psi(x - center), psi(y - center)
-    a, b = float(np.mean(slope(x - center))), float(np.mean(slope(y - center)))
-    difference = float(of_x.mean() - of_y.mean())
-    parts = [
-        (n + m) ** 2 * b**2 * of_x.var(ddof=1) / n / (n * a + m * b) ** 2,
-        (n + m) ** 2 * a**2 * of_y.var(ddof=1) / m / (n * a + m * b) ** 2,
-    ]
-    within = ((n - 1) * of_x.var(ddof=1) + (m - 1) * of_y.var(ddof=1)) / (n + m - 2)
-    # degrees of freedom: each arm at its own centre
-    own = [side - m_center(side, psi) for side in (x, y)]
-    shares = [psi(z).var(ddof=1) / (z.size * float(np.mean(slope(z))) ** 2) for z in own]
-    df = sum(shares) ** 2 / (shares[0] ** 2 / (n - 1) + shares[1] ** 2 / (m - 1))
-    per_shift = (n + m) * a * b / (n * a + m * b)
-    evidence = []
-    for variance, freedom in ((sum(parts), df), (within * (1 / n + 1 / m), n + m - 2)):
-        information = (scale * per_shift) ** 2 / variance
-        evidence.append(log_mixture(difference / math.sqrt(variance), freedom, information, r))
-    return min(evidence)
+    h, g, pooled = pair_scores(x, y, sigma)
+    mean, parts = h.mean(), (h.var(ddof=1) / n, g.var(ddof=1) / m)
+    df = sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
+
+    def at(delta: float) -> float:
+        return float(pair_scores(x - delta, y, sigma).h.mean())
+
+    shift = brentq(at, -1e3 * sigma, 1e3 * sigma, xtol=1e-14)
+    step = 1e-4 * sigma
+    slope = (at(shift - step) - at(shift + step)) / (2.0 * step)
+    moved = pair_scores(x - shift, y, sigma)
+    variance = (moved.h.var(ddof=1) / n + moved.g.var(ddof=1) / m) / slope**2
+    squares = (n - 1) * pooled[:n].var(ddof=1) + (m - 1) * pooled[n:].var(ddof=1)
+    values, within = 1 / (1 / n + 1 / m), squares / (n + m - 2)
+    return min(
+        log_mixture(mean / math.sqrt(sum(parts)), df, scale**2 / variance, r),
+        log_mixture(mean / math.sqrt(within / values), n + m - 2, values, r),
+    )
 
 
 def shiryaev_roberts(p: Array, bets: Sequence[float], tolerance: float) -> list[float]:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from dkmd.inference.limits import LimitOutcome
-from dkmd.inference.result import DkmdResult, ExactOutcome
+from dkmd.inference.test.result import DkmdResult, ExactOutcome
 
 
 def exact_outcome(result: DkmdResult) -> ExactOutcome:
     outcome = result.outcome()
     assert isinstance(outcome, ExactOutcome)
-    return outcome
-
-
-def limit_outcome(result: DkmdResult) -> LimitOutcome:
-    outcome = result.outcome()
-    assert isinstance(outcome, LimitOutcome)
     return outcome

@@ -49,11 +49,11 @@ def test_the_answer_comes_last_in_words() -> None:
     lines = shown.splitlines()
     assert re.fullmatch(
         r"latency_ms is HIGHER in latency_after.csv than in latency_before.csv: "
-        r"\+\d\.\d\d ms \(95% interval \+\d\.\d\d to \+\d\.\d\d\), \+\d\.\d\d%\. "
+        r"typically \+\d\.\d\d ms \(95% interval \+\d\.\d\d to \+\d\.\d\d\), \+\d\.\d\d%\. "
         r"p = \de-\d\d, n = 1,000 and 1,000\.",
         answer_in(shown),
     )
-    assert any(line.startswith("centre") for line in lines)
+    assert [line.split()[0] for line in lines[1:5]] == ["values", "median", "shift", "spread"]
     assert any(line.startswith("+inf") for line in lines)
     quiet = here("compare", BEFORE, AFTER, "-q").stdout.splitlines()
     assert quiet == [answer_in(shown)]
@@ -99,17 +99,8 @@ def test_drift_names_what_changed_and_what_was_skipped() -> None:
     assert document["comparisons"][0]["key"] == "dep_delay"
     categories = {each["key"]: each for each in document["comparisons"] if "levels" in each}
     assert categories["carrier"]["changed"] == ["category"]
-    shown = here("drift", *tables, "-c", "dep_delay", "-c", "distance").stdout
+    shown = here("drift", *tables, "-c", "dep_delay", "-c", "arr_delay").stdout
     assert answer_in(shown).startswith("2 of 2 columns shifted")
-
-
-def test_planning_answers_three_questions() -> None:
-    size = answer("plan", BEFORE, "--shift", "3", "--power", "0.9")
-    shift = answer("plan", BEFORE, "-n", str(size["n"]), "--power", "0.9")
-    assert shift["shift"] == pytest.approx(3.0, rel=0.01)
-    power = answer("plan", BEFORE, "-n", str(size["n"]), "--shift", "3")
-    assert power["power"] == pytest.approx(0.9, abs=0.01)
-    assert "you need" in here("plan", BEFORE, "--shift", "3%").stdout
 
 
 def test_a_summary_stands_for_its_data(tmp_path: Path) -> None:
@@ -218,7 +209,7 @@ def test_an_option_that_is_given_twice_is_refused(words: tuple[str, ...], option
 
 def test_lists_and_flags_may_be_given_twice() -> None:
     tables = [str(DATA / f"flights_{month}.parquet") for month in ("january", "july")]
-    shown = here("drift", *tables, "-c", "dep_delay", "-c", "distance", "-q", "--quiet").stdout
+    shown = here("drift", *tables, "-c", "dep_delay", "-c", "arr_delay", "-q", "--quiet").stdout
     assert shown.startswith("2 of 2 columns")
 
 

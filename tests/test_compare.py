@@ -57,14 +57,18 @@ def test_every_signed_number_is_positive_when_current_is_larger() -> None:
     assert answer.verdict == "higher"
     assert answer.direction == "current is larger"
     assert min(answer.shift, answer.statistic, *answer.shift_interval) > 0.0
-    assert answer.current.center - answer.reference.center == pytest.approx(answer.shift)
+    assert answer.reference.median == np.median(reference)
+    assert answer.current.median == np.median(current)
+    every_pair = np.subtract.outer(current, reference)  # whose median is close to the shift
+    assert answer.shift == pytest.approx(np.median(every_pair), rel=1e-2)
     assert answer.relative_shift is not None
     assert answer.relative_shift_interval is not None
     assert 0.0 < answer.relative_shift_interval.low < answer.relative_shift
     swapped = compare(current, reference)
     assert (swapped.verdict, swapped.direction) == ("lower", "current is smaller")
-    assert swapped.statistic == pytest.approx(-answer.statistic, rel=1e-12)
-    assert max(swapped.shift_interval) < 0.0
+    assert (swapped.statistic, swapped.shift) == (-answer.statistic, -answer.shift)
+    assert swapped.shift_interval == (-answer.shift_interval.high, -answer.shift_interval.low)
+    assert swapped.pvalue == answer.pvalue
 
 
 EIGHTHS = st.lists(st.integers(-999, 999).map(lambda n: n / 8.0), min_size=3, max_size=30)
@@ -154,8 +158,9 @@ def test_summaries_arrays_and_files_of_summaries_agree(tmp_path: Path) -> None:
     expected = compare(reference, current)
     for pair in ((stored, new), (stored, current), (tmp_path / "reference.dkmd", current)):
         answer = compare(*pair)
-        # bins give the scale to within a bin; the rest depends on the scale
-        assert answer.shift == pytest.approx(expected.shift, rel=1e-6)
+        # bins give the width of ψ to within a bin; the rest depends on the width
+        assert answer.result.width == pytest.approx(expected.result.width, rel=2e-3)
+        assert answer.shift == pytest.approx(expected.shift, rel=1e-5)
         assert answer.pvalue == pytest.approx(expected.pvalue, rel=1e-4)
         given = compare(*pair, scale=10.0), compare(reference, current, scale=10.0)
         assert given[0].shift == pytest.approx(given[1].shift, rel=1e-9)
@@ -181,7 +186,11 @@ def test_summaries_with_values_near_0_have_no_percentages() -> None:
 
 @pytest.mark.parametrize("case", ["constant", "zeros", "far away", "much narrower", "much wider"])
 def test_a_stored_reference_need_not_be_like_the_data_that_come_later(case: str) -> None:
-    """A grid that was fitted to other data is replaced by one that fits both sides."""
+    """A grid that was fitted to other data is replaced by one that fits both sides.
+
+    If the samples lie 1,000 spreads apart, two bins hold all of one. Their means stand for the
+    values, so the shift lies between the difference of means and the shift of single values.
+    """
     rng = np.random.default_rng(12)
     reference, current = {
         "constant": (np.full(100, 5.0), rng.normal(104.0, 10.0, 500)),
@@ -193,7 +202,11 @@ def test_a_stored_reference_need_not_be_like_the_data_that_come_later(case: str)
     direct = compare(reference, current)
     stored = compare(Summary.of(reference, Grid.fit(reference)), current)
     width = direct.shift_interval.high - direct.shift_interval.low
-    assert stored.shift == pytest.approx(direct.shift, abs=1e-2 * width)
+    if case == "far away":
+        means = float(current.mean() - reference.mean())
+        assert min(direct.shift, means) <= stored.shift <= max(direct.shift, means)
+    else:
+        assert stored.shift == pytest.approx(direct.shift, abs=1e-2 * width)
     assert list(stored.shift_interval) == pytest.approx(list(direct.shift_interval), rel=1e-3)
     spread = float(np.std(current))
     assert stored.current.quantiles[0.75] == pytest.approx(
@@ -218,9 +231,9 @@ def test_a_summary_on_another_grid_keeps_its_moments() -> None:
 def test_a_percentage_that_contradicts_the_shift_is_not_given() -> None:
     """More small and more very large values: logarithms rise while values fall."""
     rng = np.random.default_rng(0)
-    x = rng.gamma(0.6, 1.0, 2000)
-    x, y = x / np.median(x), 1.05 * rng.lognormal(0.0, 0.9, 2000)
-    for margin in (None, "3%"):
+    x = rng.gamma(0.6, 1.0, 200_000)
+    x, y = x / np.median(x), 0.935 * rng.lognormal(0.0, 0.9, 200_000)
+    for margin in (None, "1%"):
         answer = compare(x, y, margin=margin)
         assert answer.shift < 0.0
         assert answer.relative_shift is None
@@ -371,7 +384,11 @@ def test_an_infinite_shift_has_no_percentage() -> None:
     current[: current.size * 3 // 5] = math.inf
     answer = compare(reference, current)
     assert (answer.shift, answer.relative_shift) == (math.inf, None)
-    assert "%" not in answer.headline().split("interval +inf to +inf)")[1]
+    assert answer.infinite == (math.inf, 0.0, 0.6)
+    assert "60% of the values are at +inf (never finished, for times), before 0%" in str(
+        answer.headline()
+    )
+    assert "interval" not in answer.headline()
 
 
 def test_a_plot_and_a_page_show_both_sides() -> None:
@@ -517,7 +534,7 @@ def test_a_summary_stands_for_the_column_it_was_made_of(tmp_path: Path) -> None:
     stored.save(tmp_path / "a.dkmd")
     answer = compare(tmp_path / "a.dkmd", table)
     assert (answer.name, answer.unit) == ("lag_ms", "ms")
-    assert answer.shift == pytest.approx(compare(reference, current).shift, rel=1e-6)
+    assert answer.shift == pytest.approx(compare(reference, current).shift, rel=1e-5)
     assert compare(table, stored).shift == pytest.approx(-answer.shift)
     assert compare(stored, stored).headline().startswith("lag_ms: no clear change")
     for other in (table, stored):
@@ -692,8 +709,9 @@ def test_among_several_equivalent_stays_equivalent_and_a_doubtful_change_does_no
     doubtful = alone["same0"]
     for p, verdict in ((0.049, "higher"), (0.05, "inconclusive"), (0.2, "inconclusive")):
         changed = dataclasses.replace(doubtful, verdict="higher", margin=None)
-        assert changed.among_several(_all(changed, p), p).verdict == verdict
-        assert changed.among_several(_all(changed, p), p).adjusted_pvalue == p
+        one_of_many = changed.among_several(_all(changed, p), p, tests=39)
+        assert (one_of_many.verdict, one_of_many.adjusted_pvalue) == (verdict, p)
+        assert one_of_many.correction == ("Benjamini-Hochberg", 39)
 
 
 def _all(answer: Comparison, p: float) -> dict[str, float]:

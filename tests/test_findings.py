@@ -34,6 +34,10 @@ def test_a_spread_that_doubled_is_found_and_said() -> None:
     assert mirrored.estimate == pytest.approx(1.0 / spread.estimate, rel=1e-6)
 
 
+def test_too_few_values_for_a_spread_are_told() -> None:
+    assert "8 values" in str(compare(np.arange(7.0), np.arange(9.0)))
+
+
 def test_missing_values_are_a_finding_of_their_own() -> None:
     rng = np.random.default_rng(2)
     old, new = rng.normal(size=100), rng.normal(size=300)
@@ -143,7 +147,7 @@ def test_all_findings_of_a_drift_share_one_false_discovery_rate() -> None:
     found = drift(old, new)
     assert found.changed == ["d", "b", "c"] or set(found.changed) == {"b", "c", "d"}
     assert found.shifted == ["d"]
-    assert [found[name].changed for name in "bcd"] == [["spread"], ["missing"], ["shift"]]
+    assert [found[name].changed for name in "bcd"] == [["spread"], ["missing"], ["shift", "mean"]]
     shifts = {name: found[name].pvalue for name in found}
     others = [f.pvalue for name in found for f in found[name].findings]
     family = stats.false_discovery_control([*shifts.values(), *others])
@@ -151,6 +155,7 @@ def test_all_findings_of_a_drift_share_one_false_discovery_rate() -> None:
     assert found.adjusted_pvalues == pytest.approx(expected)
     words = found.headline()
     assert "1 of 6 columns shifted" in words
+    assert "The mean changed" not in words  # that of d is told by its shift
     assert "The spread changed: b." in words
     assert "More values are missing: c." in words
     assert "spread × " in str(found)
@@ -173,7 +178,8 @@ def test_findings_are_in_the_json() -> None:
     rng = np.random.default_rng(9)
     answer = compare(rng.normal(size=50), 3.0 * rng.normal(size=60)).to_dict()
     assert answer["changed"] == ["spread"]
-    assert answer["findings"][0]["what"] == "spread"
+    assert [each["what"] for each in answer["findings"]] == ["mean", "spread"]
+    assert answer["correction"] == {"method": "Holm", "tests": 2}
     assert answer["percentiles"][-1]["needed"] == 3688
     assert answer["mean"]["difference"] == answer["mean"]["current"] - answer["mean"]["reference"]
 
@@ -191,23 +197,25 @@ def test_fail_on_sets_the_exit_code(tmp_path: Path) -> None:
     here("drift", str(old), str(new), "--fail-on", "shift", "--margin", "3", code=0)
     refused = here("drift", str(old), str(new), "--fail-on", "shape", code=2).stderr
     assert (
-        "--fail-on needs some of shift, share, rest, spread, category, missing, got 'shape'"
+        "--fail-on needs some of shift, share, rest, mean, spread, category, missing, got 'shape'"
         in refused
     )
 
 
 def test_the_mean_of_repeated_measurements_is_that_of_groups() -> None:
-    """With groups of one size, the interval is Welch's interval of the means of groups."""
+    """With as many groups of one size on both sides, all is Welch's test of the groups' means."""
     rng = np.random.default_rng(12)
-    old, new = rng.normal(size=(20, 10)), 1.0 + 3.0 * rng.normal(size=(15, 10))
+    old, new = rng.normal(size=(20, 10)), 1.0 + 3.0 * rng.normal(size=(20, 10))
     old += rng.normal(size=(20, 1))
-    labels = [np.repeat(np.arange(n), 10) for n in (20, 15)]
+    labels = [np.repeat(np.arange(20), 10)] * 2
     answer = compare(old.ravel(), new.ravel(), groups=(labels[0], labels[1]))
     means = new.mean(axis=1), old.mean(axis=1)
     welch = stats.ttest_ind(*means, equal_var=False).confidence_interval(0.95)
     assert answer.mean is not None
     assert (answer.mean.low, answer.mean.high) == pytest.approx(tuple(welch), rel=1e-9)
-    assert answer.findings == ()
+    assert [each.what for each in answer.findings] == ["mean"]
+    expected = stats.ttest_ind(*means, equal_var=False).pvalue
+    assert answer.findings[0].pvalue == pytest.approx(expected, rel=1e-9)
     infinite = compare(
         np.append(old, math.inf), new.ravel(), groups=(np.append(labels[0], 0), labels[1])
     )
@@ -233,5 +241,5 @@ def test_a_slim_result_says_the_same() -> None:
     assert (slim.pvalue, slim.shift, slim.notes) == (whole.pvalue, whole.shift, whole.notes)
     assert slim.on_logs().shift == whole.on_logs().shift
     assert slim.shift_interval(0.9) == pytest.approx(whole.shift_interval(0.9), rel=1e-8)
-    fewer, all_of_them = (exact_outcome(each).pair.x.offset.size for each in (slim, whole))
+    fewer, all_of_them = (exact_outcome(each).sides[0].offset.size for each in (slim, whole))
     assert fewer < 0.7 * all_of_them

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from dkmd.answers.gate import FAILED, INCONCLUSIVE, PASSED, Gate, GateRow, Rule, decide, gate
 from dkmd.answers.gate.decide import decided, holm
 from dkmd.answers.gate.limits import matches
-from dkmd.inference.margins import parse_margin
+from dkmd.inference.test.margins import parse_margin
 from dkmd.sources.files.benchmarks import Benchmarks, Measurements
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower

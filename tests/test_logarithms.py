@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dkmd import Grid, Summary
-from dkmd.binned.logarithms import log_grid, log_summaries, logs_below, logs_near_zero, near_edge
+from dkmd.bins.logarithms import log_grid, log_summaries, logs_below, logs_near_zero, near_edge
 from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
 
 

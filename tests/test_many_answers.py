@@ -16,8 +16,8 @@ from dkmd.answers.comparison import CategoryComparison, Comparison, Comparisons
 from dkmd.answers.many_levels import compare_bins, level_like, listed
 from dkmd.answers.options import CompareOptions
 from dkmd.base.errors import ColumnError, NanError, TooLittleError
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
 from dkmd.sources.kinds import NUMBER, TEXT
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower

@@ -19,7 +19,7 @@ from shell import COMMAND, ROOT, here, through
 
 import dkmd
 import dkmd.answers.gate
-import dkmd.inference.planning
+import dkmd.inference.plan.planning
 from dkmd import Summary
 from dkmd.cli.options import require_outputs
 
@@ -228,7 +228,7 @@ class PanicError(BaseException):
         (FAILS, "dkmd.answers.gate", "gate"),
         (DRIFT, "dkmd.answers.many_columns", "compare_pair"),
         (COMPARE, "dkmd.answers.asked", "compare_pair"),
-        (("plan", BEFORE, "-n", "50"), "dkmd.inference.planning", "detectable_shift"),
+        (("plan", BEFORE, "-n", "50"), "dkmd.inference.plan.planning", "plan"),
     ],
 )
 def test_an_error_that_nobody_foresaw_is_no_verdict(

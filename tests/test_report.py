@@ -28,7 +28,7 @@ from dkmd.answers.page import page_of
 from dkmd.answers.reasons import reasons
 from dkmd.base.calls import Call
 from dkmd.base.wording import short_p
-from dkmd.inference.opinions import DOWN, NONE, UP, Opinion, Opinions
+from dkmd.inference.kinds.opinions import DOWN, NONE, UP, Opinion, Opinions
 from dkmd.render.report.html import environment, ours
 from dkmd.render.report.model import PageRow, Shown
 from dkmd.render.report.page import page_html
@@ -202,7 +202,7 @@ def test_names_stand_apart_from_the_words_around_them() -> None:
     seen = Parsed(_html(drift(*_frames(2))))
     assert {"c0", "c1", "reference", "current"} <= set(seen.texts["bdi"])
     backwards = "\u05e9\u05dc\u05d5\u05dd"
-    answer = compare(pd.Series([1.0, 2.0, 4.0], name=backwards), [5.0, 6.0, 9.0])
+    answer = compare(pd.Series([1.0, 2.0, 4.0, 3.0], name=backwards), [5.0, 6.0, 9.0, 8.0])
     text = _html(answer)
     isolated = f"<bdi>{backwards}</bdi>"
     assert f"<h1>{isolated}</h1>" in text
@@ -527,12 +527,10 @@ def test_the_command_of_a_row_gives_its_numbers_again() -> None:
 
 def test_data_in_memory_is_named_and_nothing_is_invented() -> None:
     before, after = _frames(2)
-    found = drift(before, after, columns=["c0"], margin=0.5, scale="robust")
+    found = drift(before, after, columns=["c0"], margin=0.5, scale=0.25)
     call = found["c0"].call
     assert call is not None
-    assert (
-        call.python() == "dkmd.compare(reference, current, column='c0', margin=0.5, scale='robust')"
-    )
+    assert call.python() == "dkmd.compare(reference, current, column='c0', margin=0.5, scale=0.25)"
     assert call.command() is None
     assert call.in_memory() == ["reference", "current"]
     assert _asked_again(call, reference=before, current=after).shift == found["c0"].shift
@@ -684,7 +682,7 @@ def test_any_two_samples_make_a_page_without_holes(
 )
 def test_values_at_the_ends_of_doubles_have_a_picture(other: list[float]) -> None:
     """Differences and means overflow there; the picture shows the middle of the values."""
-    ends = [1e-300, 1e300, 1e308, 5e-324, 1.0]
+    ends = [1e-300, 5e-324, 0.5, 1.0, 2.0, 2.5, 3.0, 1e300, 1e308]
     for reference, current in (
         (ends * 4, other * 5),
         (other * 5, ends * 4),
@@ -693,6 +691,9 @@ def test_values_at_the_ends_of_doubles_have_a_picture(other: list[float]) -> Non
         text = _html(compare(reference, current))
         for drawn in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
             assert not re.search(r'(?:d|x|y|cx|cy|width|height)="[^"]*(nan|inf|-9223)', drawn)
+    most = [1e-300, 1e300, 1e308, 5e-324, 1.0]  # whose interquartile range is beyond any scale
+    with pytest.raises(ValueError, match=r"the scale of the values, .*, is out of range"):
+        compare(most, other)
 
 
 def test_a_row_costs_a_bounded_number_of_elements() -> None:
@@ -865,7 +866,8 @@ def test_hollow_marks_are_explained_by_what_the_answer_asked() -> None:
     passed = page_of(gate(new_times, old_times, margin="1%"))
     assert [(row.mark, row.word) for row in passed.rows] == [("▽", "not worse")]
     assert passed.legend[0].endswith("the change is not shown to exceed the margin.")
-    assert len(page_of(compare(old, old[::-1].copy())).legend) == 1
+    legend = page_of(compare(old, old[::-1].copy())).legend
+    assert [line.split()[0] for line in legend] == ["p:", "What"]  # p, and what else is corrected
 
 
 def test_a_carriage_return_in_a_command_stays_one() -> None:

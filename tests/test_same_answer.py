@@ -307,12 +307,21 @@ def test_an_engine_gives_the_same_answer(
 
     If units weigh values, a rounding error of a weight can move the median by a value: 1%.
     """
-    found = _answer(QUESTIONS[question], *kept(name))
-    but = rf"{BINNED}|/mean" if question.startswith("groups") else BINNED
+    found, expected, but = _answer(QUESTIONS[question], *kept(name)), _expected(question), BINNED
+    if question.startswith("groups"):
+        expected, but = _without_mean(expected), rf"{BINNED}|/mean|/correction|/adjusted_pvalue$"
     if question.startswith("paired"):
-        assert found["scale"] == pytest.approx(_expected(question)["scale"], rel=0.01)
+        assert found["scale"] == pytest.approx(expected["scale"], rel=0.01)
         but = rf"{BINNED}|^/scale$"
-    assert _differences(_expected(question), found, 2e-3, but) == []
+    assert _differences(expected, found, 2e-3, but) == []
+
+
+def _without_mean(document: Any) -> Any:
+    """An answer without the finding on the mean, for which the others are corrected."""
+    return document | {
+        "changed": [what for what in document["changed"] if what != "mean"],
+        "findings": [each for each in document["findings"] if each["what"] != "mean"],
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))

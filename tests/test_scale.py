@@ -14,11 +14,10 @@ from outcomes import exact_outcome
 
 from dkmd import Grid, Summary, compare, dkmd_2samp
 from dkmd.base.arrays import PIECE
-from dkmd.binned.logarithms import log_grid, log_summaries
-from dkmd.inference.neighbours import RUNS, _stretches, neighbour_correlation
+from dkmd.bins.logarithms import log_grid, log_summaries
+from dkmd.inference.test.neighbours import RUNS, Middle, _stretches, neighbour_correlation
 from dkmd.sources import column_data as samples
 from dkmd.sources.column_data import HeldColumn
-from dkmd.statistic.witness import Witness
 
 Array = npt.NDArray[np.float64]
 
@@ -131,10 +130,10 @@ def test_stretches_begin_where_one_more_value_would_be_too_many() -> None:
 def test_neighbours_of_a_long_sample_are_judged_by_stretches_of_it() -> None:
     rng = np.random.default_rng(2)
     noise = rng.normal(size=2_000_000)
-    assert neighbour_correlation(noise, Witness()) == 0.0
+    assert neighbour_correlation(noise, Middle(0.0, 1.0)) == 0.0
     repeated = np.repeat(noise[:500_000], 4)
-    assert neighbour_correlation(repeated, Witness()) == pytest.approx(0.75, abs=0.02)
-    assert neighbour_correlation(np.sort(noise), Witness()) == 0.0
+    assert neighbour_correlation(repeated, Middle(0.0, 1.0)) == pytest.approx(0.75, abs=0.02)
+    assert neighbour_correlation(np.sort(noise), Middle(0.0, 1.0)) == 0.0
 
 
 @pytest.mark.parametrize("size", [3_000_000, 100])

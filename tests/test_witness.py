@@ -296,3 +296,13 @@ def test_an_unbounded_callable_weight_bends_far_out_as_it_should() -> None:
     x = np.array([-1e14, 1e14])
     np.testing.assert_allclose(psi.derivative(x), 0.5 * 1e14, rtol=1e-6)
     np.testing.assert_allclose(psi.second_derivative(x), [-0.5, 0.5], rtol=1e-4)
+
+
+def test_derivatives_without_a_formula_have_the_sign_of_those_with_one() -> None:
+    """Those of callables come from the table of ψ: ψ' is even, ψ'' is odd."""
+    given, named = Witness(0.7, 1.3, kernel=lambda t: np.exp(-t), weight=np.tanh), Witness(0.7, 1.3)
+    x = np.array([-2.0, -0.3, 0.4, 1.9])
+    assert given.derivative(x).tolist() == pytest.approx(named.derivative(x).tolist(), abs=1e-9)
+    second = named.second_derivative(x).tolist()
+    assert given.second_derivative(x).tolist() == pytest.approx(second, abs=1e-6)
+    assert second[0] > 0.0 > second[3]

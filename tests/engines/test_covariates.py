@@ -64,7 +64,8 @@ def test_adjusted_numbers_are_those_of_arrays(
     found, expected = compare(source, **how), compare(known, **how)
     assert found.shift == pytest.approx(expected.shift, abs=1e-9 * SCALE)
     assert found.statistic == pytest.approx(expected.statistic, abs=1e-9 * SCALE)
-    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-7)
+    # ends are searched on merged bins, which depend on the grid
+    assert found.shift_interval == pytest.approx(expected.shift_interval, abs=1e-6)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-4)
     assert found.warnings == expected.warnings
     assert found.adjustment is not None

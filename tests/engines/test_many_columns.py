@@ -70,7 +70,7 @@ def test_columns_share_queries(engine: Any, kind: str, queries: list[str]) -> No
             pair[1],
             CompareOptions.of(scale=1.0),
         )
-        assert found.shift == pytest.approx(there.shift, abs=1e-9)
+        assert found.shift == pytest.approx(there.shift, abs=1e-8)
         assert found.relative_shift == pytest.approx(there.relative_shift, rel=1e-6)
     assert queries == ["bins"] * 4
 

@@ -11,7 +11,7 @@ from matrix_samples import two_matrices
 
 import dkmd
 from dkmd.base.errors import DkmdError
-from dkmd.binned.grid import PER_MAD
+from dkmd.bins.grid import PER_MAD
 from dkmd.matrices.multivariate import run_multivariate
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes

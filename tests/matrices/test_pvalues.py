@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dkmd.binned.grid import PER_MAD
+from dkmd.bins.grid import PER_MAD
 from dkmd.matrices.multivariate import run_multivariate
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes

@@ -181,4 +181,4 @@ def test_false_alarms_of_a_river_detector_keep_their_bound() -> None:
 
 
 def test_the_page_shows_what_river_finds() -> None:
-    assert _recipe("river")["alarms"] == [(1028, "higher")]
+    assert _recipe("river")["alarms"] == [(1024, "higher")]

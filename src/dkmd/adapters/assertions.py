@@ -11,9 +11,9 @@ from dkmd.answers.comparison import Comparison
 from dkmd.answers.comparison.several import MOVED
 from dkmd.answers.options import GroupLabels
 from dkmd.base.errors import TooLittleError
-from dkmd.inference.column_kind import CATEGORY, CONSTANT
-from dkmd.inference.defaults import ALPHA
-from dkmd.inference.margins import Margin
+from dkmd.inference.kinds.column_kind import CATEGORY, CONSTANT
+from dkmd.inference.test.defaults import ALPHA
+from dkmd.inference.test.margins import Margin
 
 
 def assert_not_shifted(
@@ -63,8 +63,8 @@ def assert_not_shifted(
     Traceback (most recent call last):
         ...
     AssertionError: x (current) is shifted against y (reference):
-    value is HIGHER in current than in reference, by more than 1%: +2.89 (95% interval +1.66 to
-    +4.11), +2.93%. p = 5e-6, n = 500 and 500.
+    value is HIGHER in current than in reference, by more than 1%: typically +3.03 (95% interval
+    +1.85 to +4.19), +3.08%. p = 4e-7, n = 500 and 500.
     """
     __tracebackhide__ = True  # pytest then shows the line that called this one
     answer = _answer(x, y, margin, alpha, column, groups)
@@ -115,8 +115,8 @@ def assert_equivalent(
     Traceback (most recent call last):
         ...
     AssertionError: x (current) is not shown to be equivalent to y (reference) up to 5%:
-    value: no clear change (INCONCLUSIVE): +3.79 (95% interval −2.51 to +9.97), +4.01%. p = 0.23, n
-    = 20 and 20.
+    value: no clear change (INCONCLUSIVE): typically +4.77 (95% interval −1.47 to +10.4), +4.86%.
+    p = 0.13, n = 20 and 20.
     """
     __tracebackhide__ = True
     if margin is None:

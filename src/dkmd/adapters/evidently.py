@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dkmd.answers.compare import compare
 from dkmd.base.errors import needs_packages
-from dkmd.inference.margins import Margin, parse_margin
+from dkmd.inference.test.margins import Margin, parse_margin
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dkmd.base.errors import needs_packages
-from dkmd.inference.margins import Margin
+from dkmd.inference.test.margins import Margin
 from dkmd.sequential.alarm import Alarm
 from dkmd.sequential.detector import ARL, Detector
 
@@ -50,7 +50,7 @@ class DkmdDrift(DriftDetector):
     ...     detector.update(value)
     ...     if detector.drift_detected:
     ...         print(i, detector.last_alarm.direction)
-    1028 higher
+    1024 higher
     """
 
     def __init__(

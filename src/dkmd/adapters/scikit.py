@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from dkmd.answers.drift import drift
-from dkmd.inference.defaults import ALPHA
-from dkmd.inference.margins import Margin
+from dkmd.inference.test.defaults import ALPHA
+from dkmd.inference.test.margins import Margin
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,7 +15,7 @@ from dkmd.answers.many_levels import Levels, compare_columns_at_levels, compare_
 from dkmd.answers.one_category import compare_pair
 from dkmd.answers.options import Advance, CompareOptions, GroupLabels
 from dkmd.base.errors import ColumnError
-from dkmd.inference.column_kind import CATEGORY
+from dkmd.inference.kinds.column_kind import CATEGORY
 from dkmd.sources.engines.urls import is_url
 from dkmd.sources.loading import SidesBeside, load_pair, open_table
 from dkmd.sources.table import Table
@@ -66,7 +66,7 @@ def answer(
         return compare_levels(table, asked.column, question, options)
     before, after = two_samples(samples, asked.reference, asked.current)
     if asked.several:
-        return _columns_oftwo_samples(before, after, asked, options)
+        return _columns_of_two_samples(before, after, asked, options)
     categories = options.kind == CATEGORY
     pair = load_pair(
         before, after, asked.column, asked.groups, asked.where, categories, asked.beside
@@ -92,8 +92,11 @@ def _segmented(samples: Sequence[Any], asked: Asked, options: CompareOptions) ->
         raise ValueError("segments need one column: compare the columns one after the other")
     if asked.beside[0] is not None:
         raise ValueError(
-            "segments go with groups or pair_by, not with covariates, strata, weights or counts"
+            "segments go with groups or pair_by, not with covariates, strata, weights, counts or "
+            "per"
         )
+    if options.test.estimand != "shift":
+        raise ValueError("segments are compared by their shifts, not by their means")
     if not isinstance(asked.groups, str | None):
         raise TypeError("with segments, groups and pair_by are names of columns")
     wanted = SegmentsAsked(
@@ -105,7 +108,7 @@ def _segmented(samples: Sequence[Any], asked: Asked, options: CompareOptions) ->
     return compare_segments(before, after, asked.column, wanted, options)
 
 
-def _columns_oftwo_samples(
+def _columns_of_two_samples(
     reference: Any, current: Any, asked: Asked, options: CompareOptions
 ) -> Comparisons:
     """Several columns of two tables, in the order in which they were named."""

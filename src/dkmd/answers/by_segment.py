@@ -18,22 +18,27 @@ from dkmd.answers.many_levels import level_like, listed
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions
 from dkmd.answers.orientation import turned
+from dkmd.base.arrays import present
 from dkmd.base.errors import ColumnError, ColumnTypeError
-from dkmd.inference.categories import category_pvalue
-from dkmd.inference.column_kind import AMOUNT, CATEGORY, COUNT, RATING, YES_NO
-from dkmd.inference.result import ExactOutcome
-from dkmd.inference.segments import (
+from dkmd.bins.grid import Grid
+from dkmd.inference.kinds.categories import category_pvalue
+from dkmd.inference.kinds.column_kind import AMOUNT, CATEGORY, COUNT, RATING, YES_NO
+from dkmd.inference.kinds.segments import (
+    NO_PART,
     SegmentMeans,
     SegmentPart,
     SegmentShift,
-    common_width,
     constant_mix,
+    mean_score,
     parts_of_shift,
-    segment_shift,
+    score_of_interval,
+    score_of_test,
     segments_differ,
-    slope_in_shift,
 )
-from dkmd.inference.sides import Side, side_sums
+from dkmd.inference.test.one_test import MOST_VALUES
+from dkmd.inference.test.pair import Pair
+from dkmd.inference.test.result import ExactOutcome
+from dkmd.inference.test.sides import EMPTY_SIDE, Side, side_of_sorted
 from dkmd.sources.cells import (
     Cells,
     count_cells,
@@ -54,7 +59,6 @@ from dkmd.sources.kinds import are_text, no_such_column, the_numeric_column
 from dkmd.sources.loading import open_table
 from dkmd.sources.number_words import level_order
 from dkmd.sources.table import Table, note_of
-from dkmd.statistic.witness import Witness
 
 FEWEST = 10
 """A segment with fewer values on a side is too small to judge."""
@@ -350,43 +354,34 @@ class _Work:
     def _carried(
         self, pairs: Sequence[tuple[ColumnData | None, ColumnData | None]], total: Comparison
     ) -> list[SegmentPart]:
-        """The parts of the total shift."""
+        """The parts of the total shift; NaN if the total is a test of pairs or has no shift."""
         outcome = total.result.outcome()
-        if not isinstance(outcome, ExactOutcome) or not math.isfinite(total.shift):
-            return [SegmentPart(math.nan, math.nan)] * len(pairs)
+        tester = outcome.tester if isinstance(outcome, ExactOutcome) else None
+        if not isinstance(tester, Pair) or not math.isfinite(total.shift):
+            return [NO_PART] * len(pairs)
+        whole = tester.coarse
         means = []
         for pair in pairs:
             x, y = turned(pair)
-            means.append(SegmentMeans(*_mean_psi(x, outcome), *_mean_psi(y, outcome)))
-        slope = slope_in_shift(outcome.pair, outcome.test.center)
-        return parts_of_shift(total.shift, slope / outcome.witness.length, means)
+            means.append(SegmentMeans(*_mean_score(x, whole), *_mean_score(y, whole)))
+        return parts_of_shift(total.shift, whole.slope(0.0) / whole.bound, means)
 
     def _overall(
         self, columns: tuple[str, ...], rows: Sequence[Segment], total: Comparison
     ) -> Split:
         """What the segments of a split say together."""
-        outcomes = {
-            row.name: row.comparison.result.outcome() for row in rows if row.comparison is not None
-        }
-        exact = {name: o for name, o in outcomes.items() if isinstance(o, ExactOutcome)}
-        witness = _common_psi(list(exact.values()), total)
-        shifts: dict[str, SegmentShift] = {}
-        if witness is not None:
-            shifts = {name: segment_shift(o.pair, witness) for name, o in exact.items()}
-        known = [row for row in rows if row.name in shifts and shifts[row.name].known]
-        fixed = constant_mix(
-            [shifts[row.name] for row in known],
-            [0.5 * sum(row.shares) for row in known],
-            self.options.confidence,
-        )
+        found = [(row, _shift_of(row.comparison)) for row in rows if row.comparison is not None]
+        known = [(row, shift) for row, shift in found if shift is not None and shift.known]
+        shifts = [shift for _, shift in known]
+        fixed = constant_mix(shifts, [0.5 * sum(row.shares) for row, _ in known])
         by_mix = math.fsum(row.by_mix for row in rows)
         return Split(
             columns,
-            segments_differ(list(shifts.values())),
+            segments_differ(shifts),
             fixed,
             by_mix,
             self._mix(rows),
-            _is_reversed(total, known, fixed.direction),
+            _is_reversed(total, [row for row, _ in known], fixed.direction),
         )
 
     def _mix(self, rows: Sequence[Segment]) -> Mix:
@@ -404,28 +399,36 @@ def shown_level(level: str) -> str:
     return {RARE: "other levels", ABSENT: "missing"}.get(level, level)
 
 
-def _mean_psi(data: ColumnData | None, outcome: ExactOutcome) -> tuple[float, float]:
-    """The number of values of a cell, and their mean ψ in units of its length."""
-    psi = outcome.witness
+def _mean_score(data: ColumnData | None, whole: Pair) -> tuple[float, float]:
+    """The number of values of a cell, and their mean score in the test of all values."""
+    side = _side_of(data, whole.origin)
+    return (side.size, mean_score(side, whole)) if side.size else (0.0, 0.0)
+
+
+def _side_of(data: ColumnData | None, origin: float) -> Side:
+    """The values of a cell as offsets from an origin."""
     if isinstance(data, HeldColumn):
-        values = data.values[~np.isnan(data.values)]
-        mean = float(np.mean(psi(values))) / psi.length if values.size else 0.0
-        return float(values.size), mean
-    if isinstance(data, StreamedColumn) and data.grid is not None:
-        summary = data.summary(data.grid)
-        if summary.size:
-            sums = side_sums(Side.of(summary), psi, psi.center - summary.grid.center)
-            return float(summary.size), sums.mean / psi.length
-    return 0.0, 0.0
+        values = present(data.values)
+        if values.size <= MOST_VALUES:
+            return side_of_sorted(np.sort(values), origin)
+        grid = Grid.fit(values)
+    elif isinstance(data, StreamedColumn) and data.grid is not None:
+        grid = data.grid
+    else:
+        return EMPTY_SIDE
+    side = Side.of(data.summary(grid))
+    return side._replace(offset=side.offset + (grid.center - origin))
 
 
-def _common_psi(outcomes: Sequence[ExactOutcome], total: Comparison) -> Witness | None:
-    """One ψ for the shifts of all segments; linear for yes/no data, whose shift is a share."""
-    if total.kind == YES_NO:
-        return Witness(1.0, 1.0, weight="linear")
-    widths = [o.witness.sigma for o in outcomes]
-    width = common_width(widths, [o.pair.x.size + o.pair.y.size for o in outcomes])
-    return Witness(width, width) if width > 0.0 else None
+def _shift_of(c: Comparison) -> SegmentShift | None:
+    """The shift of a segment, as it is told; for yes/no data, the difference of shares."""
+    outcome = c.result.outcome()
+    if not isinstance(outcome, ExactOutcome):
+        return None
+    score = score_of_test(outcome)
+    if c.kind == YES_NO:
+        score = score_of_interval(c.shift, *c.shift_interval, 1.0 - c.alpha)
+    return SegmentShift(c.shift, *c.shift_interval, score)
 
 
 def _is_reversed(total: Comparison, rows: Sequence[Segment], within: int) -> bool:

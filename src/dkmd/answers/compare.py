@@ -30,8 +30,8 @@ from dkmd.answers.options import (
 )
 from dkmd.answers.together import compare_together, require_none
 from dkmd.base.calls import recorded
-from dkmd.inference.defaults import ALPHA
-from dkmd.inference.margins import Margin
+from dkmd.inference.test.defaults import ALPHA
+from dkmd.inference.test.margins import Margin
 from dkmd.sources.files.conventions import reading_text
 
 
@@ -142,8 +142,10 @@ def compare(
     randomized: bool = False,
     weights: Beside | None = None,
     counts: Beside | None = None,
+    estimand: str | None = None,
+    per: Beside | None = None,
     alpha: float = ALPHA,
-    scale: float | str | None = None,
+    scale: float | None = None,
     method: Any = None,
     nan_policy: str = "omit",
     where: Any = None,
@@ -210,6 +212,12 @@ def compare(
         How much each row stands for: inverse probabilities, survey weights, sampling rates.
     counts : str or (array_like, array_like), optional
         Whole numbers: each row stands for so many equal rows.
+    estimand : {"shift", "mean"}, optional
+        What is compared. "shift", the default: pick one value from each sample, by how much is the
+        current one typically larger? "mean": the difference of means, in the same designs.
+    per : str or (array_like, array_like), optional
+        Compare ratios of sums, such as revenue per session: the column, or arrays, of the
+        denominators. The estimand is then "mean".
     alpha : float
         Intervals have confidence 1 − alpha.
     scale, method
@@ -261,8 +269,8 @@ def compare(
     >>> after[:3] = np.inf  # timed out
     >>> answer = compare(before, after, margin="1%")
     >>> print(answer.headline())  # doctest: +NORMALIZE_WHITESPACE
-    value is HIGHER in current than in reference, by more than 1%: +3.06
-    (95% interval +1.84 to +4.28), +3.11%. p = 1e-6, n = 500 and 500.
+    value is HIGHER in current than in reference, by more than 1%: typically +3.11
+    (95% interval +1.93 to +4.28), +3.16%. p = 2e-7, n = 500 and 500.
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('higher', 'current is larger', 3)
     """
@@ -270,7 +278,8 @@ def compare(
         require_none(
             column=column, by=by, kind=kind, scale=scale, where=where, table=table,
             expect_ratio=expect_ratio, percentiles=percentiles, weigh=weigh, covariate=covariate,
-            strata=strata, weights=weights, counts=counts, segments=segments,
+            strata=strata, weights=weights, counts=counts, segments=segments, estimand=estimand,
+            per=per,
         )  # fmt: skip
         both = two_samples(samples, reference, current)
         with reading_text(decimal, both):
@@ -290,10 +299,10 @@ def compare(
     only = kind if isinstance(kind, str) else next(iter(kinds.values()), None)
     options = CompareOptions.of(
         margin, alpha, scale, method, nan_policy, expect_ratio, percentiles, only,
-        weigh_of(weigh, pair_by),
+        weigh_of(weigh, pair_by), _estimand(estimand, per),
     )  # fmt: skip
     groups = units_or_groups(groups, pair_by)
-    beside = sides_beside(covariate, strata, randomized, weights, counts)
+    beside = sides_beside(covariate, strata, randomized, weights, counts, per)
     if most_levels is not None and most_levels < 1:
         raise ValueError(f"most_levels must be at least 1, or None for all, got {most_levels}")
     by = None if by is None else str(by)
@@ -306,6 +315,13 @@ def compare(
             return answer(samples, asked, options)
     with tables_of_url(samples, table) as found:
         return answer(found, asked, options)
+
+
+def _estimand(estimand: str | None, per: Beside | None) -> str:
+    """What is compared: with ``per`` it is the mean."""
+    if per is not None and estimand not in (None, "mean"):
+        raise ValueError(f"per compares ratios of sums, so estimand is 'mean', not {estimand!r}")
+    return estimand or ("shift" if per is None else "mean")
 
 
 def _kinds(kind: str | Mapping[str, str] | None, columns: Sequence[str]) -> dict[str, str]:

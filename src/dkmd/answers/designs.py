@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from dkmd.inference.covariates import NEEDS_RANDOMIZED
+from dkmd.inference.design.columns import NEEDS_RANDOMIZED
 from dkmd.sources.beside import Columns
 from dkmd.sources.loading import SidesBeside
 
@@ -21,14 +21,16 @@ def sides_beside(
     randomized: bool,
     weights: Beside | None,
     counts: Beside | None,
+    per: Beside | None = None,
 ) -> SidesBeside:
     """The columns beside the values of reference and of current; None where there are none."""
-    if covariate is strata is weights is counts is None:
+    if covariate is strata is weights is counts is per is None:
         return None, None
     if (covariate is not None or strata is not None) and randomized is not True:
         raise ValueError(NEEDS_RANDOMIZED)
     covariates, levels = _pairs(covariate, "covariate"), _pairs(strata, "strata")
-    single = [_one(given, what) for given, what in ((weights, "weights"), (counts, "counts"))]
+    named = ((weights, "weights"), (counts, "counts"), (per, "per"))
+    single = [_one(given, what) for given, what in named]
     before, after = (
         Columns(
             {name: pair[i] for name, pair in covariates.items()},
@@ -46,9 +48,11 @@ def columns_beside(sides: SidesBeside, what: str) -> Columns | None:
     if columns is None:
         return None
     every = (*columns.covariates.values(), *columns.strata.values())
-    for given in (*every, columns.weights, columns.counts):
+    for given in (*every, columns.weights, columns.counts, columns.per):
         if not isinstance(given, str | None):
-            raise TypeError(f"{what}, covariates, strata, weights and counts are names of columns")
+            raise TypeError(
+                f"{what}, covariates, strata, weights, counts and per are names of columns"
+            )
     return columns
 
 

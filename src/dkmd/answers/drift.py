@@ -11,8 +11,8 @@ from dkmd.answers.designs import columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
 from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups, weigh_of
 from dkmd.base.calls import recorded
-from dkmd.inference.defaults import ALPHA
-from dkmd.inference.margins import Margin
+from dkmd.inference.test.defaults import ALPHA
+from dkmd.inference.test.margins import Margin
 from dkmd.sources.files.conventions import reading_text
 from dkmd.sources.loading import open_table
 
@@ -34,7 +34,7 @@ def drift(
     weights: str | None = None,
     counts: str | None = None,
     alpha: float = ALPHA,
-    scale: float | str | None = None,
+    scale: float | None = None,
     nan_policy: str = "omit",
     expect_ratio: Ratio | None = None,
     percentiles: Sequence[float | str] | None = None,

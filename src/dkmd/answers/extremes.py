@@ -1,4 +1,4 @@
-"""Why a mean moved although the centre did not: how many values lie beyond which limit."""
+"""Why a mean moved although the typical value did not: how many values lie beyond which limit."""
 
 from __future__ import annotations
 

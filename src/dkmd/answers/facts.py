@@ -10,15 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dkmd.answers.comparison import QUANTILES, SampleFacts
+from dkmd.answers.comparison import QUANTILES, Infinite, SampleFacts
 from dkmd.base.arrays import Array, present
-from dkmd.binned.summary import Summary
-from dkmd.inference.neighbours import ALIKE, CORRELATED, neighbour_correlation
-from dkmd.inference.result import ExactOutcome, Outcome
-from dkmd.inference.shapes import in_a_valley
-from dkmd.inference.sides import Side
+from dkmd.bins.summary import Summary
+from dkmd.inference.test.neighbours import ALIKE, CORRELATED, Middle, neighbour_correlation
+from dkmd.inference.test.result import ExactOutcome, Outcome
+from dkmd.inference.test.sides import Side
 from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn, StreamedColumn
-from dkmd.statistic.witness import Witness
 
 FEW_VALUES = 10
 MANY_TIES = 0.25
@@ -29,7 +27,7 @@ def facts_of(
     data: ColumnData,
     summary: Summary | None,
     label: str,
-    center: float,
+    median: float,
     correlation: float = math.nan,
 ) -> SampleFacts:
     """The facts about one side. ``correlation`` is that of neighbours."""
@@ -40,23 +38,25 @@ def facts_of(
         assert isinstance(data, HeldColumn)
         counts, shares = _exactly(data.values, weights)
     else:
-        counts = (summary.size, summary.nan, summary.minus_inf, summary.plus_inf)
+        infinite = int(summary.minus_inf), int(summary.plus_inf)
+        counts = (summary.size, summary.nan, *infinite)
         shares = summary.quantile(QUANTILES)
-    if isinstance(data, StreamedColumn) and data.weighted is not None and summary is not None:
-        shares = data.weighted.at(summary.grid, logs=False).quantiles(np.asarray(QUANTILES))
+    rows = data.stored if isinstance(data, StreamedColumn) else None
+    if rows is not None and summary is not None and rows.weighing() is not None:
+        shares = rows.bins(summary.grid, logs=False).quantile(QUANTILES)
     quantiles = dict(zip(QUANTILES, (float(q) for q in shares), strict=True))
-    return SampleFacts(label, *counts, center, quantiles, correlation)
+    return SampleFacts(label, *counts, median, quantiles, correlation)
 
 
-def correlation_of(data: ColumnData, psi: Witness | None) -> float:
+def correlation_of(data: ColumnData, middle: Middle | None) -> float:
     """The correlation of neighbours in the order of the rows; NaN where that says nothing."""
-    if psi is None or not isinstance(data, HeldColumn) or data.repeated:
+    if middle is None or not isinstance(data, HeldColumn) or data.repeated:
         return math.nan
-    return neighbour_correlation(data.values, psi)
+    return neighbour_correlation(data.values, middle)
 
 
 ROUNDING = 1e-9
-"""A centre, a shift or a statistic below this share of the scale is rounding error."""
+"""A median, a shift or a statistic below this share of the scale is rounding error."""
 
 
 def or_zero(value: float, outcome: Outcome) -> float:
@@ -66,11 +66,22 @@ def or_zero(value: float, outcome: Outcome) -> float:
 
 
 def beyond_the_data(outcome: Outcome) -> bool:
-    """Whether the shift is larger than any two finite values are apart: a centre is near ±inf."""
+    """Whether the shift is larger than any two finite values are apart: it is near ±inf."""
     if not isinstance(outcome, ExactOutcome):
         return False
-    finite = np.concatenate([outcome.pair.x.offset, outcome.pair.y.offset])
+    finite = np.concatenate([side.offset for side in outcome.sides])
     return bool(abs(outcome.shift) > (1.0 + 1e-9) * np.ptp(finite)) if finite.size else True
+
+
+def infinite_shares(before: SampleFacts, after: SampleFacts, shift: float) -> Infinite | None:
+    """The shares at an infinity, if the shift is there or half of the values of a side are."""
+    ends = []
+    for where, name in ((math.inf, "plus_inf"), (-math.inf, "minus_inf")):
+        old, new = (getattr(side, name) / max(side.size, 1) for side in (before, after))
+        ends.append(Infinite(where, old, new))
+    most = max(ends, key=lambda end: end.reference + end.current)
+    half = max(most.reference, most.current) >= 0.5
+    return most if half or math.isinf(shift) else None
 
 
 def _exactly(held: Array, weights: Array | None) -> tuple[tuple[int, int, int, int], Array]:
@@ -114,16 +125,11 @@ def notes_of(
     if not isinstance(outcome, ExactOutcome):
         return notes
     if values is None or any(held.size > LARGE for held in values):
-        share = max(_binned_tie(outcome.pair.x), _binned_tie(outcome.pair.y))
+        share = max(map(_binned_tie, outcome.sides))
     else:
         share = max(map(_largest_tie, facts, values))
     if share >= MANY_TIES and not ties_are_told:
         notes.append(f"one value makes up {share:.0%} of a sample (ties)")
-    if not ties_are_told and in_a_valley(outcome.pair, outcome.test.center, outcome.robust_scale):
-        notes.append(
-            "the centre lies in a valley between two peaks, where few values are: if values moved "
-            "from one peak to the other, Mann-Whitney (--peers) is more sensitive"
-        )
     if any(f.neighbour_correlation > CORRELATED for f in facts):
         notes.append(ALIKE)
     return notes

@@ -7,8 +7,7 @@ All need the single values with the labels of their groups. Values that are summ
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,24 +16,21 @@ from dkmd.answers.findings import (
     MISSING,
     Finding,
     MeanChange,
-    missing_finding,
+    change_of_means,
     quantiles_of,
-    welch_change,
 )
-from dkmd.answers.orientation import centers_of, compared, turned
+from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
 from dkmd.base.reading import Codes
-from dkmd.inference.groups import GroupSums
-from dkmd.inference.label_codes import coded
-from dkmd.inference.options import Options
-from dkmd.inference.percentiles import (
+from dkmd.inference.design.labels import coded
+from dkmd.inference.kinds.percentiles import (
     PercentileChange,
     compare_percentiles,
     size_of_groups,
 )
-from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.kinds.unit_shares import compare_share, unit_truths
+from dkmd.inference.test.result import ConfidenceInterval, DkmdResult
 from dkmd.sources.column_data import ColumnData, HeldColumn, Labels
-from dkmd.statistic.witness import Witness
 
 
 class Grouped(NamedTuple):
@@ -57,21 +53,13 @@ def _grouped(side: ColumnData) -> Grouped | None:
     return Grouped(side.values[known], coded(side.groups[known]).codes)
 
 
-def grouped_mean_change(sides: tuple[Grouped, Grouped], confidence: float) -> MeanChange | None:
-    """The change of the mean. Its variance comes from leaving out one group at a time."""
-    if not all(side.values.size and np.isfinite(side.values).all() for side in sides):
+def mean_of_units(means: Callable[[], DkmdResult], confidence: float) -> MeanChange | None:
+    """The means over units on both sides, by the paired test; None where a value is infinite."""
+    try:
+        result = means()
+    except ValueError:  # infinite values have no mean
         return None
-    before, after = (_mean_of(side) for side in sides)
-    return welch_change(before, after, confidence)
-
-
-def _mean_of(side: Grouped) -> tuple[float, float, float]:
-    """The mean, its variance and the degrees of freedom of that variance."""
-    mean = float(side.values.mean())
-    sums = GroupSums.of_values(side.values - mean, side.codes)
-    if sums.groups < 2:
-        return mean, math.nan, math.nan
-    return mean, sums.variance(), sums.df
+    return None if result.single() is None else change_of_means(result, confidence)
 
 
 def grouped_percentile_changes(
@@ -118,42 +106,19 @@ def missing_of(side: ColumnData) -> Missing | None:
 
 
 def grouped_missing_finding(
-    reference: Missing | None, current: Missing | None, options: Options, confidence: float
+    reference: Missing | None, current: Missing | None, weigh: str | None, confidence: float
 ) -> Finding | None:
-    """The shares of missing values, compared by groups; None if there is nothing to compare.
-
-    The share is the mean of 0 and 1, so this is the test of the means: ψ is linear. Groups make an
-    answer less sure, not more: the p-value is at least that of the exact test of single rows, and
-    the interval holds its interval. So a few rows without a missing value prove nothing.
-    """
+    """The shares of missing values, compared by units; None if there is nothing to compare."""
     if reference is None or current is None:
         return None
     if not (reference.rows.any() or current.rows.any()):
         return None
-    how = replace(options, witness=LINEAR, scale=None, method=None, alternative="two-sided")
-    result = compared(reference.rows, current.rows, how, (reference.labels, current.labels))
-    if math.isnan(result.pvalue):
+    x, y = (unit_truths(side.rows, *coded(side.labels)) for side in turned((reference, current)))
+    if min(x.rows.size, y.rows.size) < 2:
         return None
-    found = _finding_of(result, confidence)
-    alone = missing_finding(
-        (int(reference.rows.sum()), int(current.rows.sum())),
-        (reference.rows.size, current.rows.size),
-        confidence,
-    )
-    if alone is None or result.pairing is not None:  # of the same units, pairs can be surer
-        return found
-    low, high = zip(found.interval, alone.interval, strict=True)
-    ends = ConfidenceInterval(min(low), max(high))
-    return replace(found, pvalue=max(found.pvalue, alone.pvalue), interval=ends)
-
-
-LINEAR = Witness(1.0, 1.0, weight="linear")
-"""A ψ whose centre is the mean."""
-
-
-def _finding_of(result: DkmdResult, confidence: float) -> Finding:
-    """The finding from a test of the means of 0 and 1."""
-    before, after = centers_of(result.outcome())
-    low, high = result.shift_interval(confidence)
-    ends = ConfidenceInterval(max(-1.0, low), min(1.0, high))
-    return Finding(MISSING, before, after, float(result.shift), ends, float(result.pvalue))
+    found = compare_share(x, y, weigh, confidence)
+    if math.isnan(found.pvalue):
+        return None
+    old, new = turned(found.shares)
+    ends = ConfidenceInterval(found.low, found.high)
+    return Finding(MISSING, old, new, new - old, ends, found.pvalue)

@@ -1,6 +1,6 @@
 """A history of benchmarks: levels over time, where they changed, and what a gate could see.
 
-The variance of a run's level is that of the gate (``inference.between_runs``). From it follows the
+The variance of a run's level is that of the gate (``inference.runs``). From it follows the
 smallest change that a gate would find, and whether an unchanged benchmark would pass it.
 """
 
@@ -18,19 +18,13 @@ import numpy as np
 from dkmd.answers.comparison import FORMAT_VERSION
 from dkmd.base.whole_files import locked
 from dkmd.base.wording import count, plain, rounded, signed_number
-from dkmd.inference.between_runs import (
-    NO_SOURCE,
-    BetweenRuns,
-    Estimates,
-    RunsOfPast,
-    between_runs,
-    from_history,
-)
-from dkmd.inference.defaults import ALPHA, require_shares
-from dkmd.inference.level_changes import Stretch, stretches
-from dkmd.inference.margins import Margin, parse_margin
-from dkmd.inference.run_tails import tails_of_means
-from dkmd.inference.tails import critical
+from dkmd.inference.runs.between_runs import RunVariance, from_history
+from dkmd.inference.runs.heavy_tails import RunsOfPast, tails_of_means, with_tails
+from dkmd.inference.runs.level_changes import Stretch, stretches
+from dkmd.inference.runs.moderation import moderated
+from dkmd.inference.test.defaults import ALPHA, require_shares
+from dkmd.inference.test.margins import Margin, parse_margin
+from dkmd.inference.test.tails import critical
 from dkmd.sources.files.history_file import (
     History,
     history_in_unit,
@@ -201,8 +195,8 @@ def history_of(
     if unknown:
         raise ValueError(f"the history has no benchmark {unknown[0]!r}")
     past = {name: _of_one(name, history) for name in every}
-    estimates = [Estimates(from_history(each.known.levels), NO_SOURCE) for each in past.values()]
-    found, _ = between_runs(estimates, [each.known for each in past.values()])
+    pasts = [each.known for each in past.values()]
+    found = with_tails(moderated([from_history(each.levels) for each in pasts]), pasts)
     question = _Question(math.log1p(amount / 100.0), per_side, alpha, power, len(every))
     rows = [
         _row(each, between, question)
@@ -253,7 +247,7 @@ def _of_one(name: str, history: History) -> _Past:
     return _Past(name, unit, dates, labels, known)
 
 
-def _row(past: _Past, between: BetweenRuns | None, question: _Question) -> BenchmarkHistory:
+def _row(past: _Past, between: RunVariance | None, question: _Question) -> BenchmarkHistory:
     """One benchmark: its stretches, and what the gate would see."""
     levels = np.array([level.center for level in past.known.levels])
     cut = [Stretch(0, levels.size - 1, float(np.median(levels)))]

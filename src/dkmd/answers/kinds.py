@@ -18,8 +18,8 @@ from dkmd.answers.shares import yes_no_answer
 from dkmd.answers.two_parts import part_findings, parts_answer
 from dkmd.base.arrays import present
 from dkmd.base.errors import ColumnError
-from dkmd.binned.summary import Summary
-from dkmd.inference.column_kind import (
+from dkmd.bins.summary import Summary
+from dkmd.inference.kinds.column_kind import (
     AMOUNT,
     CONSTANT,
     COUNT,
@@ -31,9 +31,9 @@ from dkmd.inference.column_kind import (
     is_identifier,
     kind_of_pair,
 )
-from dkmd.inference.options import Options
-from dkmd.inference.parts import two_parts
-from dkmd.inference.result import DkmdResult, ExactOutcome, NoOutcome, Outcome
+from dkmd.inference.kinds.parts import two_parts
+from dkmd.inference.test.options import Options
+from dkmd.inference.test.result import DkmdResult, ExactOutcome, NoOutcome, Outcome
 from dkmd.sources.column_data import ColumnData, StoredColumn, StreamedColumn
 
 
@@ -95,7 +95,9 @@ def _is_tested(outcome: Outcome) -> bool:
 
 def _is_grouped(outcome: Outcome) -> bool:
     """Whether values are not all alike in the test: groups, weights or an adjustment."""
-    return isinstance(outcome, ExactOutcome) and outcome.pair.clusters is not None
+    if not isinstance(outcome, ExactOutcome):
+        return False
+    return outcome.designed or outcome.adjustment is not None
 
 
 def _previewed_identifier(side: ColumnData) -> bool:
@@ -141,7 +143,7 @@ def _require_possible(kind: str, samples: TwoSamples, name: str) -> None:
     why = {
         YES_NO: "there are not exactly two values",
         CONSTANT: "the values differ",
-        MOSTLY_ONE: "no value makes up a quarter of the reference (ten values are needed)",
+        MOSTLY_ONE: "no value makes up 30% of the reference (ten values are needed)",
     }[kind]
     raise ColumnError(f"{name} cannot be of kind {kind!r}: {why}")
 
@@ -167,9 +169,7 @@ def with_kind(
     common = samples.common_value
     if common is None or grouped:
         return answer
-    parts = two_parts(samples, common, options, fully=found.kind == MOSTLY_ONE)
-    if not parts.counted > 0.0:
-        return answer
+    parts = two_parts(samples, common, options)
     findings = part_findings(parts, 1.0 - answer.alpha)
     told = Parts(common.value + 0.0, above=parts.above)  # -0.0 is 0.0
     warnings = (*answer.warnings, parts.note) if parts.note else answer.warnings

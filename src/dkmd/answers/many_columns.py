@@ -6,7 +6,7 @@ A column that cannot be compared is skipped with a reason. The other columns are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,18 +32,15 @@ from dkmd.base.errors import (
     NanError,
     TooLittleError,
 )
-from dkmd.inference.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
-from dkmd.inference.unit_streams import Announced
-from dkmd.sources.beside import COVARIATE, Columns, attach, crossing_of
+from dkmd.inference.kinds.column_kind import CATEGORY, CONSTANT, IDENTIFIER, parse_kind
+from dkmd.sources.beside import COVARIATE, Columns, attach
 from dkmd.sources.column_data import (
-    Batch,
     ColumnData,
     HeldColumn,
     LabelledColumn,
-    StreamedColumn,
     labelled_column,
 )
-from dkmd.sources.grouped_levels import NOT_HELD, NOT_PAIRED, can_be_grouped, with_groups
+from dkmd.sources.grouped_levels import NOT_HELD, can_be_grouped, with_groups
 from dkmd.sources.kinds import (
     COMPARED,
     NOTHING,
@@ -63,8 +60,8 @@ from dkmd.sources.loading import (
     require_no_units,
 )
 from dkmd.sources.matrices import MOST_TOGETHER, Matrix, told_apart
-from dkmd.sources.pairs import plan_together, unit_batches
-from dkmd.sources.table import OneByOne, Table, note_of, require_one
+from dkmd.sources.pairs import plan_together
+from dkmd.sources.table import Table, note_of, require_one
 
 KEPT = 16_000_000
 """Values of all columns of two files that answers keep in memory: 128 MB."""
@@ -167,20 +164,8 @@ class TwoTables:
         return old, new
 
     def _read(self, table: Table, columns: Sequence[str]) -> Mapping[str, ColumnData]:
-        """Some columns of one table. Those that stay where they are share their covariates."""
-        read = table.read_columns(columns, self.groups)
-        if self.beside is None or self.beside.measured or isinstance(read, OneByOne):
-            return read  # with weights or counts each column has queries of its own
-        streamed = {
-            name: data
-            for name, data in read.items()
-            if isinstance(data, StreamedColumn) and data.scan is not None
-        }
-        found = crossing_of(table, [*streamed], self.beside, self.groups) if streamed else None
-        if found is None:
-            return read
-        known = {name: replace(data, known=found.stream(name)) for name, data in streamed.items()}
-        return {name: known.get(name, data) for name, data in read.items()}
+        """Some columns of one table."""
+        return table.read_columns(columns, self.groups)
 
     def pair(
         self, name: str, old: ColumnData, new: ColumnData
@@ -266,14 +251,8 @@ class _Pairs:
             return NO_DESIGNED_CATEGORIES
         if tables.groups is None:
             return ""
-        if tables.paired:
-            return NOT_PAIRED
         pairs = zip(counts, (tables.before, tables.after), strict=True)
         return "" if all(can_be_grouped(*pair) for pair in pairs) else NOT_HELD
-
-    def batches(self) -> list[Batch]:
-        """The questions about units that columns share."""
-        return unit_batches(*self._read) if self._tables.paired else []
 
     def __getitem__(self, name: str) -> NumberPair | LevelPair:
         if name in self._broken:
@@ -310,12 +289,11 @@ def compare_columns(
     def compare_one(name: str) -> ColumnAnswer:
         return compare_pair(pairs[name], replace(options, kind=(kinds or {}).get(name)))
 
-    known = _asked_together(compare_one, compared, pairs.batches())
     for done, name in enumerate(compared):
         if advance is not None:
             advance(name, done, len(compared))
         try:
-            answer = known[name] if name in known else compare_one(name)
+            answer = compare_one(name)
         except NanError:
             raise
         except ColumnError as error:
@@ -341,36 +319,6 @@ def compare_columns(
         raise _nothing_compared(skipped, empty)
     together = _together(tables, found, options) if as_one else None
     return Drift(found, skipped, options.alpha, together)
-
-
-def _asked_together(
-    compare: Callable[[str], ColumnAnswer], columns: Sequence[str], batches: Sequence[Batch]
-) -> dict[str, ColumnAnswer]:
-    """The answers about columns whose units share queries.
-
-    Every round tries all columns until each needs something that is not known yet. Then one query
-    asks for all of that. A column with an error is left to the caller.
-    """
-    found: dict[str, ColumnAnswer] = {}
-    left = list(columns) if batches else []
-    for batch in batches:
-        batch.announcing = True
-    try:
-        while left:
-            waiting = []
-            for name in left:
-                try:
-                    found[name] = compare(name)
-                except Announced:
-                    waiting.append(name)
-                except (DkmdError, ValueError):  # raised again when the column is compared
-                    continue
-            asked = [batch.ask_noted() for batch in batches]
-            left = waiting if any(asked) else []
-    finally:
-        for batch in batches:
-            batch.announcing = False
-    return found
 
 
 def _together(

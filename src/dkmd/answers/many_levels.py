@@ -16,7 +16,7 @@ from dkmd.answers.comparison import (
 from dkmd.answers.one_category import compare_pair
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions, Level
-from dkmd.inference.column_kind import CATEGORY, parse_kind
+from dkmd.inference.kinds.column_kind import CATEGORY, parse_kind
 from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
 from dkmd.sources.grouped_levels import with_groups

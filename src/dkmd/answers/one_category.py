@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,20 +21,15 @@ from dkmd.answers.grouped import Missing, grouped_missing_finding
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import compared, turned
-from dkmd.base.errors import ColumnError, NanError
+from dkmd.base.errors import NanError
 from dkmd.base.wording import count
-from dkmd.inference.categories import LevelChange, category_pvalue, compare_shares
-from dkmd.inference.column_kind import CATEGORY as CATEGORY_KIND
-from dkmd.inference.grouped_categories import (
-    compare_grouped_shares,
-    grouped_category_pvalue,
-    pvalue_of_two,
-)
-from dkmd.inference.groups import note_on_few_groups
-from dkmd.inference.result import ConfidenceInterval
-from dkmd.inference.sample_ratio import check_ratio
+from dkmd.inference.design.units import few_units
+from dkmd.inference.kinds.categories import LevelChange, category_pvalue, compare_shares
+from dkmd.inference.kinds.column_kind import CATEGORY as CATEGORY_KIND
+from dkmd.inference.kinds.sample_ratio import check_ratio
+from dkmd.inference.kinds.unit_shares import compare_levels, unit_counts
+from dkmd.inference.test.result import ConfidenceInterval
 from dkmd.sources.column_data import HeldColumn, LabelledColumn
-from dkmd.sources.grouped_levels import NOT_PAIRED
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts, LevelGroups, yes_and_no
 from dkmd.sources.loading import LevelPair, NumberPair
 from dkmd.sources.number_words import HAS_UNIT, number_with_unit
@@ -89,26 +85,24 @@ def compare_categories(
     name = current.name if current.name != "value" else reference.name
     rows = before.size + before.nan, after.size + after.nan
     grouped = reference.data.groups is not None
-    if grouped and options.test.weigh is not None:
-        raise ColumnError(f"column {name!r} {NOT_PAIRED}")
     missing = (
         grouped_missing_finding(
-            _missing(reference), _missing(current), options.test, options.confidence
+            _missing(reference), _missing(current), options.test.weigh, options.confidence
         )
         if grouped
         else missing_finding((before.nan, after.nan), rows, options.confidence)
     )
     units = _units(reference.data, current.data)
     why_not = _why_not(reference.data, current.data, options.test.nan_policy)
-    levels, other, pvalue = _tested(reference.data, current.data, options.confidence, why_not)
+    tested = _Tested() if why_not else _tested(reference.data, current.data, options)
     findings = () if missing is None else (missing,)
     answer = CategoryComparison(
         name=name,
         verdict=UNCLEAR,
-        pvalue=pvalue,
+        pvalue=tested.pvalue,
         alpha=options.alpha,
-        levels=levels,
-        other=other,
+        levels=tested.levels,
+        other=tested.other,
         reference=before,
         current=after,
         warnings=tuple(
@@ -119,9 +113,9 @@ def compare_categories(
                     current.note if current.note != reference.note else "",
                     emptiness(before, name),
                     emptiness(after, name),
-                    _cap(levels, other),
+                    _cap(tested.levels, tested.other),
                     "" if options.kind == CATEGORY_KIND else _unit(reference.data, current.data),
-                    "" if why_not else _few_groups(reference.data, current.data),
+                    *tested.notes,
                     _no_order(reference.data, current.data),
                 ],
             )
@@ -136,7 +130,7 @@ def compare_categories(
     )
     if not why_not:
         answer = _with_direction(answer, (reference.data, current.data), options)
-    return answer.judged()
+    return answer.corrected().judged()
 
 
 def _with_direction(
@@ -150,7 +144,7 @@ def _with_direction(
     if answer.is_one_share:  # its test and its interval tell the direction
         upper = max(answer.levels, key=lambda each: order.index(each.level))
         interval = ConfidenceInterval(upper.low, upper.high)
-        return replace(answer, order=order, shift=upper.counts.difference, shift_interval=interval)
+        return replace(answer, order=order, shift=upper.difference, shift_interval=interval)
     labels = None
     if reference.groups is not None and current.groups is not None:
         labels = reference.groups.labels, current.groups.labels
@@ -193,50 +187,54 @@ def _unit(reference: LevelCounts, current: LevelCounts) -> str:
     return HAS_UNIT.format(cell) if cell else ""
 
 
-def _tested(
-    reference: LevelCounts, current: LevelCounts, confidence: float, why_not: str
-) -> tuple[tuple[LevelChange, ...], LevelChange | None, float]:
-    """The levels, what is left of them, and the p-value of the column."""
-    if why_not:
-        return (), None, math.nan
+class _Tested(NamedTuple):
+    """The levels, the rest of them, the p-value of the column, and notes on its units."""
+
+    levels: tuple[LevelChange, ...] = ()
+    other: LevelChange | None = None
+    pvalue: float = math.nan
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, changes: list[LevelChange], rest: bool, pvalue: float, notes: tuple[str, ...] = ()
+    ) -> _Tested:
+        """From all changes. If there is a rest, it is the last one."""
+        other = changes.pop() if rest else None
+        # the largest difference first
+        order = sorted(changes, key=lambda each: (-round(abs(each.difference), 12), each.level))
+        return cls(tuple(order), other, pvalue, notes)
+
+
+def _tested(reference: LevelCounts, current: LevelCounts, options: CompareOptions) -> _Tested:
+    """The test of a column."""
     levels = _most_frequent(reference, current)
     if reference.groups is not None and current.groups is not None:
-        return _tested_by_groups(levels, reference.groups, current.groups, confidence)
+        return _tested_by_units(levels, reference.groups, current.groups, options)
     x, y = turned((reference.counted(levels), current.counted(levels)))
     of_x, of_y = turned((reference.size, current.size))
     rest = of_x - sum(x), of_y - sum(y)
-    names = [*levels, OTHER] if any(rest) else levels
     if any(rest):
-        x, y = [*x, rest[0]], [*y, rest[1]]
-    changes = compare_shares(names, x, y, confidence)
-    other = changes.pop() if any(rest) else None
-    return _ordered(changes), other, category_pvalue(np.asarray(x), np.asarray(y))
+        levels, x, y = [*levels, OTHER], [*x, rest[0]], [*y, rest[1]]
+    changes = compare_shares(levels, x, y, options.confidence)
+    return _Tested.of(changes, any(rest), category_pvalue(np.asarray(x), np.asarray(y)))
 
 
-def _tested_by_groups(
-    levels: list[str], reference: LevelGroups, current: LevelGroups, confidence: float
-) -> tuple[tuple[LevelChange, ...], LevelChange | None, float]:
+def _tested_by_units(
+    levels: list[str], reference: LevelGroups, current: LevelGroups, options: CompareOptions
+) -> _Tested:
     """The same for repeated measurements."""
-    x, y = turned((reference.counted(levels), current.counted(levels)))
-    rest = bool(x[:, -1].any() or y[:, -1].any())
-    if not rest:
-        x, y = x[:, :-1], y[:, :-1]
+    before, after = reference.counted(levels), current.counted(levels)
+    rest = bool(before.counts[:, -1].any() or after.counts[:, -1].any())
     names = [*levels, OTHER] if rest else levels
-    changes = compare_grouped_shares(names, x, y, confidence)
-    pvalue = pvalue_of_two(x, y) if len(names) == 2 else grouped_category_pvalue(x, y)
-    if not pvalue < 1.0 - confidence:  # few groups tell little about a rare level alone
-        changes = [
-            each._replace(low=min(each.low, 0.0), high=max(each.high, 0.0)) for each in changes
-        ]
-    other = changes.pop() if rest else None
-    return _ordered(changes), other, pvalue
-
-
-def _ordered(changes: list[LevelChange]) -> tuple[LevelChange, ...]:
-    """The largest difference first."""
-    return tuple(
-        sorted(changes, key=lambda each: (-round(abs(each.counts.difference), 12), each.level))
+    x, y = (
+        unit_counts(side.counts[:, : len(names)], side.labels) for side in turned((before, after))
     )
+    weigh = options.test.weigh
+    found = compare_levels(names, x, y, weigh, options.confidence)
+    # words about groups have the reference first
+    notes = found.notes if weigh is not None else few_units(*turned((x.rows.size, y.rows.size)))
+    return _Tested.of(found.levels, rest, found.pvalue, notes)
 
 
 def _missing(side: LabelledLevels) -> Missing | None:
@@ -252,12 +250,6 @@ def _units(reference: LevelCounts, current: LevelCounts) -> tuple[int, int] | No
     return np.unique(reference.groups.labels).size, np.unique(current.groups.labels).size
 
 
-def _few_groups(reference: LevelCounts, current: LevelCounts) -> str:
-    """A note that the groups are few; empty if they are not, or if there are none."""
-    units = _units(reference, current)
-    return "" if units is None else note_on_few_groups(*units)
-
-
 def _most_frequent(reference: LevelCounts, current: LevelCounts) -> list[str]:
     """The most frequent levels of both sides together."""
     pooled = dict(reference.counts)
@@ -271,7 +263,7 @@ def _why_not(reference: LevelCounts, current: LevelCounts, nan_policy: str) -> s
     sides = (reference, current)
     if not all(side.size for side in sides):
         return "cannot be compared"
-    if any(side.groups is not None and np.unique(side.groups.labels).size < 2 for side in sides):
+    if any(side.groups is not None and side.groups.known < 2 for side in sides):
         return "has a single group on a side, so it is not tested"
     if nan_policy == "propagate" and any(side.missing for side in sides):
         return 'has missing values, and nan_policy is "propagate"'

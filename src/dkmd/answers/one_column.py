@@ -11,72 +11,63 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.answers.comparison import Comparison, Infinite, SampleFacts
+from dkmd.answers.comparison import Comparison, SampleFacts
 from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.comparison.missing import emptiness
-from dkmd.answers.crossed_column import compared_by_sums
 from dkmd.answers.extremes import extreme_values
-from dkmd.answers.facts import beyond_the_data, correlation_of, facts_of, notes_of, or_zero
+from dkmd.answers.facts import correlation_of, facts_of, infinite_shares, notes_of, or_zero
 from dkmd.answers.findings import (
     Finding,
     Held,
     MeanChange,
     mean_change,
+    mean_finding,
     missing_finding,
     percentile_changes,
+    quantiles_of,
+    size_of,
     spread_finding,
 )
 from dkmd.answers.grouped import (
-    LINEAR,
-    grouped_mean_change,
     grouped_missing_finding,
     grouped_percentile_changes,
     grouped_sides,
+    mean_of_units,
     missing_of,
 )
 from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
 from dkmd.answers.options import CompareOptions
-from dkmd.answers.orientation import (
-    centers_of,
-    compared,
-    compared_units,
-    compared_weighted,
-    shares_of,
-    turned,
-)
+from dkmd.answers.orientation import compared, compared_stored, turned
+from dkmd.answers.percentages import no_percentages, percentage_of
 from dkmd.base.arrays import Array
-from dkmd.base.errors import ColumnError, EngineError, NanError
-from dkmd.binned.logarithms import as_change, log_grid, log_summaries, require_positive
-from dkmd.binned.summary import Summary
-from dkmd.inference.column_kind import DATE as DATE_KIND
-from dkmd.inference.label_codes import coded
-from dkmd.inference.limits import LimitOutcome
-from dkmd.inference.margins import beyond_margin, opposed, verdict
-from dkmd.inference.one_test import ALL_EQUAL, NOTHING_VARIES
-from dkmd.inference.opinions import direction_of
-from dkmd.inference.options import Options
-from dkmd.inference.percentiles import PercentileChange
-from dkmd.inference.result import (
-    ConfidenceInterval,
+from dkmd.base.errors import NanError
+from dkmd.bins.logarithms import log_grid, log_summaries, require_positive
+from dkmd.bins.summary import Summary
+from dkmd.inference.design.labels import coded
+from dkmd.inference.kinds.column_kind import AMOUNT
+from dkmd.inference.kinds.column_kind import DATE as DATE_KIND
+from dkmd.inference.kinds.opinions import direction_of
+from dkmd.inference.kinds.percentiles import PercentileChange
+from dkmd.inference.kinds.sample_ratio import SampleRatio, check_ratio
+from dkmd.inference.kinds.shapes import crossing
+from dkmd.inference.test.margins import beyond_margin, verdict
+from dkmd.inference.test.neighbours import Middle
+from dkmd.inference.test.one_test import ALL_EQUAL, NOTHING_VARIES, stopped_by_nan
+from dkmd.inference.test.options import Options
+from dkmd.inference.test.result import (
     DkmdResult,
     ExactOutcome,
     Outcome,
 )
-from dkmd.inference.sample_ratio import SampleRatio, check_ratio
-from dkmd.inference.shapes import crossing
-from dkmd.sources.beside import summed_weights, weights_of_pair
 from dkmd.sources.column_data import ColumnData, HeldColumn, LabelledColumn
-from dkmd.sources.cross_sides import crossings
 from dkmd.sources.kinds import DATE
 from dkmd.sources.pairs import (
-    groups_of_pair,
     on_one_offset,
     require_one_kind,
     summaries_of_pair,
-    units_of_pair,
 )
 from dkmd.sources.repeated_rows import in_order
-from dkmd.statistic.witness import Witness
+from dkmd.sources.stored_sides import stored_pair
 
 
 def compare_samples(
@@ -89,7 +80,7 @@ def compare_samples(
     if options.test.nan_policy != "raise":  # which names the row of a missing value
         old, new = in_order(old), in_order(new)
     reference, current = replace(reference, data=old), replace(current, data=new)
-    answer = _compared(reference, current, as_given, options, offset)
+    answer = _compared(reference, current, as_given, options, offset).corrected()
     dates = DATE in (reference.kind, current.kind)
     return replace(answer, offset=offset, dates=dates) if offset or dates else answer
 
@@ -106,29 +97,25 @@ def _compared(
     result, outcome = test.result, test.result.outcome()
     is_date = DATE in (reference.kind, current.kind)
     if offset or is_date:
-        result = result.with_logs(_no_percentages)
+        result = result.with_logs(no_percentages)
     values = _values(*as_given)
-    percentage = _percentage(result, options.confidence)
-    before, after = _facts((reference, current), as_given, test)
-    name = current.name if current.name != "value" else reference.name
+    percentage = percentage_of(result, options.confidence)
     held = _held(reference.data, test.summaries[0]), _held(current.data, test.summaries[1])
-    kinded = Kinded(DATE_KIND)
-    if not is_date:
+    before, after = _facts((reference, current), as_given, test, held)
+    name = current.name if current.name != "value" else reference.name
+    kinded = Kinded(DATE_KIND if is_date else AMOUNT)
+    by_mean = options.test.estimand == "mean"
+    if not (by_mean or is_date):
         kinded = kind_of_column((reference.data, current.data), held, outcome, name, options.kind)
     notes = [reference.left_out, current.left_out, *_told(outcome, kinded.decides)]
     notes += [percentage.note, *(emptiness(side, name) for side in (before, after))]
     notes += [reference.note, current.note]
     notes += [*notes_of((before, after), outcome, values, kinded.decides), *kinded.notes]
     exact = outcome if isinstance(outcome, ExactOutcome) else None
-    grouped = _has_groups(outcome)
     reading = _Reading() if kinded.decides else _Reading.of(result, options)
     means = partial(_compare_means, reference, current, options.test)
-    mean, percentiles = _described(held, (reference.data, current.data), grouped, options)
+    mean, percentiles = _described(held, (reference.data, current.data), result, means, options)
     weighted = result.effective_sizes is not None
-    if options.test.weigh is not None or weighted:  # weighted means, and no percentiles
-        percentiles = ()
-    if options.test.weigh is not None or weighted or result.adjustment is not None:
-        mean = None if exact is None else _mean_of_units(means, options.confidence)
     answer = Comparison(
         name=name,
         unit=current.unit or reference.unit,
@@ -148,15 +135,17 @@ def _compared(
         reference=before,
         current=after,
         warnings=tuple(dict.fromkeys(filter(None, notes))),
-        crossing=None if exact is None else crossing(exact.raw_pair),
-        infinite=_infinite(outcome),
-        findings=_findings((before, after), as_given, outcome, options),
+        crossing=None if exact is None else crossing(exact),
+        infinite=infinite_shares(before, after, result.shift),
+        findings=_findings((before, after), as_given, outcome, mean, options),
         mean=mean,
         extremes=None if weighted or _agree(mean, result, options.alpha) else extreme_values(*held),
         percentiles=percentiles,
         sample_ratio=_sample_ratio(reference.data, current.data, before, after, exact, options),
         result=result,
         values=values,
+        estimand=options.test.estimand,
+        per=_per(reference.data),
         adjustment=Adjusted.of(result, options.confidence),
         effective_sizes=_effective(result),
     )
@@ -167,39 +156,46 @@ def _facts(
     sides: tuple[LabelledColumn, LabelledColumn],
     as_given: tuple[ColumnData, ColumnData],
     test: _Tested,
+    held: tuple[Held, Held],
 ) -> tuple[SampleFacts, SampleFacts]:
     """The facts about reference and current."""
     outcome = test.result.outcome()
-    psi = _psi(outcome, sides[0].data)
+    middle = _middle(outcome, sides[0].data)
     found = []
     for side, given, summary, at in zip(
-        sides, as_given, test.summaries, centers_of(outcome), strict=True
+        sides, as_given, test.summaries, _medians(test.result, held), strict=True
     ):
-        center, correlation = or_zero(at, outcome), correlation_of(given, psi)
-        found.append(facts_of(side.data, summary, side.label, center, correlation))
+        median, correlation = or_zero(at, outcome), correlation_of(given, middle)
+        found.append(facts_of(side.data, summary, side.label, median, correlation))
     return found[0], found[1]
+
+
+def _medians(result: DkmdResult, held: tuple[Held, Held]) -> tuple[float, float]:
+    """The medians of reference and current, as percentiles have them; with weights, weighted."""
+    outcome = result.outcome()
+    if isinstance(outcome, ExactOutcome) and (outcome.effective or outcome.pairing):
+        return turned(outcome.medians)
+    before, after = (quantiles_of(side)(0.5) if size_of(side) else math.nan for side in held)
+    return before, after
+
+
+def _per(reference: ColumnData) -> str:
+    """The name of the denominators of a ratio of sums; empty without them."""
+    if not isinstance(reference, HeldColumn) or reference.beside is None:
+        return ""
+    return reference.beside.per if reference.beside.denominators is not None else ""
 
 
 def _compare_means(
     reference: LabelledColumn, current: LabelledColumn, options: Options
 ) -> DkmdResult:
-    """The same test with a linear ψ, whose centre is the mean."""
-    options = replace(options, witness=LINEAR, scale=None, method=None)
+    """The same test of the means."""
+    options = options.of_means()
     return _tested(reference, current, options).result
 
 
-def _mean_of_units(means: Callable[[], DkmdResult], confidence: float) -> MeanChange | None:
-    """The means over units on both sides, by the paired test; None where a value is infinite."""
-    try:
-        result = means()
-    except ValueError:  # a linear ψ has no bound, so infinite values have no mean
-        return None
-    low, high = result.shift_interval(confidence)
-    return MeanChange(*centers_of(result.outcome()), result.shift, low, high)
-
-
 def _agree(mean: MeanChange | None, result: DkmdResult, alpha: float) -> bool:
-    """Whether the mean says no more than the centre does."""
+    """Whether the mean says no more than the shift does."""
     if mean is None or not mean.direction:
         return True
     return bool(result.pvalue < alpha) and mean.direction * result.shift > 0.0
@@ -222,46 +218,62 @@ def _findings(
     facts: tuple[SampleFacts, SampleFacts],
     as_given: tuple[ColumnData, ColumnData],
     outcome: Outcome,
+    mean: MeanChange | None,
     options: CompareOptions,
 ) -> tuple[Finding, ...]:
-    """What else may have changed: the spread and the share of missing values.
+    """What else may have changed: the mean, the spread and the share of missing values.
 
-    The spread of repeated measurements would have to know the groups, so it is left out.
+    The spread of repeated measurements would have to know the groups, so it is left out. Ratios of
+    sums have no spread, and a test of means has no other finding about the mean.
     """
     before, after = facts
+    mean = None if options.test.estimand == "mean" else mean
     found: list[Finding | None]
     if _has_groups(outcome):
         sides = missing_of(as_given[0]), missing_of(as_given[1])
-        found = [grouped_missing_finding(*sides, options.test, options.confidence)]
+        found = [grouped_missing_finding(*sides, options.test.weigh, options.confidence)]
     else:
         rows = before.size + before.nan, after.size + after.nan
         found = [
-            spread_finding(outcome, options.confidence),
+            None if _per(as_given[0]) else spread_finding(outcome, options.confidence),
             missing_finding((before.nan, after.nan), rows, options.confidence),
         ]
-    return tuple(each for each in found if each is not None)
+    return tuple(each for each in (mean_finding(mean), *found) if each is not None)
 
 
 def _has_groups(outcome: Outcome) -> bool:
-    """Whether the values are not independent: groups, weights or an adjustment."""
-    return isinstance(outcome, ExactOutcome) and outcome.raw_pair.clusters is not None
+    """Whether the values are not independent: groups or weights."""
+    return isinstance(outcome, ExactOutcome) and outcome.designed
 
 
 def _described(
     held: tuple[Held, Held],
     data: tuple[ColumnData, ColumnData],
-    grouped: bool,
+    result: DkmdResult,
+    means: Callable[[], DkmdResult],
     options: CompareOptions,
 ) -> tuple[MeanChange | None, tuple[PercentileChange, ...]]:
-    """The mean and the percentiles; of repeated measurements, if the values are in memory."""
-    if not grouped:
-        percentiles = percentile_changes(*held, options.confidence, options.levels)
-        return mean_change(*held, options.confidence), percentiles
-    sides = grouped_sides(*data)
-    if sides is None:
-        return None, ()
-    percentiles = grouped_percentile_changes(sides, options.confidence, options.levels)
-    return grouped_mean_change(sides, options.confidence), percentiles
+    """The mean and the percentiles; of repeated measurements, if the values are in memory.
+
+    Weighted values have no percentiles. Where the means are tested, the mean is that of the test.
+    """
+    outcome, confidence = result.outcome(), options.confidence
+    sides = grouped_sides(*data) if _has_groups(outcome) else None
+    percentiles: tuple[PercentileChange, ...] = ()
+    weighted = result.effective_sizes is not None or options.test.weigh is not None
+    if not (weighted or _per(data[0])):
+        if sides is not None:
+            percentiles = grouped_percentile_changes(sides, confidence, options.levels)
+        elif not _has_groups(outcome):
+            percentiles = percentile_changes(*held, confidence, options.levels)
+    if options.test.estimand == "mean" or weighted or result.adjustment is not None:
+        exact = isinstance(outcome, ExactOutcome)
+        return mean_of_units(means, confidence) if exact else None, percentiles
+    if sides is not None:
+        groups = sides[0].codes, sides[1].codes
+        values = (None, sides[0].values), (None, sides[1].values)
+        return mean_change(*values, confidence, groups), percentiles
+    return None if _has_groups(outcome) else mean_change(*held, confidence), percentiles
 
 
 def _sample_ratio(
@@ -279,9 +291,8 @@ def _sample_ratio(
     held = [side.groups if isinstance(side, HeldColumn) else None for side in (reference, current)]
     if held[0] is not None and held[1] is not None:
         rows, counted = (coded(held[0]).labels.size, coded(held[1]).labels.size), "groups"
-    elif exact is not None and exact.raw_pair.clusters is not None and exact.effective is None:
-        units = turned(exact.raw_pair.clusters.units)
-        rows, counted = (int(units[0]), int(units[1])), "groups"
+    elif exact is not None and exact.units is not None and exact.effective is None:
+        rows, counted = turned(exact.units), "groups"
     elif not before.nan and not after.nan:
         counted = "values"
     return check_ratio(*rows, options.expect_ratio, counted)
@@ -311,29 +322,24 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
             for side, summary in ((of_reference, before), (of_current, after)):
                 _require_no_nan(side, summary.nan, summary.size + summary.nan)
 
-    streams = crossings(reference, current)
-    if streams is not None:
-        return _Tested(*compared_by_sums(reference, current, streams, options, check))
-    reference, current = summed_weights(reference), summed_weights(current)
-    weights = weights_of_pair(reference, current)
     before, after = summaries_of_pair(reference, current)
     check(before, after)
-
-    def tested(old: Summary, new: Summary, options: Options, logs: bool) -> DkmdResult:
-        if options.weigh is not None:
-            return compared_units(old, new, options, units_of_pair(reference, current), logs)
-        if weights is not None:
-            before, after = (each.at(old.grid, logs) for each in weights)
-            return compared_weighted(before, after, options)
-        return compared(old, new, options, groups_of_pair(reference, current, logs))
+    rows = stored_pair(reference, current)
+    if stopped_by_nan(before.nan + after.nan, options):
+        rows = None
 
     def on_logs() -> DkmdResult:
         require_positive(before, after)
         grid = log_grid(before + after)
+        if rows is not None:
+            return compared_stored(*rows, options.on_logs(), grid, logs=True)
         logs = log_summaries((before, after), grid, (reference.logs, current.logs))
-        return tested(logs[0], logs[1], options.on_logs(), logs=True)
+        return compared(logs[0], logs[1], options.on_logs())
 
-    result = tested(before, after, options, logs=False)
+    if rows is not None:
+        result = compared_stored(*rows, options, before.grid)
+    else:
+        result = compared(before, after, options)
     return _Tested(result.with_logs(on_logs), (before, after))
 
 
@@ -372,44 +378,8 @@ def _groups(
     return before, after
 
 
-class _Percentage(NamedTuple):
-    """The shift in percent, its interval, and a note on why there is none."""
-
-    shift: float | None = None
-    interval: ConfidenceInterval | None = None
-    note: str = ""
-
-
-def _percentage(result: DkmdResult, confidence: float) -> _Percentage:
-    """The shift in percent, worked out on logarithms."""
-    if not isinstance(result.outcome(), ExactOutcome):
-        return _Percentage()
-    try:
-        on_logs = result.on_logs()
-    except EngineError:  # an engine that did not answer says nothing about the data
-        raise
-    except ValueError:
-        return _Percentage()
-    # a centre at infinity, or near it: every percentage is too small
-    if math.isinf(result.shift) or beyond_the_data(on_logs.outcome()):
-        return _Percentage()
-    if opposed(result, on_logs, confidence):
-        return _Percentage(note=DISAGREE)
-    low, high = on_logs.shift_interval(confidence)
-    interval = ConfidenceInterval(as_change(low), as_change(high))
-    return _Percentage(as_change(on_logs.shift), interval)
-
-
-DISAGREE = (
-    "values and their logarithms moved in opposite directions, so there is no percentage: the "
-    "shapes differ, with more small values and more very large ones on one side"
-)
-
-
 def _told(outcome: Outcome, by_shares: bool) -> tuple[str, ...]:
-    """The notes of the test. The headline already tells shares, at infinity or elsewhere."""
-    if isinstance(outcome, LimitOutcome):
-        return ()
+    """The notes of the test. The headline already tells shares."""
     untrue = (ALL_EQUAL, NOTHING_VARIES) if by_shares else ()
     return tuple(note for note in outcome.notes if note not in untrue)
 
@@ -420,22 +390,10 @@ def _effective(result: DkmdResult) -> tuple[float, float] | None:
     return None if sizes is None else turned(sizes)
 
 
-def _infinite(outcome: Outcome) -> Infinite | None:
-    """The shares of reference and current at an infinity, if the test compared these."""
-    if not isinstance(outcome, LimitOutcome):
-        return None
-    return Infinite(outcome.where, *shares_of(outcome))
-
-
-def _psi(outcome: Outcome, reference: ColumnData) -> Witness | None:
-    """The ψ by which neighbours are correlated; None where values belong to groups."""
+def _middle(outcome: Outcome, reference: ColumnData) -> Middle | None:
+    """Where ψ looks at neighbours; None where values belong to groups."""
     grouped = isinstance(reference, HeldColumn) and reference.groups is not None
-    return outcome.witness if isinstance(outcome, ExactOutcome) and not grouped else None
-
-
-def _no_percentages() -> DkmdResult:
-    """The error for percentages of dates."""
-    raise ColumnError("percentages need numbers, not dates: give the margin in data units or sd")
+    return outcome.middle if isinstance(outcome, ExactOutcome) and not grouped else None
 
 
 def _held(side: ColumnData, summary: Summary | None) -> Held:

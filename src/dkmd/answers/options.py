@@ -12,12 +12,12 @@ from typing import Any, TypedDict
 
 import numpy.typing as npt
 
-from dkmd.inference.column_kind import parse_kind
-from dkmd.inference.defaults import ALPHA, require_shares
-from dkmd.inference.margins import Margin, parse_margin
-from dkmd.inference.options import Options, check_options
-from dkmd.inference.percentiles import LEVELS, parse_levels
-from dkmd.inference.sample_ratio import parse_ratio
+from dkmd.inference.kinds.column_kind import parse_kind
+from dkmd.inference.kinds.percentiles import LEVELS, parse_levels
+from dkmd.inference.kinds.sample_ratio import parse_ratio
+from dkmd.inference.test.defaults import ALPHA, require_shares
+from dkmd.inference.test.margins import Margin, parse_margin
+from dkmd.inference.test.options import Options, check_options
 
 Level = str | float | bool
 """A value of the column that says which sample a row belongs to."""
@@ -94,7 +94,7 @@ class Settings(TypedDict, total=False):
     margin: Margin | None
     kind: str | Mapping[str, str] | None
     alpha: float
-    scale: float | str | None
+    scale: float | None
     method: Any  # PermutationMethod or BootstrapMethod: scipy.stats has no types
     nan_policy: str
     pair_by: GroupLabels | None
@@ -104,6 +104,8 @@ class Settings(TypedDict, total=False):
     randomized: bool
     weights: Any
     counts: Any
+    estimand: str | None
+    per: Any
     where: Any  # an expression of Ibis, which has no types
     table: str | Sequence[str] | None
     expect_ratio: Ratio | None
@@ -137,16 +139,17 @@ class CompareOptions:
         cls,
         margin: Margin | None = None,
         alpha: float = ALPHA,
-        scale: float | str | None = None,
+        scale: float | None = None,
         method: Any = None,
         nan_policy: str = "omit",
         expect_ratio: Ratio | None = None,
         percentiles: Sequence[float | str] | None = None,
         kind: str | None = None,
         weigh: str | None = None,
+        estimand: str = "shift",
     ) -> CompareOptions:
         """From the keywords of ``compare``, all checked before any data is read."""
-        test = check_options(None, scale, "exact", "two-sided", method, nan_policy, weigh)
+        test = check_options(None, scale, "exact", "two-sided", method, nan_policy, weigh, estimand)
         ratio = None if expect_ratio is None else parse_ratio(expect_ratio)
         known = None if kind is None else parse_kind(kind)
         return cls(margin, alpha, test, ratio, parse_levels(percentiles), known)

@@ -46,7 +46,7 @@ from dkmd.answers.page_rows import (
 from dkmd.answers.page_segments import SEGMENT_LEGEND, page_splits
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import level_of
-from dkmd.inference.result import ExactOutcome
+from dkmd.inference.test.result import ExactOutcome
 from dkmd.render.figures.drawings import colour_of
 from dkmd.render.report.model import (
     NOT_MEASURED,
@@ -120,9 +120,19 @@ def _comparison_page(answer: ColumnAnswer, command: str | None) -> Page:
         legend=(
             *hollow_means((row,), DIRECTION_ONLY),
             "p: how often a difference this clear would appear if nothing had moved.",
+            *_correction(answer),
         ),
         again=again,
     )
+
+
+def _correction(answer: ColumnAnswer) -> list[str]:
+    """How the findings of one comparison are corrected, if there are any."""
+    method, tests = answer.correction
+    if not tests:
+        return []
+    number = f"{tests} test{'s' if tests > 1 else ''}"
+    return [f"What else changed is corrected for {number} ({method})."]
 
 
 def _comparisons_page(answers: Comparisons, command: str | None, advance: Advance | None) -> Page:
@@ -185,8 +195,8 @@ def _together_page(
         legend=(
             "Columns with the largest |t| come first. Their intervals hold at once, and their "
             "p-values count all columns.",
-            "An opened row shows its column alone, whose centre differs a little from the centre "
-            "of all columns.",
+            "An opened row compares its column alone, so its shift differs a little from the one "
+            "of all columns together.",
         ),
         again=again,
         warnings=answer.warnings,
@@ -253,7 +263,8 @@ def _comparison_row(
         two_sided=c.pvalue,
         reference=c.reference,
         current=c.current,
-        outcome=outcome if isinstance(outcome, ExactOutcome) else None,
+        # a ratio of sums belongs to all rows: no distribution of single values shows it
+        outcome=outcome if isinstance(outcome, ExactOutcome) and not c.per else None,
         values=c.values,
         beside=more,
         percentiles=percentiles,

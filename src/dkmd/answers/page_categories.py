@@ -11,7 +11,7 @@ from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.words import tags_of
 from dkmd.answers.orientation import turned
 from dkmd.base.wording import amount, count, level_of, points, share_pair, short_p
-from dkmd.inference.categories import LevelChange
+from dkmd.inference.kinds.categories import LevelChange
 from dkmd.render.figures.drawings import colour_of
 from dkmd.render.figures.share_bars import ShareBar
 from dkmd.render.report.model import (
@@ -70,7 +70,7 @@ def category_row(name: str, c: CategoryComparison, adjusted: float, again: Repro
             Setting("p, uncorrected", Shown(short_p(c.pvalue) or "–", c.pvalue)),
         ),
         again=again,
-        shares=tuple(ShareBar(each.level, *turned(each.counts.shares)) for each in _every(c)),
+        shares=tuple(ShareBar(each.level, *turned(each.shares)) for each in _every(c)),
     )
 
 
@@ -88,14 +88,14 @@ def _numbers(c: CategoryComparison) -> Iterator[NumberLine]:
         told = f"{amount(c.shift)} levels ({low} to {high})"
         yield NumberLine("shift", Shown(""), Shown(""), Shown(told, c.shift))
     for level in _every(c):
-        shares = turned(level.counts.shares)
+        shares = turned(level.shares)
         old, new = share_pair(*shares)
-        told = f"{points(level.counts.difference)} ({points(level.low)} to {points(level.high)})"
+        told = f"{points(level.difference)} ({points(level.low)} to {points(level.high)})"
         yield NumberLine(
             level.level,
             Shown(old, shares[0]),
             Shown(new, shares[1]),
-            Shown(told, level.counts.difference),
+            Shown(told, level.difference),
         )
     if before.nan or after.nan:
         yield _counts(LEFT_OUT, before.nan, after.nan)

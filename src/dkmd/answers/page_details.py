@@ -18,16 +18,17 @@ from dkmd.answers.comparison import (
     plain_margin,
 )
 from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.comparison.one import RATIO
 from dkmd.answers.comparison.percentile_rows import percent_of
-from dkmd.answers.findings import SPREAD
+from dkmd.answers.findings import MEAN, SHIFT, SPREAD
 from dkmd.answers.reasons import reasons
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.displays import PLAIN, Display
 from dkmd.base.wording import count, level_of, plain, short_p, signed
-from dkmd.inference.margins import Margin, parse_margin
-from dkmd.inference.opinions import Opinion, Opinions, direction_of, opinions
-from dkmd.inference.result import ExactOutcome
+from dkmd.inference.kinds.opinions import Opinion, Opinions, direction_of, opinions
+from dkmd.inference.test.margins import Margin, parse_margin
+from dkmd.inference.test.result import ExactOutcome
 from dkmd.render.figures.curves import Curves, curves_of
 from dkmd.render.report.model import (
     NO_BAND,
@@ -41,6 +42,8 @@ from dkmd.render.report.model import (
     Shown,
 )
 from dkmd.sources.column_data import LARGE
+
+NOTHING = Shown("")
 
 NO_SINGLE_VALUES = "Other statistics need the single values, and only their summary is held here."
 
@@ -70,6 +73,11 @@ class Compared:
     more: tuple[tuple[str, str, str, str], ...] = ()  # rows about shares and parts
     kind: str = ""
     designed: tuple[tuple[str, str, str, str], ...] = ()  # rows about weights and adjustments
+
+    @property
+    def estimand(self) -> str:
+        """What the amount is: the shift, the mean, or a ratio of sums."""
+        return self.own if self.own in (MEAN, RATIO) else SHIFT
 
     @property
     def in_scales(self) -> Measured:
@@ -107,7 +115,7 @@ class Compared:
         return before, after
 
     def numbers(self) -> Iterator[NumberLine]:
-        """Counts, centres, means and percentiles of both samples, and how far they moved."""
+        """Counts, medians, means and percentiles of both samples, and how far they moved."""
         before, after = self.reference, self.current
         yield _counts("values", before.size, after.size)
         for row in self.more:
@@ -116,13 +124,16 @@ class Compared:
             raw = self.outcome.adjustment
             middle = self.shift.middle if raw is None else raw.raw.shift
             moved = Shown(self.display.amount(middle), middle)
-            yield NumberLine("centre", *self._pair(before.center, after.center), moved)
+            yield NumberLine("median", *self._pair(before.median, after.median), NOTHING)
+            if self.estimand == SHIFT:
+                yield NumberLine("shift", NOTHING, NOTHING, moved)
         for row in self.designed:
             yield NumberLine(row[0], *(Shown(cell) for cell in row[1:]))
         if self.yes is None:
             yield from self.beside
             yield from self.percentiles
-        if before.size and after.size and self.yes is None and not self.percentiles:
+        plain = self.yes is None and self.estimand != RATIO and not self.percentiles
+        if before.size and after.size and plain:
             for q, (old, new) in self.quantiles().items():
                 told = signed(new - old, old, new)
                 if self.display.dates and told:
@@ -169,7 +180,7 @@ class Compared:
             return (NO_SINGLE_VALUES,)
         sides = (self.reference, self.current)
         infinite = any(side.plus_inf or side.minus_inf for side in sides)
-        grouped = self.outcome.pair.clusters is not None
+        grouped = self.outcome.designed
         return tuple(reasons(peers, 1.0 - self.confidence, grouped, infinite))
 
     def settings(self) -> Iterator[Setting]:
@@ -222,7 +233,8 @@ def more_numbers(c: Comparison) -> tuple[tuple[NumberLine, ...], tuple[NumberLin
     """The mean and the spread of a comparison, and its percentiles, as lines of the page."""
     known = {}
     if c.mean is not None:
-        known["mean"] = c.mean.reference, c.mean.current, c.mean.difference
+        name = RATIO if c.per else MEAN
+        known[name] = c.mean.reference, c.mean.current, c.mean.difference
     spread = c.finding(SPREAD)
     if spread is not None:
         known["spread"] = spread.reference, spread.current, spread.estimate
@@ -239,18 +251,18 @@ def more_numbers(c: Comparison) -> tuple[tuple[NumberLine, ...], tuple[NumberLin
 
 
 def _test_settings(outcome: ExactOutcome, raw_pvalue: float) -> Iterator[Setting]:
-    witness = outcome.witness
-    yield Setting("kernel, weight of ψ", Shown(f"{witness.kernel}, {witness.weight}"))
-    yield _setting("σ of ψ", witness.sigma)
-    yield _setting("τ of ψ", witness.tau)
-    yield _setting("centre of ψ", witness.center)
+    if outcome.means is None:
+        witness = outcome.witness
+        yield Setting("kernel, weight of ψ", Shown(f"{witness.kernel}, {witness.weight}"))
+    if math.isfinite(outcome.width):
+        yield _setting("width of ψ (σ = τ)", outcome.width)
     yield _setting("statistic", outcome.statistic)
     yield _setting("standard error", outcome.standard_error)
     yield _setting("degrees of freedom", outcome.df)
     yield Setting("p, uncorrected", Shown(short_p(raw_pvalue), raw_pvalue))
     yield from _design_settings(outcome)
-    if outcome.raw_pair.clusters is not None and outcome.effective is None:
-        after, before = outcome.raw_pair.clusters.units
+    if outcome.units is not None and outcome.effective is None:
+        after, before = outcome.units
         what = "groups" if outcome.pairing is None else "units"
         yield Setting(what, Shown(f"{count(int(before))} and {count(int(after))}"))
     if outcome.pairing is not None:

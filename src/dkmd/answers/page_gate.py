@@ -36,10 +36,11 @@ from dkmd.answers.page_rows import (
 from dkmd.base.calls import Call
 from dkmd.base.errors import ColumnError
 from dkmd.base.wording import amount, level_of, percent, short_p
-from dkmd.binned.logarithms import as_change
-from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.margins import Margin
-from dkmd.inference.result import ExactOutcome
+from dkmd.bins.logarithms import as_change
+from dkmd.inference.test.defaults import CONFIDENCE
+from dkmd.inference.test.margins import Margin
+from dkmd.inference.test.result import ExactOutcome
+from dkmd.render.figures.curves import can_be_drawn
 from dkmd.render.report.model import (
     NOT_MEASURED,
     Absent,
@@ -147,7 +148,7 @@ def _compared(gate: Gate, row: GateRow) -> Compared:
     """The measurements of one benchmark and the test of them."""
     evidence = gate.evidence[row.name]
     outcome = None if evidence.result is None else evidence.result.outcome()
-    exact = outcome if isinstance(outcome, ExactOutcome) else None
+    exact = outcome if outcome is not None and can_be_drawn(outcome) else None
     given = [
         np.array(side.values, dtype=np.float64) for side in (evidence.reference, evidence.current)
     ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from dkmd.answers.page_details import Compared
-from dkmd.inference.margins import Margin, parse_margin
+from dkmd.inference.test.margins import Margin, parse_margin
 from dkmd.render.report.model import (
     Interval,
     Measured,
@@ -84,6 +84,7 @@ def page_row(
         numbers=tuple(compared.numbers()),
         interval_ends=compared.interval_ends() if verdict.with_interval else None,
         shift_text=verdict.shift_text,
+        estimand=compared.estimand,
         peers=peers,
         peer_notes=compared.peer_notes(peers),
         settings=tuple(compared.settings()),

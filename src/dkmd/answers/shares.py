@@ -10,19 +10,17 @@ from dkmd.answers.comparison import Comparison, Parts
 from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.findings import MISSING, SHARE, Finding
 from dkmd.answers.orientation import centers_of, turned
-from dkmd.inference.column_kind import TwoSamples
-from dkmd.inference.margins import beyond_margin, parse_margin, verdict
-from dkmd.inference.opinions import direction_of
-from dkmd.inference.part_margins import (
-    Judged,
+from dkmd.inference.kinds.column_kind import TwoSamples
+from dkmd.inference.kinds.opinions import direction_of
+from dkmd.inference.kinds.part_margins import (
+    Reading,
     in_points,
     judge_shares,
-    judged,
     spread_of_shares,
-    together,
 )
-from dkmd.inference.proportions import Counts, ratio_interval, share_interval, share_tails
-from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.kinds.proportions import Counts, ratio_interval, share_interval, share_tails
+from dkmd.inference.test.margins import Margin, beyond_margin, parse_margin, verdict
+from dkmd.inference.test.result import ConfidenceInterval, DkmdResult
 
 
 def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | None) -> Comparison:
@@ -35,7 +33,7 @@ def yes_no_answer(answer: Comparison, samples: TwoSamples, means: DkmdResult | N
     counts = _counts_of(samples, high)
     confidence = 1.0 - answer.alpha
     share = _share_finding(counts, confidence)
-    reading = read_parts(_judged(counts, share, answer, gap))
+    reading = judge_shares(counts, margin_of(answer), gap, confidence)
     if means is not None:
         alone = Told(share, reading)
         told = Told(
@@ -88,13 +86,6 @@ def _by_groups(
     low, high = means.shift_interval(confidence)
     interval = ConfidenceInterval(max(-1.0, low / gap), min(1.0, high / gap))
     return replace(share, interval=interval, pvalue=means.pvalue, ratio_interval=None)
-
-
-class Reading(NamedTuple):
-    """The verdict, and the p-value of "beyond the margin"."""
-
-    verdict: str
-    pvalue_beyond: float
 
 
 class Told(NamedTuple):
@@ -153,13 +144,11 @@ def _agreed(one: Reading, other: Reading) -> Reading:
 
 def _read_means(answer: Comparison, counts: Counts, means: DkmdResult, gap: float) -> Reading:
     """Shares of repeated measurements against the margin. Percent is that of the reference."""
-    most = 0.0
-    if not is_zero(answer):
-        assert answer.margin is not None
-        size, unit = parse_margin(answer.margin)
-        share = counts.shares[1]
-        points = size / 100.0 * share if unit == "%" else in_points(counts, answer.margin, gap)
-        most = points * gap
+    margin = margin_of(answer)
+    size, unit = parse_margin(margin)
+    share = counts.shares[1]
+    points = size / 100.0 * share if unit == "%" else in_points(counts, margin, gap)
+    most = points * gap
     word = verdict(means, most, confidence_level=1.0 - answer.alpha)
     return Reading(word, beyond_margin(means, most))
 
@@ -195,20 +184,7 @@ def ratio_of(counts: Counts, confidence: float) -> tuple[float | None, Confidenc
     return share_x / share_y, ConfidenceInterval(*ratio_interval(counts, confidence))
 
 
-def _judged(counts: Counts, share: Finding, answer: Comparison, gap: float) -> Judged:
-    """The shares of yes/no data against the margin; without a margin, against 0."""
-    if is_zero(answer):
-        return judged(*share.interval, (0.0, 0.0), share.pvalue)
-    assert answer.margin is not None
-    return judge_shares(counts, answer.margin, gap, 1.0 - answer.alpha)
-
-
-def is_zero(answer: Comparison) -> bool:
-    """Whether no margin was given, or a margin of 0."""
-    return answer.margin is None or parse_margin(answer.margin)[0] == 0.0
-
-
-def read_parts(*parts: Judged) -> Reading:
-    """The verdict on all parts, and the p-value of "beyond the margin"."""
-    known = [each.pvalue for each in parts if not math.isnan(each.pvalue)]
-    return Reading(together([each.place for each in parts]), min(known, default=math.nan))
+def margin_of(answer: Comparison) -> Margin:
+    """The margin of an answer; 0 without one. A margin of 0 has no unit."""
+    margin = 0.0 if answer.margin is None else answer.margin
+    return margin if parse_margin(margin)[0] else 0.0

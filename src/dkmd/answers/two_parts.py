@@ -7,51 +7,56 @@ from dataclasses import replace
 
 from dkmd.answers.comparison import Comparison
 from dkmd.answers.findings import REST, SHARE, SHIFT, Finding, Held, mean_error
-from dkmd.answers.orientation import turned
-from dkmd.answers.shares import Reading, is_zero, ratio_of, read_parts
-from dkmd.inference.margins import parse_margin
-from dkmd.inference.opinions import direction_of
-from dkmd.inference.part_margins import Judged, judge_mean, judge_shares, judged
-from dkmd.inference.parts import TwoParts
-from dkmd.inference.result import ConfidenceInterval
+from dkmd.answers.orientation import centers_of, turned
+from dkmd.answers.shares import margin_of, ratio_of
+from dkmd.bins.logarithms import as_change, as_factor
+from dkmd.inference.kinds.opinions import direction_of
+from dkmd.inference.kinds.part_margins import Reading, judge_mean, judge_shares, together
+from dkmd.inference.kinds.parts import TwoParts
+from dkmd.inference.kinds.proportions import share_interval
+from dkmd.inference.kinds.rest import Rest
+from dkmd.inference.test.margins import beyond_margin, parse_margin, verdict
+from dkmd.inference.test.result import ConfidenceInterval
 
 
 def part_findings(parts: TwoParts, confidence: float) -> tuple[Finding, ...]:
     """The share of the values that differ from the common one, and these values."""
-    ratio, ratio_ends = ratio_of(parts.counts, parts.level(0, confidence))
+    of_share, of_rest = parts.pvalues
+    ratio, ratio_ends = ratio_of(parts.counts, confidence)
     reference, current = turned(parts.counts.shares)
     share = Finding(
         SHARE,
         reference,
         current,
         parts.counts.difference,
-        ConfidenceInterval(*parts.share_interval(confidence)),
-        parts.pvalue_of_share,
+        ConfidenceInterval(*share_interval(parts.counts, confidence)),
+        of_share,
         ratio=ratio,
         ratio_interval=ratio_ends,
     )
-    rest = _rest_finding(parts, confidence)
-    return (share,) if rest is None else (share, rest)
+    if parts.rest is None:
+        return (share,)
+    return share, _rest_finding(parts.rest, of_rest, confidence)
 
 
-def _rest_finding(parts: TwoParts, confidence: float) -> Finding | None:
-    """The values other than the common one: their centres, their shift and their factor."""
-    rest = parts.rest
-    if rest is None or rest.exact is None:
-        return None
-    reference, current = turned(rest.centers)
-    level = parts.level(1, confidence)
+def _rest_finding(rest: Rest, pvalue: float, confidence: float) -> Finding:
+    """The values other than the common one: their medians, their shift and their factor."""
+    reference, current = centers_of(rest.result.outcome())
+    shift, (low, high) = float(rest.result.shift), rest.result.shift_interval(confidence)
+    if not rest.logs:
+        interval = ConfidenceInterval(low, high)
+        return Finding(REST, reference, current, shift, interval, pvalue)
+    reference, current = as_factor(reference), as_factor(current)
+    # in data units, the shift is what the factor does to a value like the median of the reference
     return Finding(
         REST,
         reference,
         current,
-        rest.shift,
-        ConfidenceInterval(*rest.interval(level)),
-        parts.pvalue_of_rest,
-        ratio=rest.factor if rest.has_factor else None,
-        ratio_interval=ConfidenceInterval(*rest.factor_interval(level))
-        if rest.has_factor
-        else None,
+        reference * as_change(shift),
+        ConfidenceInterval(reference * as_change(low), reference * as_change(high)),
+        pvalue,
+        ratio=as_factor(shift),
+        ratio_interval=ConfidenceInterval(as_factor(low), as_factor(high)),
     )
 
 
@@ -61,14 +66,13 @@ def parts_answer(
     """The two parts first; the shift of all values becomes one of the findings."""
     shift = Finding(
         SHIFT,
-        answer.reference.center,
-        answer.current.center,
+        answer.reference.median,
+        answer.current.median,
         answer.shift,
         answer.shift_interval,
         answer.pvalue,
     )
-    deciding = tuple(each.what for each in findings)
-    reading = _judged_parts(answer, parts, findings, sides)
+    reading = _read(answer, parts, sides)
     clearest = min(findings, key=lambda each: each.pvalue)
     sign = clearest.estimate if clearest.what == REST or parts.above else -clearest.estimate
     return replace(
@@ -78,56 +82,37 @@ def parts_answer(
         pvalue=parts.pvalue,
         pvalue_beyond=reading.pvalue_beyond,
         findings=(*findings, shift, *answer.findings),
-        deciding=deciding,
+        deciding=tuple(each.what for each in findings),
         crossing=None,
     )
 
 
-def _judged_parts(
-    answer: Comparison, parts: TwoParts, findings: tuple[Finding, ...], sides: tuple[Held, Held]
-) -> Reading:
+def _read(answer: Comparison, parts: TwoParts, sides: tuple[Held, Held]) -> Reading:
     """Against the margin: a percentage is for each part, pp for the share, others for the mean."""
-    unit = "" if is_zero(answer) else parse_margin(answer.margin or 0.0)[1]
+    margin = margin_of(answer)
+    size, unit = parse_margin(margin)
+    if size and unit in ("", "sd"):
+        return _read_mean(answer, sides, size, unit)
     confidence = 1.0 - answer.alpha
-    if not is_zero(answer) and unit in ("", "sd"):
-        return read_parts(_mean_judged(answer, sides))
-    found = []
-    for finding in findings:
-        if unit == "pp" and finding.what == REST:
-            continue
-        if is_zero(answer):
-            each = judged(*finding.interval, (0.0, 0.0), finding.pvalue)
-        elif finding.what == SHARE:
-            each = judge_shares(parts.counts, answer.margin or 0.0, 1.0, parts.level(0, confidence))
-            each = each._replace(pvalue=parts.corrected(each.pvalue, 0))
-        else:
-            each = _rest_judged(answer, parts)
-        found.append(_mirrored(each) if finding.what == SHARE and not parts.above else each)
-    return read_parts(*found)
+    share = judge_shares(parts.counts, margin, 1.0, confidence)
+    read = [share if parts.above else _mirrored(share)]
+    if parts.rest is not None and unit != "pp":
+        result = parts.rest.result
+        word = verdict(result, margin, confidence_level=confidence)
+        read.append(Reading(word, beyond_margin(result, margin)))
+    return together(read, answer.alpha)
 
 
-def _mirrored(each: Judged) -> Judged:
+def _mirrored(share: Reading) -> Reading:
     """More values below the common one means lower."""
-    return each._replace(place={"above": "below", "below": "above"}.get(each.place, each.place))
+    other = {"higher": "lower", "lower": "higher"}
+    return share._replace(verdict=other.get(share.verdict, share.verdict))
 
 
-def _rest_judged(answer: Comparison, parts: TwoParts) -> Judged:
-    """The rest against a margin in percent."""
-    assert parts.rest is not None
-    assert answer.margin is not None
-    parts.rest.require_positive()
-    share = parse_margin(answer.margin)[0] / 100.0
-    region = max(0.0, 1.0 - share), 1.0 + share
-    ends = parts.rest.factor_interval(parts.level(1, 1.0 - answer.alpha))
-    pvalue = parts.corrected(parts.rest.pvalue_beyond(*region), 1)
-    return judged(*ends, region, pvalue)
-
-
-def _mean_judged(answer: Comparison, sides: tuple[Held, Held]) -> Judged:
+def _read_mean(answer: Comparison, sides: tuple[Held, Held], size: float, unit: str) -> Reading:
     """The mean, which is the sum of both parts, against a margin in data units or in sd."""
-    if answer.mean is None or answer.margin is None:
-        return Judged("unclear", math.nan)
-    size, unit = parse_margin(answer.margin)
+    if answer.mean is None:
+        return Reading("inconclusive", math.nan)
     error = mean_error(*sides)
     most = size * error.reference_sd if unit == "sd" else size
     interval = answer.mean.low, answer.mean.high

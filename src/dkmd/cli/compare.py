@@ -20,6 +20,7 @@ from dkmd.cli.options import (
     Covariates,
     Cross,
     Decimal,
+    Estimand,
     Every,
     ExpectRatio,
     Force,
@@ -29,6 +30,7 @@ from dkmd.cli.options import (
     Margin,
     Memory,
     PairBy,
+    Per,
     Percentiles,
     Quiet,
     Randomized,
@@ -56,7 +58,7 @@ from dkmd.cli.show import (
     telling_too_little,
     working,
 )
-from dkmd.inference.defaults import ALPHA
+from dkmd.inference.test.defaults import ALPHA
 from dkmd.render.terminal import listing_of
 
 if TYPE_CHECKING:
@@ -108,6 +110,8 @@ def compare(
     groups: Groups = None,
     pair_by: PairBy = None,
     weigh: Weigh = None,
+    estimand: Estimand = None,
+    per: Per = None,
     segments: Segments = None,
     cross: Cross = False,
     covariate: Covariates = None,
@@ -153,7 +157,7 @@ def compare(
       dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           -c dep_delay --segments origin,carrier --most-levels 5
       dkmd compare examples/data/experiment.csv -c revenue --by arm --reference A --current B \\
-          --covariate revenue_before --strata country --randomized
+          --covariate revenue_before --strata country --randomized --estimand mean
       dkmd compare examples/data/flights_january.parquet examples/data/flights_july.parquet \\
           --together '*_delay' --margin 0.1sd
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
@@ -174,7 +178,7 @@ def compare(
             groups, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
             percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
             covariate=covariate, strata=strata, weight_column=weight_column,
-            count_column=count_column, segments=segments,
+            count_column=count_column, segments=segments, estimand=estimand, per=per,
         )  # fmt: skip
     asked = _Asked(
         column or [], by, reference, current, groups, names_of(segments) or [], cross, peers
@@ -188,7 +192,10 @@ def compare(
             "percentiles": percentile or None,
         }
         if from_bins is not None:
-            beside = (groups, pair_by, covariate, strata, weight_column, count_column, segments)
+            beside = (
+                groups, pair_by, covariate, strata, weight_column, count_column, segments, estimand,
+                per,
+            )  # fmt: skip
             if files or connect or by or asked.several or any(beside):
                 raise ValueError(BINS_ALONE)
             of_bins = asked.of_bins(from_bins, settings, _kind(kind, asked.column))
@@ -197,6 +204,8 @@ def compare(
         settings |= {
             "pair_by": pair_by,
             "weigh": weigh,
+            "estimand": estimand,
+            "per": per,
             "covariate": covariate or None,
             "strata": strata or None,
             "randomized": randomized,
@@ -235,7 +244,7 @@ def _show(
 
 BINS_ALONE = (
     "--from-bins needs --reference, and no other source, --by, --groups, --pair-by, --covariate, "
-    "--strata, --weight-column, --count-column, --segments or second --column"
+    "--strata, --weight-column, --count-column, --segments, --estimand, --per or second --column"
 )
 
 

@@ -46,7 +46,7 @@ from dkmd.cli.show import (
     show_several,
     telling_too_little,
 )
-from dkmd.inference.defaults import ALPHA
+from dkmd.inference.test.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison import ColumnAnswer

@@ -99,6 +99,21 @@ Weigh = Annotated[
         "each value.",
     ),
 ]
+Estimand = Annotated[
+    str | None,
+    typer.Option(
+        metavar="shift|mean",
+        help="What to compare: the shift (the default: by how much is a value typically larger?), "
+        "or the mean.",
+    ),
+]
+Per = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Compare ratios of sums, such as revenue per session: the column of denominators.",
+    ),
+]
 Segments = Annotated[
     list[str] | None,
     typer.Option(

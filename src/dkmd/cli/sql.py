@@ -10,7 +10,7 @@ from dkmd.cli.completion import dialects
 from dkmd.cli.options import By, Column
 
 if TYPE_CHECKING:
-    from dkmd.binned.grid import Grid
+    from dkmd.bins.grid import Grid
 
 
 def sql(
@@ -61,7 +61,7 @@ def sql(
 
 def _grid(text: str | None) -> Grid | None:
     """A grid from "CENTER,UNIT"."""
-    from dkmd.binned.grid import Grid
+    from dkmd.bins.grid import Grid
 
     if text is None:
         return None

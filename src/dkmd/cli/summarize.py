@@ -12,7 +12,7 @@ from dkmd.cli.options import Column, Decimal, Force, Json, Kind, Quiet, kinds_of
 from dkmd.cli.show import show_answer, show_json, working
 
 if TYPE_CHECKING:
-    from dkmd.binned.summary import Summary
+    from dkmd.bins.summary import Summary
     from dkmd.sources.column_data import LabelledColumn
 
 
@@ -50,7 +50,7 @@ def summarize(
       dkmd compare reference.dkmd examples/data/latency_after.csv
     """
     from dkmd.answers.comparison import FORMAT_VERSION, to_json
-    from dkmd.binned.summary import Summary
+    from dkmd.bins.summary import Summary
     from dkmd.sources.files.conventions import reading_text
     from dkmd.sources.loading import SUMMARY_SUFFIX, load, summarized
 
@@ -84,7 +84,7 @@ def summarize(
 
 def _given(kind: list[str] | None) -> str:
     """The kind that --kind gives; empty without the option."""
-    from dkmd.inference.column_kind import parse_kind
+    from dkmd.inference.kinds.column_kind import parse_kind
 
     kinds = kinds_of(kind)
     if len(kinds) > 1:
@@ -95,7 +95,7 @@ def _given(kind: list[str] | None) -> str:
 def _kind(sample: LabelledColumn, summary: Summary) -> str:
     """The kind of the column, from its values if they are in memory."""
     from dkmd.base.arrays import present
-    from dkmd.inference.column_kind import kind_of_one
+    from dkmd.inference.kinds.column_kind import kind_of_one
     from dkmd.sources.column_data import HeldColumn
 
     if isinstance(sample.data, HeldColumn):

@@ -21,7 +21,7 @@ from dkmd.cli.options import Decimal, Force, Quiet, Report, margin_of, require_o
 from dkmd.cli.show import after_writing, report_of, show_answer, show_json, warn, working
 from dkmd.cli.status_line import StatusLine
 from dkmd.cli.terminal import show_sentence
-from dkmd.inference.defaults import ALPHA
+from dkmd.inference.test.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.answers.watch import Input, Question, Watched, Watching

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.binned.grid import PER_MAD
+from dkmd.bins.grid import PER_MAD
 from dkmd.matrices.radial import Radial
 from dkmd.matrices.rows import (
     Blocks,

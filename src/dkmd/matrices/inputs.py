@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.errors import NanError, TooLittleError
-from dkmd.inference.label_codes import present_labels
+from dkmd.inference.design.labels import present_labels
 from dkmd.matrices.rows import Index, MatrixRows, Numbers
 
 FEWEST_ROWS = 2

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
-from dkmd.inference.groups import Groups, check_groups, group_codes, note_on_few_groups
-from dkmd.inference.options import NAN_POLICIES
+from dkmd.inference.design.labels import Groups, check_groups, coded, present_labels
+from dkmd.inference.design.units import few_units
+from dkmd.inference.test.options import NAN_POLICIES
 from dkmd.matrices.center import column_scales, pooled_sample
 from dkmd.matrices.fit import Fit, fit_independent, fit_pairs
 from dkmd.matrices.inputs import Matrices, check_matrices, differences_of
@@ -142,8 +143,8 @@ def run_multivariate(
     else:
         fit = fit_independent(sides, units, sample, pooled, int(n_resamples), generator)
         if labels is not None:
-            few = note_on_few_groups(*(int(of_row.max()) + 1 for of_row in units))
-            notes += [few] if few else []
+            of_x, of_y = (float(of_row.max()) + 1.0 for of_row in units)
+            notes += few_units(of_x, of_y)
     return _result(fit, matrices, np.delete(columns, constant), sizes, tuple(notes))
 
 
@@ -153,7 +154,7 @@ def _units(matrices: Matrices, groups: tuple[Any, Any] | None) -> tuple[Index, I
         return np.arange(matrices.x.size), np.arange(matrices.y.size)
     found = []
     for labels, side, name in zip(groups, (matrices.x, matrices.y), "xy", strict=True):
-        codes = group_codes(labels, side.values.shape[0], name)[side.kept]
+        codes = coded(present_labels(labels, side.values.shape[0], name)).codes[side.kept]
         kinds, numbers = np.unique(codes, return_inverse=True)
         if kinds.size < 2:
             raise DkmdError(f"all rows of {name} are in one group: at least 2 groups are needed")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.inference.defaults import CONFIDENCE, require_shares
-from dkmd.inference.result import ConfidenceInterval
+from dkmd.inference.test.defaults import CONFIDENCE, require_shares
+from dkmd.inference.test.result import ConfidenceInterval
 from dkmd.matrices.fit import Fit
 from dkmd.matrices.length import length_interval
 from dkmd.matrices.pvalues import TIE, Pvalues

@@ -7,13 +7,11 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from dkmd.base.arrays import Array
 from dkmd.base.wording import amount
-from dkmd.inference.result import DkmdResult, ExactOutcome
+from dkmd.inference.test.result import DkmdResult
 from dkmd.render.figures.colours import LIGHT
-from dkmd.render.figures.curves import Curves, SampleCurves, curves_of
+from dkmd.render.figures.curves import Curves, SampleCurves, can_be_drawn, curves_of
 from dkmd.render.figures.drawings import colour_of
 from dkmd.render.figures.forest import ForestAxis
 
@@ -32,11 +30,11 @@ def plot_pair(
     kind: str = "density",
     values: tuple[Array, Array] | None = None,
 ) -> Axes:
-    """Both distributions, their M-centres, and the shift between them."""
+    """Both distributions, their medians, and the shift as an arrow."""
     if kind not in KINDS:
         raise ValueError(f"kind must be 'density' or 'cdf', got {kind!r}")
     outcome = result.outcome()
-    if not isinstance(outcome, ExactOutcome):
+    if not can_be_drawn(outcome):
         raise ValueError("there is nothing to plot: the samples could not be compared")
     axes = _new_axes(7.0, 3.8) if ax is None else ax
     curves = curves_of(outcome, values)
@@ -45,8 +43,8 @@ def plot_pair(
     draw(axes, curves, colours, labels)
     top = 1.04 if kind == "density" else 1.0
     for shape, colour in zip((curves.reference, curves.current), colours, strict=True):
-        if math.isfinite(shape.center):
-            at = curves.origin + shape.center
+        if math.isfinite(shape.median):
+            at = curves.origin + shape.median
             axes.plot([at, at], [0.0, top], color=colour, linestyle=":", linewidth=1.25)
     if kind == "density":
         _arrow(axes, curves, colours[1], unit)
@@ -150,11 +148,11 @@ def _shares(axes: Axes, curves: Curves, colours: tuple[str, str], labels: tuple[
 
 
 def _arrow(axes: Axes, curves: Curves, colour: str, unit: str) -> None:
-    """An arrow from centre to centre, with the amount above."""
-    ends = np.array([curves.reference.center, curves.current.center])
-    if not np.isfinite(ends).all():
+    """An arrow of the length of the shift from the reference's median, with the amount above."""
+    start = curves.origin + curves.reference.median
+    end = start + curves.shift
+    if not math.isfinite(end):
         return
-    start, end = curves.origin + ends
     looks = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", xy=(end, 1.04), xytext=(start, 1.04), arrowprops=looks)
     axes.annotate(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.wording import count, signed_number
-from dkmd.binned.summary import Summary
-from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.one_test import compare_summaries
-from dkmd.inference.options import check_options
-from dkmd.inference.result import Outcome
+from dkmd.bins.summary import Summary
+from dkmd.inference.test.defaults import CONFIDENCE
+from dkmd.inference.test.one_test import compare_summaries
+from dkmd.inference.test.options import check_options
 from dkmd.sequential.result import without_infinities
 
 SELECTED = (
@@ -34,50 +34,20 @@ class Began(NamedTuple):
     high: int
 
 
-class Amount(Protocol):
-    """A shift and its interval."""
-
-    @property
-    def shift(self) -> float:
-        """Positive if the stream moved up."""
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """A 95% interval, without a correction for selection."""
-
-
-class KnownAmount(NamedTuple):
-    """A shift and its interval, from a file."""
+class Amount(NamedTuple):
+    """A shift and its 95% interval, without a correction for selection."""
 
     shift: float
-    interval: tuple[float, float]
+    low: float
+    high: float
 
 
-@dataclass(frozen=True)
-class Since:
-    """The values since a change began, against the reference. They are compared on request."""
-
-    values: Array
-    reference: Summary
-    width: float
-
-    @cached_property
-    def _outcome(self) -> Outcome:
-        options = check_options(None, self.width, "exact", "two-sided", None, "omit")
-        return compare_summaries(
-            Summary.of(self.values, self.reference.grid), self.reference, options
-        )
-
-    @cached_property
-    def shift(self) -> float:
-        """Their centre minus that of the reference; NaN for fewer than two values."""
-        return float(self._outcome.shift)
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """A 95% interval of the shift."""
-        low, high = self._outcome.shift_interval(CONFIDENCE)
-        return float(low), float(high)
+def amount_of(values: Array, reference: Summary) -> Amount:
+    """How much larger values typically are than the reference; NaN for fewer than two values."""
+    options = check_options(None, None, "exact", "two-sided", None, "omit")
+    outcome = compare_summaries(Summary.of(values, reference.grid), reference, options)
+    low, high = outcome.shift_interval(CONFIDENCE)
+    return Amount(float(outcome.shift), float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -97,7 +67,7 @@ class Alarm:
     strength : float
         The evidence over the limit that raises an alarm: 1 or a little more.
     shift : float
-        The centre of the values since ``began.estimate`` minus the centre of the reference.
+        How much larger a value since ``began.estimate`` typically is than one of the reference.
     interval : (float, float)
         Its 95% interval.
     note : str
@@ -108,19 +78,24 @@ class Alarm:
     at: int
     began: Began
     strength: float
-    amount: Amount = field(repr=False, compare=False)
+    measure: Callable[[], Amount] = field(repr=False, compare=False)
 
     note = SELECTED
 
+    @cached_property
+    def amount(self) -> Amount:
+        """The shift and its interval. They are computed on request: most are never asked for."""
+        return self.measure()
+
     @property
     def shift(self) -> float:
-        """The centre of the values since the change began, minus that of the reference."""
+        """How much larger a value since the change typically is than one of the reference."""
         return self.amount.shift
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 95% interval of the shift. ``note`` says why it is too optimistic."""
-        return self.amount.interval
+        return self.amount.low, self.amount.high
 
     def to_dict(self) -> dict[str, Any]:
         """The alarm for JSON. Numbers that are not finite are None."""

@@ -5,40 +5,31 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array, real_numbers
-from dkmd.base.documents import Document, Format, packed, unpacked
-from dkmd.base.errors import StateFileError
-from dkmd.binned.summary import Summary
-from dkmd.binned.summary_file import content_of, summary_of
-from dkmd.inference.margins import Margin
+from dkmd.base.documents import Document, packed, unpacked
+from dkmd.bins.summary import Summary
+from dkmd.bins.summary_file import content_of, summary_of
+from dkmd.inference.test.margins import Margin
+from dkmd.inference.test.neighbours import CORRELATED, Middle, neighbour_correlation
 from dkmd.sequential import detection as loop
-from dkmd.sequential.alarm import Alarm, Began, KnownAmount, Since, beginning
+from dkmd.sequential.alarm import Alarm, Amount, Began, amount_of, beginning
 from dkmd.sequential.baseline import Baseline
-from dkmd.statistic.witness import Witness
-
-FILES = Format(
-    name="dkmd-detector",
-    noun="a saved dkmd detector",
-    version=1,
-    remedy="Start the detector anew",
-    error=StateFileError,
-)
+from dkmd.sequential.scores import scores_of
+from dkmd.sequential.state import Stateful, state_files
 
 ARL = 10_000
 
 RECENT, RECENT_BLOCKS = 4096, 256
 """The recent values that a detector keeps to say when a change began: 4,096, or 256 blocks."""
 
-CLEAR_CORRELATION, CLEAR_SCORES = 0.1, 4.0
-"""A correlation of neighbours above 0.1 and four standard errors is worth a warning."""
 
-
-class Detector:
+class Detector(Stateful):
     """Raise an alarm when a stream moves away from a reference.
 
     Parameters
@@ -64,9 +55,10 @@ class Detector:
 
     Notes
     -----
-    The promise holds for independent values with any distribution whose centre is that of the
-    reference. The uncertainty of a short reference is counted: its standard error widens the
-    tolerance, so small shifts are found later. After an alarm the evidence starts at 0 again.
+    The promise holds for independent values that are typically as large as those of the reference:
+    E ψ(y − r) = 0 for a value y of the stream and a value r of the reference. The uncertainty of a
+    short reference is counted: its standard error widens the tolerance, so small shifts are found
+    later. After an alarm the evidence starts at 0 again.
 
     Memory is bounded: the last 4,096 values (or 256 blocks, if that is more) and the reference.
 
@@ -81,10 +73,13 @@ class Detector:
     True
     >>> alarms = detector.update_many(rng.normal(108, 10, 60))
     >>> alarms[0].direction, alarms[0].at, alarms[0].began.estimate
-    ('higher', 1022, 994)
+    ('higher', 1021, 994)
     >>> detector.expected_false_alarms(per_day=86_400)
     8.64
     """
+
+    files = state_files("detector", version=2)
+    kind = "detector"
 
     def __init__(
         self,
@@ -105,7 +100,7 @@ class Detector:
     def _start(self, baseline: Baseline) -> None:
         """All evidence and counts at 0."""
         self._baseline = baseline
-        self._fixed = baseline.constants(self.arl, self.block)
+        self._fixed = loop.constants(baseline.scores, baseline.tolerance, self.arl, self.block)
         self._state = np.zeros(loop.STATE_SIZE)
         self._ring = np.full(max(RECENT, RECENT_BLOCKS * self.block), math.nan)
         self.drift_detected = False
@@ -116,11 +111,6 @@ class Detector:
     def reference(self) -> Summary:
         """The reference as a Summary."""
         return self._baseline.summary
-
-    @property
-    def witness(self) -> Witness:
-        """The ψ of the bets. Its centre is not used."""
-        return self._baseline.witness
 
     @property
     def n(self) -> int:
@@ -134,20 +124,15 @@ class Detector:
 
     @property
     def tolerance(self) -> float:
-        """The mean of ψ/bound that is tolerated: the margin and the reference's uncertainty."""
+        """The mean score that is tolerated: the margin and the reference's uncertainty."""
         return self._baseline.tolerance
-
-    @property
-    def correlation(self) -> float:
-        """The correlation of neighbouring values (or blocks) since the last alarm."""
-        return loop.correlation(self._state)
 
     def update(self, value: float) -> Self:
         """Take one value. ``drift_detected`` says whether it raised an alarm."""
         found = loop.bet(float(value), self._fixed, self._state, self._ring)
         self.drift_detected = found == loop.ALARM
         if found:
-            self._warn_of_correlation()
+            self._warn_of_neighbours()
             if self.drift_detected:
                 self._alarm()
         return self
@@ -156,15 +141,16 @@ class Detector:
         """Take many values. Returns the alarms; ``drift_detected`` says whether there are any."""
         numbers = np.ascontiguousarray(np.ravel(real_numbers(values, "values")), dtype=np.float64)
         alarms: list[Alarm] = []
-        start = 0
+        start, checks = 0, loop.checks_until(self._state[loop.SEEN])
         while start < numbers.size:
             at = int(loop.bet_many(numbers, start, self._fixed, self._state, self._ring))
             if at < 0:
                 break
-            self._warn_of_correlation()
+            self._warn_of_neighbours()
             alarms.append(self._alarm())
             start = at + 1
-        self._warn_of_correlation()
+        if loop.checks_until(self._state[loop.SEEN]) > checks:
+            self._warn_of_neighbours()
         self.drift_detected = bool(alarms)
         return alarms
 
@@ -190,40 +176,42 @@ class Detector:
         ups, downs = state[loop.UP : loop.DOWN].sum(), state[loop.DOWN :].sum()
         sign = 1.0 if ups >= downs else -1.0
         given = int(state[loop.SEEN])
-        known = min(int(state[loop.SINCE]), self._ring.size)
-        first = given - known
-        values = self._ring[np.arange(first, given) % self._ring.size]
-        p, positions = self._bets_on(values)
+        values, p, positions = self._recent()
+        first = given - values.size
         variance = self._baseline.variance / self.block
         estimate, low, high = (int(positions[i]) for i in beginning(sign * p, variance))
-        recent = values[estimate:]
-        limit = 2.0 * loop.N_BETS * self._fixed[loop.THRESHOLD]
+        since = values[estimate:]
         self.last_alarm = Alarm(
             direction="higher" if sign > 0.0 else "lower",
             at=given - 1,
             began=Began(first + estimate, first + low, first + high),
-            strength=float((ups + downs) / limit),
-            amount=Since(recent[~np.isnan(recent)], self.reference, self._baseline.witness.sigma),
+            strength=float((ups + downs) / self._fixed[loop.LIMIT]),
+            measure=partial(amount_of, since[~np.isnan(since)], self.reference),
         )
         loop.restart(state)
         return self.last_alarm
 
-    def _bets_on(self, values: Array) -> tuple[Array, npt.NDArray[np.int64]]:
-        """p of recent values, or the means of whole blocks, and where each begins."""
-        p = loop.psi_of(values, self._fixed)
+    def _recent(self) -> tuple[Array, Array, npt.NDArray[np.int64]]:
+        """The latest values since the start or the last alarm; their p, and where each p begins.
+
+        With blocks, a p is the mean over a block.
+        """
+        given, since = int(self._state[loop.SEEN]), int(self._state[loop.SINCE])
+        first = given - min(since, self._ring.size)
+        values = self._ring[np.arange(first, given) % self._ring.size]
+        p = scores_of(values, self._baseline.scores)
         positions = np.flatnonzero(~np.isnan(p))
         p = p[positions]
-        if self.block == 1:
-            return p, positions
-        whole = p.size // self.block
-        kept = p.size - whole * self.block  # the oldest block may have left the memory in part
-        return p[kept:].reshape(whole, self.block).mean(axis=1), positions[kept :: self.block]
+        p = p[: p.size - int(self._state[loop.IN_BLOCK])]  # the last block is not complete
+        left = p.size % self.block  # the oldest block may have left the memory in part
+        return values, p[left:].reshape(-1, self.block).mean(axis=1), positions[left :: self.block]
 
-    def _warn_of_correlation(self) -> None:
-        """Warn once if neighbours are clearly correlated, because alarms then come too soon."""
-        found = self.correlation
-        enough = max(CLEAR_CORRELATION, CLEAR_SCORES / math.sqrt(max(self._state[loop.COUNT], 1.0)))
-        if self._warned or not found > enough:
+    def _warn_of_neighbours(self) -> None:
+        """Warn once if neighbours are clearly alike, because alarms then come too soon."""
+        if self._warned:
+            return
+        found = neighbour_correlation(self._recent()[1], Middle(0.0, 1.0))
+        if not found > CORRELATED:
             return
         self._warned = True
         what = "values" if self.block == 1 else f"blocks of {self.block} values"
@@ -235,38 +223,25 @@ class Detector:
             stacklevel=3,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file, in one step. ``load`` continues from there."""
-        FILES.write(path, self.document())
-
     def document(self) -> Document:
         """The state as JSON, to be kept together with other state. See ``of_document``."""
         alarm = self.last_alarm
         saved: Document | None = None
         if alarm is not None:
-            amounts = np.array([alarm.shift, *alarm.interval, alarm.strength])
+            amounts = packed(np.array([alarm.strength, *alarm.amount]))
             saved = {
                 "direction": alarm.direction,
                 "at": alarm.at,
-                "began": list(alarm.began),
-                "amounts": packed(amounts),
+                "began": alarm.began,
+                "amounts": amounts,
             }
         return {
             "arl": self.arl, "margin": self.margin, "block": self.block,
             "reference": content_of(self.reference),
-            "error": self._baseline.error,
+            "block_error": self._baseline.block_error,
             "state": packed(self._state), "ring": packed(self._ring),
             "drift_detected": self.drift_detected, "warned": self._warned, "last_alarm": saved,
         }  # fmt: skip
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file written by ``save``. Any other file raises a StateFileError."""
-        document = FILES.read(path)
-        try:
-            return cls.of_document(document)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise StateFileError(f"{os.fspath(path)} is damaged: {error}") from None
 
     @classmethod
     def of_document(cls, document: Document) -> Self:
@@ -275,7 +250,7 @@ class Detector:
         self.arl, self.margin = float(document["arl"]), document["margin"]
         self.block = int(document["block"])
         summary = summary_of(document["reference"])
-        self._start(Baseline.of_summary(summary, self.margin, float(document["error"])))
+        self._start(Baseline(summary, self.margin, float(document["block_error"])))
         state, ring = unpacked(document["state"]), unpacked(document["ring"])
         if state.size != self._state.size or ring.size != self._ring.size:
             raise ValueError("its state has another size")
@@ -292,6 +267,6 @@ def _alarm_of(saved: Any) -> Alarm | None:
     """The alarm of a file."""
     if saved is None:
         return None
-    shift, low, high, strength = unpacked(saved["amounts"]).tolist()
-    began = Began(*saved["began"])
-    return Alarm(saved["direction"], saved["at"], began, strength, KnownAmount(shift, (low, high)))
+    strength, *amount = unpacked(saved["amounts"]).tolist()
+    began, measure = Began(*saved["began"]), partial(Amount, *amount)
+    return Alarm(saved["direction"], saved["at"], began, strength, measure)

@@ -4,43 +4,23 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import present, real_numbers
-from dkmd.base.documents import Document
+from dkmd.base.arrays import present
 from dkmd.base.errors import TooLittleError
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.inference.defaults import ALPHA
-from dkmd.inference.margins import Margin
-from dkmd.inference.neighbours import CORRELATED, neighbour_correlation
-from dkmd.inference.scale import fitted_sides
-from dkmd.inference.sides import EMPTY_SIDE, Side, m_center, side_sums
-from dkmd.sequential.arms import TwoArms
-from dkmd.sequential.gathering import (
-    LATEST,
-    OFF_THE_COMMON_VALUE,
-    Batch,
-    Gathering,
-    off_the_common_value,
-)
-from dkmd.sequential.looks import (
-    BURN_IN,
-    EXPECTED_N,
-    Frame,
-    Looks,
-    Settings,
-    frame_of,
-    grid_of,
-    logarithms,
-    require_bounded,
-)
-from dkmd.sequential.mixture import prior_information
-from dkmd.statistic.witness import Witness
+from dkmd.bins.summary import Summary
+from dkmd.inference.test.defaults import ALPHA
+from dkmd.inference.test.margins import Margin
+from dkmd.inference.test.neighbours import CORRELATED, Middle, neighbour_correlation
+from dkmd.inference.test.pair import Pair
+from dkmd.inference.test.sides import Side
+from dkmd.inference.test.width import MULTIPLE, chosen_width, robust_scale, scale_of_two
+from dkmd.sequential.base_monitor import EXPECTED_N, BaseMonitor, Frame, Settings
+from dkmd.sequential.gathering import BURN_IN, LATEST, Batch, Gathering, known_sample, prepared
+from dkmd.sequential.look import scale_of_a_value
 
 NOT_INDEPENDENT = (
     "neighbouring values of {} are alike (correlation {:.2f}): if they are in time order or "
@@ -49,7 +29,7 @@ NOT_INDEPENDENT = (
 )
 
 
-class Monitor(Looks):
+class Monitor(BaseMonitor):
     """Compare two arms while the values come in, and look as often as you like.
 
     Parameters
@@ -61,32 +41,28 @@ class Monitor(Looks):
         there. The promise holds whatever you expect.
     margin : float or str, optional
         The smallest shift that matters: a number in data units, "0.1sd" (times the robust scale of
-        the burn-in), or "3%" with ``relative=True``. A margin makes "equivalent" possible.
+        y in the burn-in), or "3%" with ``relative=True``. A margin makes "equivalent" possible.
     reference : array_like or Summary, optional
         A fixed y. Then only x is updated.
-    witness : Witness, optional
-        The ψ, known before the data. Only its shape and widths are used: the centre is solved anew
-        at every look. Without a witness and a reference, the burn-in chooses ψ. ψ is chosen again
-        when the smaller arm has grown fourfold (by default at 100, 400 and 1,600 values).
+    pilot : array_like or Summary, optional
+        Values that are known before the data, such as last week's. They fix the width of ψ and the
+        bins, and are not data themselves. Without a pilot and a reference, the burn-in does this.
     burn_in : int
         Values per arm before the first answer. Five values must differ from the most frequent one,
         too.
     relative : bool
         Compare logarithms. ``shift`` is a relative change then, and all values must be positive.
-    alternative, groups, pair_by
-        Only two-sided questions about independent values are supported. Anything else raises an
-        error.
 
     Notes
     -----
     With the verdict "higher" or "lower" the chance of a false decision, ever, is at most alpha if
-    the centres do not differ, for independent values whose distribution does not change with time.
+    there is no shift, for independent values whose distribution does not change with time.
     docs/watch.md says what was measured and what this costs. A RuntimeWarning says once if
     neighbouring values are alike.
 
-    With a witness or a reference, the state does not depend on the order or the batches of the
-    values. Otherwise it depends on the batches that complete the burn-in and its multiples. The
-    running p-value depends on the looks that were taken.
+    With a pilot or a reference, the answer does not depend on the order or the batches of the
+    values. Otherwise it depends on the batch that completes the burn-in. The running p-value
+    depends on the looks that were taken.
 
     Examples
     --------
@@ -101,6 +77,7 @@ class Monitor(Looks):
 
     kind: ClassVar[str] = "two arms"
     paired: ClassVar[bool] = False
+    _next_check = 0.0  # the size of the smaller arm at the next check of neighbours
 
     def __init__(
         self,
@@ -108,48 +85,44 @@ class Monitor(Looks):
         expected_n: float = EXPECTED_N,
         margin: Margin | None = None,
         reference: npt.ArrayLike | Summary | None = None,
-        witness: Witness | None = None,
         burn_in: int = BURN_IN,
         *,
+        pilot: npt.ArrayLike | Summary | None = None,
         relative: bool = False,
-        alternative: str = "two-sided",
-        groups: object = None,
-        pair_by: object = None,
     ) -> None:
-        _require_supported(alternative, groups, pair_by)
         settings = Settings(alpha, expected_n, margin, burn_in, relative)
-        if witness is not None:
-            require_bounded(witness)
-        self._reference: Summary | None = None
-        self._next_check: float = 0.0
-        if reference is None:
-            grid = None if witness is None else grid_of(witness)
-            frame = None if witness is None else frame_of(witness)
-            super().__init__(settings, Gathering(2, grid), frame)
+        if reference is not None and pilot is not None:
+            raise ValueError("give a reference or a pilot, not both: a reference is its own pilot")
+        given, name = (pilot, "pilot") if reference is None else (reference, "reference")
+        if given is None:
+            super().__init__(settings, Gathering(2), None)
             return
-        self._reference = reference_of(reference, witness, settings)
-        frame = frame_of(witness) if witness is not None else reference_frame(self._reference)
-        gathering = Gathering(2, self._reference.grid)
-        gathering.add(1, self._reference, "reference")
+        values = prepared(given, name, relative)
+        known = known_sample(values, name, burn_in)
+        side = Side.of(known)
+        frame = _frame_of(side, side)
+        if frame is None:
+            raise TooLittleError(f"the {name} has no scale: too few of its values are finite")
+        gathering = Gathering(2, known.grid)
+        if reference is not None:
+            ordered = np.empty(0) if isinstance(values, Summary) else present(values)[-LATEST:]
+            gathering.fix_reference(known, ordered)
         super().__init__(settings, gathering, frame)
-        if not isinstance(reference, Summary):
-            values: Any = prepared(reference, "reference", settings.relative)
-            gathering.latest[1].extend(present(values)[-LATEST:].tolist())
 
     def update(self, x: Batch | None = None, y: Batch | None = None) -> Self:
         """Add values: numbers, arrays or Summaries, to one arm or to both.
 
         NaN is counted and skipped. ±inf is data. Returns the monitor.
         """
-        if y is not None and self._reference is not None:
+        if y is not None and self._gathering.fixed_size is not None:
             raise ValueError("this monitor has a fixed reference as y: update x only")
         batches = [
-            (arm, self._prepared(batch, name), name)
+            (arm, prepared(batch, name, self.settings.relative), name)
             for arm, (batch, name) in enumerate(((x, "x"), (y, "y")))
             if batch is not None
         ]
-        for arm, batch, name in batches:
-            self._gathering.add(arm, batch, name)
+        for arm, values, name in batches:
+            self._gathering.add(arm, values, name)
         self._changed()
         self._warn_of_neighbours()
         return self
@@ -163,98 +136,30 @@ class Monitor(Looks):
         for name, latest in zip("xy", self._gathering.latest, strict=True):
             values = np.array(latest)
             if values.size and not math.isinf(center := float(np.median(values))):
-                found = neighbour_correlation(values, replace(frame.witness, center=center))
+                found = neighbour_correlation(values, Middle(center, frame.width / MULTIPLE))
                 if found > CORRELATED:
                     self._next_check = math.inf
                     warnings.warn(NOT_INDEPENDENT.format(name, found), RuntimeWarning, stacklevel=3)
                     return
 
-    def _prepared(self, batch: Batch, name: str) -> Batch:
-        """Checked values, as logarithms if the monitor is relative."""
-        return prepared(batch, name, self.settings.relative)
-
     def _fitted_frame(self) -> Frame | None:
-        """ψ of both arms together. It does not depend on which arm a value belongs to."""
+        x, y = (Side.of(summary) for summary in self._gathering.summaries)
+        return _frame_of(x, y)
+
+    def _tester(self, width: float) -> Pair:
         x, y = self._gathering.summaries
-        of_x, of_y, fitted = fitted_sides(x, y, None, label_free=False)
-        if not fitted.width > 0.0:
-            return None
-        witness = Witness(fitted.width, fitted.width)
-        arms = TwoArms(of_x, of_y, witness, 1.0, 1.0)
-        scale = math.sqrt(arms.spot.variance / (1.0 / x.size + 1.0 / y.size))
-        if not (scale > 0.0 and math.isfinite(scale)):  # constants, or a centre at infinity
-            scale = fitted.shape.spread
-        return Frame(witness, scale, fitted.shape.spread, min(x.size, y.size))
-
-    def _looked(self, frame: Frame) -> TwoArms:
-        x, y = self._gathering.summaries
-        expected = self.settings.expected_n / 2.0
-        if self._reference is not None:
-            expected = 1.0 / (1.0 / self.settings.expected_n + 1.0 / self._reference.size)
-        r = prior_information(self.settings.alpha, expected)
-        return TwoArms(Side.of(x), Side.of(y), frame.witness, frame.scale, r)
-
-    def _more_state(self) -> Document:
-        return {"has_reference": self._reference is not None}
-
-    def _restore(self, document: Document) -> None:
-        self._next_check = 0.0
-        has_reference = document["has_reference"]
-        self._reference = self._gathering.summaries[1] if has_reference else None
+        return Pair(Side.of(x), Side.of(y), width, x.grid.center).coarse
 
 
-def prepared(batch: Batch, name: str, relative: bool) -> Batch:
-    """Checked values, as logarithms if ``relative``."""
-    if isinstance(batch, Summary):
-        if relative:
-            raise ValueError("a relative monitor needs the values themselves, not a Summary")
-        return batch
-    values = np.ravel(real_numbers(batch, name))
-    return logarithms(values, name) if relative else values
-
-
-def _require_supported(alternative: str, groups: object, pair_by: object) -> None:
-    """Say no to questions that need another theory."""
-    if alternative != "two-sided":
-        raise ValueError(
-            f"alternative={alternative!r}: a one-sided question needs a mixture of its own, which "
-            "monitors do not have. A two-sided monitor also says which way"
-        )
-    if groups is not None:
-        raise ValueError(
-            "groups: monitors need independent values. Update with one value per group (such as "
-            "its mean), or test once with dkmd.compare(groups=...)"
-        )
-    if pair_by is not None:
-        raise ValueError("pair_by: use dkmd.PairMonitor and give it pairs in the same order")
-
-
-def reference_of(
-    reference: npt.ArrayLike | Summary, witness: Witness | None, settings: Settings
-) -> Summary:
-    """A reference as a Summary, large enough to compare with."""
-    values: Any = prepared(reference, "reference", settings.relative)
-    if isinstance(values, Summary):
-        summary = values
-    else:
-        grid = Grid.fit(values) if witness is None else grid_of(witness)
-        summary = Summary.of(values, grid)
-    apart = off_the_common_value([summary])
-    if summary.size < settings.burn_in or apart < OFF_THE_COMMON_VALUE:
-        raise TooLittleError(
-            f"the reference has {summary.size:,} values, of which {apart:,} differ from the most "
-            f"frequent one: at least {settings.burn_in} and {OFF_THE_COMMON_VALUE} are needed"
-        )
-    return summary
-
-
-def reference_frame(reference: Summary, scale: str | None = None, multiple: float = 1.0) -> Frame:
-    """ψ and scales of a reference alone. The width of ψ is a multiple of what ``scale`` gives."""
-    side, _, fitted = fitted_sides(reference, Summary(reference.grid), scale, label_free=True)
-    width = multiple * fitted.width
+def _frame_of(x: Side, y: Side) -> Frame | None:
+    """The width of ψ for two arms and the scales that belong to it; None if they have no scale."""
+    infinite = x.finite + y.finite < x.size + y.size
+    if infinite and scale_of_two(x, y) == 0.0:  # any width would do, but not for later values
+        return None
+    width = chosen_width(x, y, None, label_free=False)
     if not width > 0.0:
-        raise TooLittleError("the reference has no scale: its values are equal or mostly infinite")
-    witness = Witness(width, width)
-    center = m_center(side, EMPTY_SIDE, witness, near=fitted.shape.median)
-    sums = side_sums(side, witness, center)
-    return Frame(witness, math.sqrt(sums.variance) / sums.slope, fitted.shape.spread)
+        return None
+    values = 1.0 / (1.0 / x.size + 1.0 / y.size)
+    scale = scale_of_a_value(Pair(x, y, width, 0.0), values, width / MULTIPLE)
+    spread = robust_scale(y)  # NaN if no value of y is finite
+    return Frame(width, scale, spread if spread > 0.0 else 0.0)

@@ -24,8 +24,8 @@ class MonitorResult:
     direction : {"x is larger", "y is larger", "no direction"}
         The sign of the shift, decided or not.
     shift : float
-        The centre of x minus the centre of y. For ``relative`` monitors the relative change of x
-        against y: 0.05 is 5%. NaN before the burn-in is complete.
+        How much larger a value of x typically is than one of y. For ``relative`` monitors it is a
+        relative change: 0.05 is 5%. NaN before the burn-in is complete.
     interval : (float, float)
         The confidence sequence of the shift. It holds the true shift at all looks at once with
         probability 1 − alpha. (−inf, inf) at the start.
@@ -75,18 +75,6 @@ def without_infinities(value: Any) -> Any:
     if isinstance(value, list):
         return [without_infinities(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def verdict_of(interval: tuple[float, float], region: tuple[float, float]) -> str:
-    """The interval against the region of shifts that do not matter; (0, 0) without a margin."""
-    low, high = interval
-    if low > region[1]:
-        return "higher"
-    if high < region[0]:
-        return "lower"
-    if region[0] < region[1] and region[0] <= low and high <= region[1]:
-        return "equivalent"
-    return "inconclusive"
 
 
 def sizes_in_words(n_x: int, n_y: int, paired: bool) -> str:

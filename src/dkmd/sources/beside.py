@@ -6,7 +6,7 @@ for n rows becomes n rows, so everything after is exactly as if the rows had bee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.known_columns import OUTCOME
+from dkmd.inference.design.columns import OUTCOME
+from dkmd.sources.blocks import Block, BlockRows, HeldBlocks
 from dkmd.sources.column_data import (
     LARGE,
     Beside,
@@ -23,27 +24,12 @@ from dkmd.sources.column_data import (
     HeldColumn,
     Labels,
     StreamedColumn,
-    WeightedStream,
 )
 from dkmd.sources.kinds import no_such_column
-from dkmd.sources.measured import (
-    Block,
-    MeasuredColumn,
-    Measures,
-    refuse_counts,
-    refuse_weights,
-)
 from dkmd.sources.memory.columns import as_marks, as_numbers
 from dkmd.sources.repeated_rows import of_rows, require_few
-from dkmd.sources.table import (
-    Aligned,
-    AtLevel,
-    Crossing,
-    CrossNames,
-    CrossPass,
-    Measurable,
-    Table,
-)
+from dkmd.sources.table import Aligned, AtLevel, DesignColumns, StoredRows, Storing, Table
+from dkmd.sources.weights import refuse_counts, refuse_weights
 
 Column = TypeVar("Column", bound=npt.NDArray[Any])
 
@@ -56,6 +42,8 @@ class Columns:
     strata: Mapping[str, Any] = field(default_factory=dict)
     weights: Any = None
     counts: Any = None
+    per: Any = None
+    """The denominators, of a ratio of sums."""
 
     @classmethod
     def named(
@@ -72,27 +60,38 @@ class Columns:
     def names(self) -> dict[str, str]:
         """What each column of a table is, by its name."""
         found = dict.fromkeys(self.covariates, COVARIATE) | dict.fromkeys(self.strata, "strata")
-        for column, what in ((self.weights, "the weights"), (self.counts, "the counts")):
+        single = (
+            (self.weights, "the weights"), (self.counts, "the counts"), (self.per, "denominators"),
+        )  # fmt: skip
+        for column, what in single:
             if isinstance(column, str):
                 found[column] = what
         return found
 
-    @property
-    def measured(self) -> bool:
-        """Whether rows have weights or counts."""
-        return self.weights is not None or self.counts is not None
+    def in_table(self, groups: str | None) -> DesignColumns | None:
+        """The names of the columns of a table; None if some are arrays."""
+        given = (*self.covariates.values(), *self.strata.values(), self.weights, self.counts)
+        if not all(isinstance(each, str | None) for each in given):
+            return None
+        return DesignColumns(
+            tuple(self.covariates), tuple(self.strata), groups, self.weights, self.counts
+        )
 
 
 COVARIATE = "a covariate"
 
-NOT_HELD = (
-    "covariates and strata need the rows of {label} in memory, and they are too many, in a "
-    "summary, or kept by an engine: give a part of the rows, or one row per unit"
+DENOMINATOR = "denominator"
+"""The name of denominators that are arrays."""
+
+NOT_STORED = (
+    "covariates, strata, weights and counts need the rows of {label} in memory, in files of one "
+    "format, or in an engine: a summary has none, and a dask array has no columns (use a dataframe)"
 )
 
-NOT_SUMMED = (
-    "weights and counts of {label} need the rows themselves: a summary has none, and a dask array "
-    "has no column of them (use a dataframe)"
+
+PER_HELD = (
+    "ratios of sums need the rows of {label} in memory (up to 2,000,000 a side): sum up numerators "
+    "and denominators by unit first, and compare these sums"
 )
 
 
@@ -108,101 +107,62 @@ def attach(
     """A side with the columns beside its values. ``column`` is the name of the values."""
     if columns is None:
         return data
-    if isinstance(data, StreamedColumn) and _is_crossed(data, columns):
-        return _crossed(data, columns, label, table, where, column, groups)
-    if not isinstance(data, HeldColumn) or not (table is None or isinstance(table, Aligned)):
-        return _summed_up(data, columns, label, table, where, column)
-    reader = _Reader(label, table, where, data.values.size)
+    if isinstance(data, HeldColumn) and (table is None or isinstance(table, Aligned)):
+        return _held(data, columns, _Reader(label, table, where, data.values.size))
+    if columns.per is not None:
+        raise ColumnError(PER_HELD.format(label=label))
+    names = columns.in_table(groups)
+    if not isinstance(data, StreamedColumn) or not isinstance(table, Storing):
+        raise ColumnError(NOT_STORED.format(label=label))
+    if names is None or column is None:
+        raise ColumnError(NOT_STORED.format(label=label))
+    kinds = table.kinds()
+    for name in names.all:
+        if name not in kinds:
+            raise no_such_column(label, name, kinds)
+    if column in names.covariates:
+        raise ColumnError(OUTCOME.format(name=repr(column)))
+    if not names.measured:
+        return replace(data, stored=table.stored(column, names, where, data.summarize))
+    return streamed(table.stored(column, names, where), names, data.offset)
+
+
+def streamed(rows: StoredRows, names: DesignColumns, offset: int) -> StreamedColumn:
+    """Rows with weights or counts as a column. Counts alone need only the sums per bin."""
+    alone = names == DesignColumns(counts=names.counts)
+    stored = None if alone else rows
+    return StreamedColumn(rows.sample().values, rows.summary, offset=offset, stored=stored)
+
+
+def _held(data: HeldColumn, columns: Columns, reader: _Reader) -> ColumnData:
+    """A side in memory, with rows repeated by their counts; summed up if these are very many."""
     beside = Beside(
         {name: reader.numbers(given, name) for name, given in columns.covariates.items()},
         {name: reader.labels(given, name) for name, given in columns.strata.items()},
         None if columns.weights is None else reader.weights(columns.weights),
+        None if columns.per is None else reader.denominators(columns.per),
+        columns.per if isinstance(columns.per, str) else DENOMINATOR,
     )
-    if beside.covariates or beside.strata or beside.weights is not None:
+    given = (beside.weights, beside.denominators)
+    if beside.covariates or beside.strata or any(each is not None for each in given):
         data = replace(data, beside=beside)
+    if beside.denominators is not None:  # a row without a denominator has no ratio
+        known = np.where(np.isnan(beside.denominators), np.nan, data.values)
+        data = replace(data, values=known)
     if columns.counts is not None:
         counts = reader.counts(columns.counts)
         alone = data.groups is None and not (beside.covariates or beside.strata)
         if alone and float(counts.sum()) > LARGE:
-            block = Block(data.values, beside.weights, counts)
-            return MeasuredColumn(block, beside.weights is not None, label).column(data.offset)
-        require_few(counts, label)
+            weights = None if beside.weights is None else "weights"
+            names = DesignColumns(weights=weights, counts="counts")
+            block = Block(data.values, beside.weights, counts).used()
+            return streamed(BlockRows(HeldBlocks([block]), names), names, data.offset)
+        require_few(counts, reader.label)
         rows = np.repeat(np.arange(counts.size), counts.astype(np.int64))
         data = replace(of_rows(data, rows), repeated=True)
     if data.beside is not None and data.beside.weights is not None:
         data = of_rows(data, np.flatnonzero(data.beside.weights))  # 0 leaves a row out
     return data
-
-
-def _is_crossed(data: StreamedColumn, columns: Columns) -> bool:
-    """Whether more than weights and counts of single values is asked for."""
-    return bool(columns.covariates or columns.strata) or data.grouped is not None
-
-
-def _crossed(
-    data: StreamedColumn,
-    columns: Columns,
-    label: str,
-    table: Table | None,
-    where: AtLevel,
-    column: str | None,
-    groups: str | None,
-) -> StreamedColumn:
-    """A side whose groups, covariates, strata, weights and counts are summed up together."""
-    if data.known is not None:
-        return data
-    found = crossing_of(table, [] if column is None else [column], columns, groups, where)
-    if found is None or column is None:
-        raise ColumnError(NOT_HELD.format(label=label))
-    known = found.stream(column)
-    if not columns.measured:
-        return replace(data, known=known)
-    measured = _summed_up(data, columns, label, table, where, column)
-    units = None if data.units is None else known.units()
-    return replace(measured, known=known, grouped=data.grouped, units=units)
-
-
-def _summed_up(
-    data: ColumnData,
-    columns: Columns,
-    label: str,
-    table: Table | None,
-    where: AtLevel,
-    column: str | None,
-) -> StreamedColumn:
-    """A side whose weights and counts are summed up where they are kept."""
-    if not isinstance(data, StreamedColumn) or not isinstance(table, Measurable) or column is None:
-        raise ColumnError(NOT_SUMMED.format(label=label))
-    for name in (columns.weights, columns.counts):
-        if not isinstance(name, str | None):
-            raise TypeError(f"weights and counts of {label} are names of columns")
-        if name is not None and name not in table.kinds():
-            raise no_such_column(label, name, table.kinds())
-    return table.measured(column, Measures(columns.weights, columns.counts), where)
-
-
-def crossing_of(
-    table: Table | None,
-    names: Sequence[str],
-    columns: Columns,
-    groups: str | None,
-    where: AtLevel = None,
-) -> CrossPass | None:
-    """Columns of a table with columns beside them, summed up where they are; None if it cannot."""
-    given = [*columns.covariates.values(), *columns.strata.values()]
-    given += [each for each in (columns.weights, columns.counts) if each is not None]
-    if not isinstance(table, Crossing) or not all(isinstance(name, str) for name in given):
-        return None
-    kinds = table.kinds()
-    for name in given:
-        if name not in kinds:
-            raise no_such_column(table.name, name, kinds)
-    for name in names:
-        if name in columns.covariates.values():
-            raise ColumnError(OUTCOME.format(name=repr(name)))
-    measures = Measures(columns.weights, columns.counts)
-    beside = CrossNames(tuple(columns.covariates), tuple(columns.strata), groups, measures)
-    return table.crossing(names, beside, where)
 
 
 @dataclass(frozen=True)
@@ -221,7 +181,7 @@ class _Reader:
             return self._sized(as_numbers(given, what), what)
         found = self._table_of(given).read(given, None, self.where)
         if not isinstance(found, HeldColumn):
-            raise ColumnError(NOT_HELD.format(label=self.label))
+            raise ColumnError(NOT_STORED.format(label=self.label))
         return self._sized(found.values + float(found.offset), what)
 
     def labels(self, given: Any, name: str) -> Labels:
@@ -246,6 +206,16 @@ class _Reader:
         refuse_weights(weights, f"{self.label}, {name}")
         return weights
 
+    def denominators(self, given: Any) -> Array:
+        """Denominators of a ratio of sums, whose sum must be above 0."""
+        name = given if isinstance(given, str) else DENOMINATOR
+        below = self.numbers(given, name)
+        if not 0.0 < np.nansum(below) < np.inf:
+            raise ColumnError(
+                f"{self.label}, {name}: denominators must be finite and add up to more than 0"
+            )
+        return below
+
     def counts(self, given: Any) -> Array:
         """Whole numbers, 0 or more."""
         name = given if isinstance(given, str) else "counts"
@@ -257,25 +227,3 @@ class _Reader:
         if column.shape != (self.size,):
             raise ValueError(f"{what}: {self.size:,} values need as many rows, got {column.shape}")
         return column
-
-
-def summed_weights(data: ColumnData) -> ColumnData:
-    """Values in memory beside data that are not: their weights are summed up too."""
-    if not isinstance(data, HeldColumn) or data.beside is None:
-        return data
-    if data.beside.covariates or data.beside.strata or data.groups is not None:
-        raise ColumnError(NOT_HELD.format(label="the other side"))
-    rows = Block(data.values, data.beside.weights, None)
-    return MeasuredColumn(rows, True, "weights").column(data.offset)
-
-
-def weights_of_pair(
-    reference: ColumnData, current: ColumnData
-) -> tuple[WeightedStream, WeightedStream] | None:
-    """The weights of both sides; None without weights, and if they are all equal on each side."""
-    before, after = (
-        side.weighted if isinstance(side, StreamedColumn) else None for side in (reference, current)
-    )
-    if before is None or after is None or (before.totals.alike and after.totals.alike):
-        return None
-    return before, after

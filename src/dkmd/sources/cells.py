@@ -10,10 +10,11 @@ import numpy as np
 
 from dkmd.base.errors import ColumnError
 from dkmd.base.reading import Codes
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.inference.label_codes import Index, coded
-from dkmd.inference.pooled_shape import median_and_spread
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.inference.design.labels import Index, coded
+from dkmd.inference.test.sides import Side
+from dkmd.inference.test.width import robust_scale
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
 from dkmd.sources.keys import BETWEEN, KEY, KeyPart, Levels, levels_of
 from dkmd.sources.table import Table
@@ -116,7 +117,8 @@ def _suits(summary: Summary) -> bool:
     """Whether the bins at the middle of the data are narrow compared with their spread."""
     if summary.size < 2:
         return True
-    median, spread = median_and_spread(summary)
+    side = Side.of(summary)
+    median, spread = summary.grid.center + side.median(), robust_scale(side)
     if not (np.isfinite(median) and 0.0 < spread < np.inf):
         return True
     grid = summary.grid

@@ -16,17 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.binned.grid import Grid
-from dkmd.binned.logarithms import logs_below
-from dkmd.binned.summary import Summary
-from dkmd.binned.weighted_sums import Totals
-from dkmd.inference.cross_streams import CrossStream
-from dkmd.inference.groups import GroupSums
-from dkmd.inference.unit_streams import UnitStream
-from dkmd.inference.weighted_streams import WeightedSide
+from dkmd.bins.grid import Grid
+from dkmd.bins.logarithms import logs_below
+from dkmd.bins.summary import Summary
+from dkmd.inference.design.stored import Stored
 from dkmd.sources.kinds import DATE, DURATION
 from dkmd.sources.number_words import EXACT_UP_TO
-from dkmd.statistic.witness import Witness
 
 LARGE = 2_000_000
 """A side with more values is compared by its sums per bin. Files load at most this many (16 MB)."""
@@ -39,33 +34,6 @@ Labels = npt.NDArray[Any]
 
 Summarize = Callable[[Grid, float | None], Summary]
 """Sums up all values on a grid; given an edge, the logarithms of the values below that edge."""
-
-SumGroups = Callable[[Witness, bool], GroupSums]
-"""Sums over groups at a witness: of the values, or of their logarithms if the flag is set."""
-
-
-class WeightedStream(Protocol):
-    """Values with weights that are summed up where they are."""
-
-    @property
-    def totals(self) -> Totals:
-        """What all weights add up to."""
-
-    def at(self, grid: Grid, logs: bool) -> WeightedSide:
-        """The sums on a grid, of the values or of their logarithms."""
-
-
-class Batch(Protocol):
-    """Questions of several columns that are asked together."""
-
-    announcing: bool
-    """Whether questions are only noted, which stops their column (``Announced``)."""
-
-    def ask_noted(self) -> bool:
-        """Ask all that was noted; whether there was anything."""
-
-    def join(self, leader: object) -> bool:
-        """Leave all questions to another batch, if its queries can read the same tables."""
 
 
 class SharedPass(Protocol):
@@ -82,6 +50,9 @@ class Beside:
     covariates: Mapping[str, Array] = field(default_factory=dict)
     strata: Mapping[str, Labels] = field(default_factory=dict)
     weights: Array | None = None
+    denominators: Array | None = None
+    per: str = ""
+    """The name of the denominators."""
 
 
 @dataclass(frozen=True)
@@ -125,18 +96,12 @@ class StreamedColumn:
     summarize: Summarize = field(repr=False)
     grid: Grid | None = None
     """The common grid, if more than two sides are read in one pass."""
-    grouped: SumGroups | None = field(default=None, repr=False)
-    """The function that sums over groups; None without groups."""
     scan: SharedPass | None = field(default=None, repr=False)
     """The pass that this column shares with others; None if it has a pass of its own."""
     offset: int = 0
     """Whole seconds that were subtracted from points in time, so that doubles hold them exactly."""
-    units: UnitStream | None = field(default=None, repr=False)
-    """The groups as units that the other side may have too; None without groups."""
-    weighted: WeightedStream | None = field(default=None, repr=False)
-    """The weights of the values; None without weights."""
-    known: CrossStream | None = field(default=None, repr=False)
-    """Covariates and strata beside the values; None without them."""
+    stored: Stored | None = field(default=None, repr=False)
+    """The rows with all that belongs to them; None for independent values that count the same."""
 
     @property
     def summed(self) -> bool:

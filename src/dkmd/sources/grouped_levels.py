@@ -21,9 +21,6 @@ NOT_HELD = (
 )
 """Why categories of long files and engines are not tested with groups."""
 
-NOT_PAIRED = "holds categories, which are not tested with units on both sides"
-"""Why categories are not tested with ``pair_by``."""
-
 
 def can_be_grouped(levels: LevelCounts, table: Table) -> bool:
     """Whether the rows of a column can be read one by one, with their groups."""

@@ -25,21 +25,33 @@ Recount = Callable[[Sequence[str]], Mapping[str, int]]
 """Counts chosen levels."""
 
 
+class GroupCounts(NamedTuple):
+    """The label of each group, and how often it has each level."""
+
+    labels: npt.NDArray[Any]
+    counts: npt.NDArray[np.float64]  # (groups, levels)
+
+
 class LevelGroups(NamedTuple):
     """The level of each row, None where it is missing, and the label of its group."""
 
     levels: npt.NDArray[Any]
     labels: npt.NDArray[Any]
 
-    def counted(self, levels: Sequence[str]) -> npt.NDArray[np.float64]:
-        """How often each group has each of these levels, and then any other (groups, levels)."""
+    def counted(self, levels: Sequence[str]) -> GroupCounts:
+        """How often each group has each of these levels, and in the last column any other."""
         place = {level: i for i, level in enumerate(levels)}
         known = [i for i, level in enumerate(self.levels) if level is not None]
         columns = np.array([place.get(self.levels[i], len(levels)) for i in known], dtype=np.int64)
         names, codes = np.unique(self.labels, return_inverse=True)
         width = len(levels) + 1
         cells = np.bincount(codes[known] * width + columns, minlength=names.size * width)
-        return cells.reshape(names.size, width).astype(np.float64)
+        return GroupCounts(names, cells.reshape(names.size, width).astype(np.float64))
+
+    @property
+    def known(self) -> int:
+        """How many groups have a level that is not missing."""
+        return int(np.unique(self.labels[self.missing == 0.0]).size)
 
     @property
     def missing(self) -> npt.NDArray[np.float64]:

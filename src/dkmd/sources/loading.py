@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.errors import ColumnTypeError, TooLittleError
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
 from dkmd.sources.beside import Columns, attach
 from dkmd.sources.column_data import HeldColumn, LabelledColumn, StoredColumn, labelled_column
 from dkmd.sources.grouped_levels import NOT_HELD, of_values, with_groups

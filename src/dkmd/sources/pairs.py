@@ -1,32 +1,23 @@
 """Two sides on one grid, as a comparison needs them.
 
-Column data of any kind become Summaries on a grid that suits both sides. Groups of repeated
-measurements become sums over groups.
+Column data of any kind become Summaries on a grid that suits both sides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
-from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnTypeError
-from dkmd.binned.crossed import Crossed
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.inference.cross_streams import CrossStream, frame_of
-from dkmd.inference.frame import Frame
-from dkmd.inference.groups import GroupSums
-from dkmd.inference.label_codes import coded
-from dkmd.inference.pooled_shape import median_and_spread
-from dkmd.inference.unit_streams import UnitStream
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.inference.test.sides import Side
+from dkmd.inference.test.width import robust_scale
 from dkmd.sources.column_data import (
-    Batch,
     ColumnData,
     HeldColumn,
     LabelledColumn,
@@ -34,14 +25,9 @@ from dkmd.sources.column_data import (
     StoredColumn,
     StreamedColumn,
 )
-from dkmd.sources.cross_sides import MovedCross
 from dkmd.sources.kinds import DATE, DURATION, NUMBER
+from dkmd.sources.stored_sides import MovedRows, moved_summary
 from dkmd.sources.table import OneByOne
-from dkmd.sources.unit_sides import MovedUnits, units_of
-from dkmd.statistic.witness import Witness
-
-Grouped = Callable[[Witness], GroupSums]
-"""The sums over one side's groups at a witness and its centre."""
 
 
 def on_one_offset(reference: ColumnData, current: ColumnData) -> tuple[ColumnData, ColumnData, int]:
@@ -64,23 +50,10 @@ def _minus(side: ColumnData, offset: int) -> ColumnData:
     asked = side.summarize
 
     def summarize(grid: Grid, logs: float | None) -> Summary:
-        found = copy(asked(Grid(grid.center - more, grid.unit), logs))
-        found.grid = grid
-        found.minimum, found.maximum = found.minimum + more, found.maximum + more
-        return found
+        return moved_summary(asked(Grid(grid.center - more, grid.unit), logs), grid, more)
 
-    sums = side.grouped
-
-    def grouped(witness: Witness, logs: bool) -> GroupSums:
-        assert sums is not None
-        return sums(replace(witness, center=witness.center - more), logs)
-
-    units = None if side.units is None else MovedUnits(side.units, more)
-    known = None if side.known is None else MovedCross(side.known, more)
-    return StreamedColumn(
-        side.preview + more, summarize, None, None if sums is None else grouped, None, offset,
-        units, known=known,
-    )  # fmt: skip
+    stored = None if side.stored is None else MovedRows(side.stored, more)
+    return StreamedColumn(side.preview + more, summarize, offset=offset, stored=stored)
 
 
 def common_grid(reference: ColumnData, current: ColumnData) -> Grid:
@@ -108,36 +81,6 @@ def summaries_of_pair(reference: ColumnData, current: ColumnData) -> tuple[Summa
             break
         before, after = reference.summary(better), current.summary(better)
     return before, after
-
-
-class OnOneGrid(NamedTuple):
-    """Both sides, and the frame of their columns."""
-
-    before: Crossed
-    after: Crossed
-    frame: Frame
-
-
-def crossed_of_pair(
-    reference: ColumnData, current: ColumnData, streams: tuple[CrossStream, CrossStream]
-) -> OnOneGrid:
-    """Both sides on one grid, as ``summaries_of_pair``, with one frame for both."""
-    grid = common_grid(reference, current)
-    frame = frame_of(*streams)
-
-    def at(grid: Grid, frame: Frame) -> OnOneGrid:
-        before, after = (side.crossed(grid, frame, False) for side in streams)
-        rows = before.summary.size + after.summary.size
-        full = frame.with_missing(before.missing + after.missing, rows)
-        return OnOneGrid(before, after, frame) if full == frame else at(grid, full)
-
-    found = at(grid, frame)
-    for _ in range(3):
-        better = better_grid(found.before.summary + found.after.summary)
-        if better is None:
-            break
-        found = at(better, found.frame)
-    return found
 
 
 def _beside_stored(
@@ -189,7 +132,8 @@ def better_grid(pooled: Summary) -> Grid | None:
     """
     if pooled.size < 2:
         return None
-    median, spread = median_and_spread(pooled)
+    side = Side.of(pooled)
+    median, spread = pooled.grid.center + side.median(), robust_scale(side)
     if not (np.isfinite(median) and 0.0 < spread < np.inf):
         return None
     fit = Grid.of_scale(median, spread)
@@ -198,62 +142,6 @@ def better_grid(pooled: Summary) -> Grid | None:
         return None
     better = fit.rounded()
     return None if better == pooled.grid else better
-
-
-def groups_of_pair(x: ColumnData, y: ColumnData, logs: bool) -> tuple[Grouped, Grouped] | None:
-    """The sums over the groups of both sides, computed where the data are; None without groups."""
-    of_x, of_y = _grouped(x, logs), _grouped(y, logs)
-    if (of_x is None) != (of_y is None):
-        raise ValueError("groups need the single values on both sides, not summaries")
-    return None if of_x is None or of_y is None else (of_x, of_y)
-
-
-def units_of_pair(x: ColumnData, y: ColumnData) -> tuple[UnitStream, UnitStream]:
-    """The units of both sides, summed up where they are kept."""
-    return units_of(x), units_of(y)
-
-
-def _grouped(side: ColumnData, logs: bool) -> Grouped | None:
-    """The sums over one side's groups, as a function of the witness."""
-    if isinstance(side, StreamedColumn) and side.grouped is not None:
-        asked = side.grouped
-        return lambda witness: asked(witness, logs)
-    if not isinstance(side, HeldColumn) or side.groups is None:
-        return None
-    present = ~np.isnan(side.values)
-    values = np.log(side.values[present]) if logs else side.values[present]
-    codes = coded(side.groups[present]).codes
-    return lambda witness: GroupSums.of_values(witness(values) / witness.length, codes)
-
-
-@runtime_checkable
-class _HasBatch(Protocol):
-    """Covariates and strata of columns that share questions about their units."""
-
-    batch: Batch
-
-
-@runtime_checkable
-class _HasUnits(Protocol):
-    """A pass whose columns share questions about their units."""
-
-    units: Batch
-
-
-def unit_batches(*sides: Mapping[str, ColumnData]) -> list[Batch]:
-    """The questions about units that columns of an engine share; none for other data."""
-    found: dict[int, Batch] = {}
-    for side in sides:
-        for data in () if isinstance(side, OneByOne) else side.values():
-            if isinstance(data, StreamedColumn) and isinstance(data.scan, _HasUnits):
-                found[id(data.scan.units)] = data.scan.units
-            if isinstance(data, StreamedColumn) and isinstance(data.known, _HasBatch):
-                found[id(data.known.batch)] = data.known.batch
-    leaders: list[Batch] = []
-    for batch in found.values():
-        if not any(batch.join(leader) for leader in leaders):
-            leaders.append(batch)
-    return leaders
 
 
 def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, ColumnData]) -> None:
@@ -271,8 +159,6 @@ def plan_together(reference: Mapping[str, ColumnData], current: Mapping[str, Col
         for data in read.values():
             if isinstance(data, StreamedColumn) and data.scan is not None:
                 scans[id(data.scan)] = data.scan
-            if isinstance(data, StreamedColumn) and data.known is not None:
-                data.known.plan(grids)
     for scan in scans.values():
         scan.plan(grids)
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.weights import MOST_ROWS
+from dkmd.inference.design.weights import MOST_ROWS
 from dkmd.sources.column_data import Beside, ColumnData, HeldColumn
 
 
@@ -30,6 +30,8 @@ def of_rows(data: HeldColumn, rows: npt.NDArray[np.int64]) -> HeldColumn:
             {name: column[rows] for name, column in beside.covariates.items()},
             {name: column[rows] for name, column in beside.strata.items()},
             None if beside.weights is None else beside.weights[rows],
+            None if beside.denominators is None else beside.denominators[rows],
+            beside.per,
         )
     groups = None if data.groups is None else data.groups[rows]
     return replace(data, values=data.values[rows], groups=groups, beside=beside)
@@ -49,6 +51,6 @@ def in_order(data: ColumnData) -> ColumnData:
         return data  # the test names what does not fit
     keys = [data.values]
     if data.beside is not None:  # equal values in the order of what stands beside them
-        weights = data.beside.weights
-        keys += [*data.beside.covariates.values(), *([] if weights is None else [weights])]
+        more = (data.beside.weights, data.beside.denominators)
+        keys += [*data.beside.covariates.values(), *(each for each in more if each is not None)]
     return of_rows(data, np.lexsort(keys[::-1]))

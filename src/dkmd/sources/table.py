@@ -8,30 +8,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from dkmd.inference.cross_streams import CrossStream
-from dkmd.sources.column_data import ColumnData, HeldColumn, Labels, StreamedColumn
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.inference.design.stored import Stored
+from dkmd.sources.column_data import ColumnData, HeldColumn, Labels, Summarize
 from dkmd.sources.keys import KeyPart
 from dkmd.sources.level_counts import LevelCounts
-from dkmd.sources.measured import Measures
 
 AtLevel = tuple[str, object] | None
 """The rows to read: those at one level of a column (column, level), or all rows."""
 
 
-class CrossNames(NamedTuple):
-    """The names of columns beside the values of a column."""
+class DesignColumns(NamedTuple):
+    """The names of the columns that say how the values of a column are compared."""
 
     covariates: tuple[str, ...] = ()
     strata: tuple[str, ...] = ()
     groups: str | None = None
-    measures: Measures = Measures()
+    weights: str | None = None
+    counts: str | None = None
+
+    @property
+    def all(self) -> list[str]:
+        """All names, each once."""
+        names = (*self.covariates, *self.strata, self.groups, self.weights, self.counts)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def measured(self) -> bool:
+        """Whether rows have weights or counts."""
+        return self.weights is not None or self.counts is not None
 
 
-class CrossPass(Protocol):
-    """Columns with the same covariates and strata, summed up where they are."""
+class StoredRows(Stored, Protocol):
+    """Rows that are compared where they are, and summed up without their weights, too."""
 
-    def stream(self, column: str) -> CrossStream:
-        """One column as a side of a comparison."""
+    def summary(self, grid: Grid, below: float | None) -> Summary:
+        """The sums per bin without weights; given an edge, of logarithms of values below it."""
 
 
 class Table(Protocol):
@@ -99,14 +112,6 @@ class Table(Protocol):
 
 
 @runtime_checkable
-class Measurable(Table, Protocol):
-    """A table that sums up rows with weights or counts where they are."""
-
-    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
-        """A column whose rows have weights, counts or both."""
-
-
-@runtime_checkable
 class Aligned(Table, Protocol):
     """A table whose rows have an order, so that columns read one by one belong together."""
 
@@ -115,13 +120,16 @@ class Aligned(Table, Protocol):
 
 
 @runtime_checkable
-class Crossing(Table, Protocol):
-    """A table that sums its columns up together with covariates and strata."""
+class Storing(Table, Protocol):
+    """A table whose rows are compared where they are, with all that belongs to them."""
 
-    def crossing(
-        self, columns: Sequence[str], beside: CrossNames, where: AtLevel
-    ) -> CrossPass | None:
-        """Columns with covariates and strata beside them; None if rows have to be held."""
+    def stored(
+        self, column: str, names: DesignColumns, where: AtLevel, summarize: Summarize | None = None
+    ) -> StoredRows:
+        """A column with the columns beside it.
+
+        ``summarize`` sums up its values, if another pass does that already.
+        """
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dkmd.base.wording import count, probability
-from dkmd.inference.sample_ratio import SampleRatio
+from dkmd.inference.kinds.sample_ratio import SampleRatio
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison.several import ColumnAnswer

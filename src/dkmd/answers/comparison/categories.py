@@ -13,6 +13,7 @@ from typing import Any, Self
 from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
 from dkmd.answers.comparison.missing import LEFT_OUT
+from dkmd.answers.family import BENJAMINI_HOCHBERG, NOT_CORRECTED, Correction, corrected
 from dkmd.answers.findings import CATEGORY, SHIFT, Finding
 from dkmd.answers.orientation import turned
 from dkmd.base.calls import Call
@@ -26,9 +27,9 @@ from dkmd.base.wording import (
     short_p,
     text_page,
 )
-from dkmd.inference.categories import LevelChange
-from dkmd.inference.result import ConfidenceInterval
-from dkmd.inference.sample_ratio import SampleRatio
+from dkmd.inference.kinds.categories import LevelChange
+from dkmd.inference.kinds.sample_ratio import SampleRatio
+from dkmd.inference.test.result import ConfidenceInterval
 
 CHANGED, UNCLEAR, NOT_TESTED = "changed", "inconclusive", "not tested"
 HIGHER, LOWER = "higher", "lower"
@@ -82,7 +83,9 @@ class CategoryComparison(Documented):
     other : LevelChange or None
         Levels beyond the most frequent ones, added up.
     findings : tuple of Finding
-        The share of missing values, if any are missing.
+        The share of missing values, if any are missing. Of ordered levels, also their shares.
+    correction : Correction
+        How the p-values of the findings are corrected, and for how many tests.
     sample_ratio : SampleRatio or None
         Whether the numbers of rows fit ``expect_ratio``; None if that was not given.
     reference, current : CategoryFacts
@@ -105,6 +108,7 @@ class CategoryComparison(Documented):
     order: tuple[str, ...] = ()
     shift: float = math.nan
     shift_interval: ConfidenceInterval = NO_INTERVAL
+    correction: Correction = NOT_CORRECTED
     call: Call | None = field(default=None, repr=False, compare=False)
 
     kind = CATEGORY
@@ -116,7 +120,7 @@ class CategoryComparison(Documented):
     def distance(self) -> float:
         """Half the sum of all changes of shares: the share of values that changed their level."""
         every = [*self.levels, *([self.other] if self.other is not None else [])]
-        return 0.5 * sum(abs(each.counts.difference) for each in every)
+        return 0.5 * sum(abs(each.difference) for each in every)
 
     @property
     def own(self) -> str:
@@ -157,10 +161,16 @@ class CategoryComparison(Documented):
         """The finding on missing values, if there is one."""
         return next((each for each in self.findings if each.what == what), None)
 
-    def among_several(self, adjusted: Mapping[str, float], _: float) -> Self:
-        """The same answer as one of several, with p-values adjusted for their number."""
+    def corrected(self) -> Self:
+        """The same answer with findings that are corrected for the tests of this comparison."""
+        findings, correction = corrected(self.pvalue, self.findings)
+        return replace(self, findings=findings, correction=correction)
+
+    def among_several(self, adjusted: Mapping[str, float], _: float, tests: int) -> Self:
+        """The same answer as one of several, with p-values adjusted for the number of tests."""
         return replace(
             self,
+            correction=Correction(BENJAMINI_HOCHBERG, tests),
             adjusted_pvalue=adjusted[self.own],
             findings=tuple(each.adjusted(adjusted[each.what]) for each in self.findings),
         ).judged()
@@ -190,7 +200,7 @@ class CategoryComparison(Documented):
         """The answer in one sentence, and its evidence in another."""
         first = unequal_arms([self])
         if self.why_not:
-            return " ".join([*first, f"{self.name} {self.why_not}.", *self._missing_words()])
+            return " ".join([*first, f"{self.name} {self.why_not}.", *self._more_words()])
         sizes = f"n = {count(self.reference.size)} and {count(self.current.size)}"
         of_shares = self.finding(CATEGORY) if self.verdict == CHANGED else None
         told_by = self if of_shares is None else of_shares
@@ -198,7 +208,7 @@ class CategoryComparison(Documented):
         if told_by.adjusted_pvalue is not None:
             p += f" (adjusted {short_p(told_by.adjusted_pvalue) or 'unknown'})"
         rare = [*_rare("New", self.new), *_rare("Gone", self.gone)]
-        told = [f"{self._answer()}.", f"{p}, {sizes}.", *rare, *self._missing_words()]
+        told = [f"{self._answer()}.", f"{p}, {sizes}.", *rare, *self._more_words()]
         return " ".join([*first, *told])
 
     def _answer(self) -> str:
@@ -233,10 +243,10 @@ class CategoryComparison(Documented):
         low, high = map(amount, self.shift_interval)
         return f"{amount(self.shift)} levels ({level_of(self.alpha)} interval {low} to {high})"
 
-    def _missing_words(self) -> list[str]:
-        from dkmd.answers.comparison.words import missing_words
+    def _more_words(self) -> list[str]:
+        from dkmd.answers.comparison.words import correction_words, missing_words
 
-        return missing_words(self)
+        return [*missing_words(self), *correction_words(self)]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """A small table: every level with its shares and their difference."""
@@ -247,7 +257,7 @@ class CategoryComparison(Documented):
             low, high = map(amount, self.shift_interval)
             rows.append(("shift", "", "", f"{amount(self.shift)} levels ({low} to {high})"))
         for level in [*self.levels, *([self.other] if self.other is not None else [])]:
-            shown = share_pair(*turned(level.counts.shares))
+            shown = share_pair(*turned(level.shares))
             rows.append((level.level, *shown, _difference(level)))
         if before.nan or after.nan:
             rows.append((LEFT_OUT, count(before.nan), count(after.nan), ""))
@@ -280,6 +290,7 @@ class CategoryComparison(Documented):
             "shift": self.shift,
             "shift_interval": list(self.shift_interval),
             "changed": self.changed,
+            "correction": self.correction._asdict(),
             "findings": [finding.to_dict() for finding in self.findings],
             "levels": [_level(level) for level in self.levels],
             "other": None if self.other is None else _level(self.other),
@@ -300,7 +311,7 @@ class CategoryComparison(Documented):
 
 def _briefly(level: LevelChange) -> str:
     """A level and its shares: DE 31% → 24%."""
-    old, new = share_pair(*turned(level.counts.shares))
+    old, new = share_pair(*turned(level.shares))
     return f"{level.level} {old} → {new}"
 
 
@@ -312,7 +323,7 @@ def _moved(level: LevelChange) -> str:
 def _difference(level: LevelChange) -> str:
     """A difference of shares in percentage points, with its interval."""
     low, high = points(level.low), points(level.high)
-    return f"{points(level.counts.difference)} points, {low} to {high}"
+    return f"{points(level.difference)} points, {low} to {high}"
 
 
 def _listed(word: str, levels: list[LevelChange]) -> list[str]:
@@ -320,7 +331,7 @@ def _listed(word: str, levels: list[LevelChange]) -> list[str]:
     clear = [level for level in levels if level.is_clear]
     named = []
     for level in clear:
-        old, new = share_pair(*turned(level.counts.shares))
+        old, new = share_pair(*turned(level.shares))
         named.append(f"{level.level} {old if level.is_gone else new}")
     return [f"{word}: {', '.join(named[:NAMED])}"] if named else []
 
@@ -340,14 +351,14 @@ def _rare(word: str, levels: list[LevelChange]) -> list[str]:
 
 def _level(level: LevelChange) -> dict[str, Any]:
     """A level under the names of the JSON schema."""
-    current, reference = level.counts.shares
+    current, reference = level.shares
     return {
         "level": level.level,
         "reference": level.counts.yes_y,
         "current": level.counts.yes_x,
         "reference_share": reference,
         "current_share": current,
-        "difference": level.counts.difference,
+        "difference": level.difference,
         "interval": list(ConfidenceInterval(level.low, level.high)),
         "new": level.is_new,
         "gone": level.is_gone,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dkmd.base.wording import points, rounded
-from dkmd.inference.column_kind import YES_NO
-from dkmd.inference.result import ConfidenceInterval, DkmdResult
+from dkmd.inference.kinds.column_kind import YES_NO
+from dkmd.inference.test.result import ConfidenceInterval, DkmdResult
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison.one import Comparison
@@ -79,7 +79,7 @@ def effective_rows(c: Comparison) -> list[tuple[str, str, str, str]]:
 
 
 def design_rows(c: Comparison) -> list[tuple[str, str, str, str]]:
-    """The adjusted shift; for yes/no data, whose shares are adjusted, the raw one."""
+    """The adjusted shift; the raw one where shares or means, which are adjusted, have a row."""
     found = c.adjustment
     if found is None:
         return []
@@ -88,12 +88,15 @@ def design_rows(c: Comparison) -> list[tuple[str, str, str, str]]:
         low, high = (points(end / gap).removesuffix(" points") for end in found.shift_interval)
         told = f"{points(found.shift / gap)} ({low} to {high})"
         return [("not adjusted", "", "", told)]
+    if c.estimand == "mean":  # whose own row is adjusted
+        low, high = (c.display.end(end) for end in found.shift_interval)
+        return [("not adjusted", "", "", f"{c.display.amount(found.shift)} ({low} to {high})")]
     low, high = (c.display.end(end) for end in c.shift_interval)
     return [("adjusted", "", "", f"{c.display.amount(c.shift)} ({low} to {high})")]
 
 
 def raw_shift(c: Comparison) -> float:
-    """The difference of the centres, which an adjustment does not change."""
+    """The shift without an adjustment."""
     return c.shift if c.adjustment is None else c.adjustment.shift
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from dkmd.answers.comparison.mean_words import mean_direction, mean_moved, mean_numbers
 from dkmd.answers.findings import REST, SHARE, Finding
 from dkmd.base.wording import amount, factor, level_of, plain, plain_pair, rounded, signed_number
-from dkmd.inference.margins import parse_margin
+from dkmd.inference.test.margins import parse_margin
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison.one import Comparison
@@ -79,6 +80,10 @@ def part_numbers(c: Comparison) -> str:
 
 def subject(c: Comparison) -> str:
     """What a margin is about: the column, or in two parts the mean or the share."""
+    if c.per:
+        return f"{c.name} per {c.per}"
+    if c.estimand == "mean":
+        return f"the mean of {c.name}"
     if c.margin is None or c.parts is None or c.yes is not None or SHARE not in c.deciding:
         return c.name
     unit = parse_margin(c.margin)[1]
@@ -114,13 +119,13 @@ def _rest_words(c: Comparison, rest: Finding) -> str:
     unit = c.unit and f" {c.unit}"
     if not rest.is_clear(c.alpha):
         return (
-            f"the values other than {common} did not clearly change (centre {new}{unit}, before "
+            f"the values other than {common} did not clearly change (median {new}{unit}, before "
             f"{old}{unit})"
         )
     word = "higher" if rest.estimate > 0.0 else "lower"
     change = times(rest, with_interval=True) or _amounts(c, rest)
     return (
-        f"the values other than {common} are {word}: centre {new}{unit}, before {old}{unit}: "
+        f"the values other than {common} are {word}: median {new}{unit}, before {old}{unit}: "
         f"{change}"
     )
 
@@ -134,14 +139,9 @@ def mean_of_parts(c: Comparison) -> str:
     """What both parts together do to the mean; empty without a mean."""
     if c.mean is None:
         return ""
-    low, high = (amount(end) for end in (c.mean.low, c.mean.high))
-    interval = f"{level_of(c.alpha)} interval {low} to {high}"
-    if not c.mean.direction:
-        moved = amount(c.mean.difference, c.unit)
-        return f" The mean did not clearly change: {moved} ({interval})."
-    word = "rose" if c.mean.direction > 0 else "fell"
-    moved = amount(abs(c.mean.difference), c.unit).removeprefix("+")
-    return f" The mean {word} by {moved} ({interval})."
+    if not mean_direction(c):
+        return f" The mean did not clearly change: {mean_numbers(c)}."
+    return f" The {mean_moved(c)}."
 
 
 def also_of_parts(c: Comparison) -> list[str]:
@@ -184,5 +184,5 @@ def part_rows(c: Comparison) -> list[tuple[str, str, str, str]]:
         low, high = (amount(end) for end in rest.interval)
         moved = times(rest, with_interval=True)
         moved = moved or f"{amount(rest.estimate, c.unit)} ({low} to {high})"
-        rows.append(("centre of these", *plain_pair(rest.reference, rest.current), moved))
+        rows.append(("median of these", *plain_pair(rest.reference, rest.current), moved))
     return rows

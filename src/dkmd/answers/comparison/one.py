@@ -29,6 +29,7 @@ from dkmd.answers.comparison.percentile_rows import (
 from dkmd.answers.comparison.unit_words import unit_numbers, unit_rows
 from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
 from dkmd.answers.extremes import Extremes
+from dkmd.answers.family import BENJAMINI_HOCHBERG, NOT_CORRECTED, Correction, corrected
 from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD, Finding, MeanChange
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
@@ -39,16 +40,20 @@ from dkmd.base.wording import (
     signed,
     text_page,
 )
-from dkmd.inference.column_kind import AMOUNT, YES_NO
-from dkmd.inference.groups import Pairing
-from dkmd.inference.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
-from dkmd.inference.percentiles import PercentileChange
-from dkmd.inference.result import ConfidenceInterval, DkmdResult, ExactOutcome
-from dkmd.inference.sample_ratio import SampleRatio
-from dkmd.inference.shapes import Crossing
-from dkmd.inference.spread import FEWEST as FEWEST_OF_SPREAD
+from dkmd.inference.kinds.column_kind import AMOUNT, YES_NO
+from dkmd.inference.kinds.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
+from dkmd.inference.kinds.percentiles import PercentileChange
+from dkmd.inference.kinds.sample_ratio import SampleRatio
+from dkmd.inference.kinds.shapes import Crossing
+from dkmd.inference.kinds.spread import FEWEST as FEWEST_OF_SPREAD
+from dkmd.inference.test.result import ConfidenceInterval, DkmdResult, ExactOutcome, Pairing
 
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+RATIO = "ratio"
+"""The estimand with ``per``: a ratio of sums."""
+
+MEDIAN = 0.5
+
+QUANTILES = (0.05, 0.25, MEDIAN, 0.75, 0.95, 0.99)
 
 OWN = {(SHARE,): SHARE, (SHARE, REST): "two parts"}
 """What a p-value is about, where it is not the shift."""
@@ -66,8 +71,8 @@ class SampleFacts:
         How many values were compared. ±inf counts, NaN does not.
     nan, minus_inf, plus_inf : int
         How many values are missing (and left out), −inf and +inf.
-    center : float
-        The M-centre.
+    median : float
+        The median; with weights, of the weighted values.
     quantiles : dict
         At 5, 25, 50, 75, 95 and 99%, keyed by 0.05, 0.25, …
     neighbour_correlation : float
@@ -80,7 +85,7 @@ class SampleFacts:
     nan: int
     minus_inf: int
     plus_inf: int
-    center: float
+    median: float
     quantiles: Mapping[float, float]
     neighbour_correlation: float = math.nan
 
@@ -92,7 +97,7 @@ class SampleFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain numbers."""
-        names = ("label", "size", "nan", "minus_inf", "plus_inf", "center", "neighbour_correlation")
+        names = ("label", "size", "nan", "minus_inf", "plus_inf", "median", "neighbour_correlation")
         shares = {f"{q:g}": value for q, value in self.quantiles.items()}
         return {name: getattr(self, name) for name in names} | {"quantiles": shares}
 
@@ -143,23 +148,27 @@ class Comparison(Documented):
     infinite : Infinite or None
         The shares at infinity, if at least half of all values are there.
     findings : tuple of Finding
-        What else may have changed, each with a p-value: the spread, the share of missing values,
-        and the two parts of a column with a common value. Where shares or parts decide,
+        What else may have changed, each with a p-value: the mean, the spread, the share of missing
+        values, and the two parts of a column with a common value. Where shares or parts decide,
         they stand here too.
+    correction : Correction
+        How the p-values of the findings are corrected, and for how many tests: by Holm for the
+        tests of this comparison, or after Benjamini and Hochberg for those of several comparisons.
     parts : Parts or None
         The common value, or the two values of yes/no data.
     mean : MeanChange or None
-        Both means and their difference with Welch's interval; None where a value is infinite.
+        Both means and their difference with an interval and a p-value; None where a value is
+        infinite. With ``per``, both ratios of sums.
     percentiles : tuple of PercentileChange
         5 to 99.9%, or those asked for, with intervals of both sides and of the difference (x is
         current). With groups, percentiles and ``mean`` need the values in memory.
     sample_ratio : SampleRatio or None
         Whether the sizes of both sides fit ``expect_ratio``; None if that was not given.
     offset, dates : int, bool
-        Dates are seconds since 1970, kept minus ``offset``, so that doubles hold them: centres,
+        Dates are seconds since 1970, kept minus ``offset``, so that doubles hold them: medians,
         quantiles and means are minus this number.
     reference, current : SampleFacts
-        Sizes, missing and infinite values, centres and quantiles.
+        Sizes, missing and infinite values, medians and quantiles.
     warnings : tuple of str
         Reasons for caution.
     result : DkmdResult
@@ -196,7 +205,7 @@ class Comparison(Documented):
     offset: int = 0
     dates: bool = False
     extremes: Extremes | None = None
-    """How many values explain a change of the mean that the centre does not show."""
+    """How many values explain a change of the mean that the shift does not show."""
     kind: str = AMOUNT
     parts: Parts | None = None
     deciding: tuple[str, ...] = (SHIFT,)
@@ -207,6 +216,11 @@ class Comparison(Documented):
     """What the answer is adjusted for, what that is worth, and the numbers without it."""
     effective_sizes: tuple[float, float] | None = None
     """(Σw)²/Σw² of reference and current, with weights."""
+    correction: Correction = NOT_CORRECTED
+    estimand: str = SHIFT
+    """What the verdict is about: the shift, or the mean."""
+    per: str = ""
+    """The name of the denominators, if the means are ratios of sums."""
     call: Call | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if that is known."""
 
@@ -216,8 +230,14 @@ class Comparison(Documented):
         return Display(self.unit, self.offset, self.dates)
 
     @property
+    def width(self) -> float:
+        """The width σ = τ of ψ in data units; NaN without a test of the shift."""
+        outcome = self.result.outcome()
+        return outcome.width if isinstance(outcome, ExactOutcome) else math.nan
+
+    @property
     def shift_in_scales(self) -> float:
-        """The shift in units of the robust scale of the pooled data."""
+        """The shift in units of the reference's robust scale."""
         return self.shift / self.scale if self.scale > 0.0 else math.nan
 
     @property
@@ -248,8 +268,8 @@ class Comparison(Documented):
 
     @property
     def own(self) -> str:
-        """What ``pvalue`` is about: the shift, the share, or two parts."""
-        return OWN.get(self.deciding, SHIFT)
+        """What ``pvalue`` is about: the shift, the mean, the ratio, the share, or two parts."""
+        return OWN.get(self.deciding, RATIO if self.per else self.estimand)
 
     @property
     def yes(self) -> float | None:
@@ -281,9 +301,13 @@ class Comparison(Documented):
             "crossing": None if self.crossing is None else self.crossing._asdict(),
             "infinite": None if self.infinite is None else self.infinite._asdict(),
             "changed": self.changed,
+            "correction": self.correction._asdict(),
             "parts": None if self.parts is None else self.parts._asdict(),
             "pairing": unit_numbers(self.pairing),
             **design_numbers(self),
+            "estimand": self.estimand,
+            "per": self.per or None,
+            "width": self.width,
             "findings": [finding.to_dict() for finding in self.findings],
             "mean": None if self.mean is None else self.mean._asdict(),
             "percentiles": [percentile_numbers(change) for change in self.percentiles],
@@ -299,8 +323,15 @@ class Comparison(Documented):
         """The same answer with a record of how it was asked for."""
         return replace(self, call=call)
 
-    def among_several(self, adjusted: Mapping[str, float], adjusted_beyond: float) -> Self:
-        """The same answer as one of several, with p-values adjusted for their number.
+    def corrected(self) -> Self:
+        """The same answer with findings that are corrected for the tests of this comparison."""
+        findings, correction = corrected(self.pvalue, self.findings, self.deciding)
+        return replace(self, findings=findings, correction=correction)
+
+    def among_several(
+        self, adjusted: Mapping[str, float], adjusted_beyond: float, tests: int
+    ) -> Self:
+        """The same answer as one of several, with p-values adjusted for the number of ``tests``.
 
         ``adjusted`` has one for the shift and one for every finding. A change counts only if its
         adjusted p-value of "beyond the margin" is below alpha, and so is that of its finding.
@@ -316,6 +347,7 @@ class Comparison(Documented):
             adjusted_pvalue=min(known, default=math.nan),
             findings=tuple(each.adjusted(adjusted[each.what]) for each in self.findings),
             adjusted_pvalue_beyond=adjusted_beyond,
+            correction=Correction(BENJAMINI_HOCHBERG, tests),
             verdict=verdict,
         )
 
@@ -333,8 +365,8 @@ class Comparison(Documented):
 
     @property
     def changed(self) -> list[str]:
-        """What clearly changed, of "shift", "share", "rest", "spread" and "missing"."""
-        shifted = [SHIFT] if SHIFT in self.deciding and self.is_clear else []
+        """What clearly changed, of "shift", "share", "rest", "mean", "spread" and "missing"."""
+        shifted = [self.estimand] if SHIFT in self.deciding and self.is_clear else []
         return shifted + [each.what for each in self.findings if each.is_clear(self.alpha)]
 
     def finding(self, what: str) -> Finding | None:
@@ -342,7 +374,7 @@ class Comparison(Documented):
         return next((each for each in self.findings if each.what == what), None)
 
     def plot(self, ax: Any = None, kind: str = "density") -> Any:
-        """Both distributions, their centres and the shift; needs matplotlib (dkmd[plot]).
+        """Both distributions, their medians and the shift; needs matplotlib (dkmd[plot]).
 
         ``kind`` is "density" or "cdf".
         """
@@ -366,25 +398,32 @@ class Comparison(Documented):
         if self.kind != AMOUNT:
             rows.append(("kind", self.kind, "", ""))
         rows += part_rows(self)
-        if self.kind != YES_NO:
-            centers = self.display.pair(before.center, after.center)
-            rows.append(("centre", *centers, self.display.amount(raw_shift(self))))
-        rows += design_rows(self)
+        if self.kind != YES_NO and not self.per:
+            rows.append(("median", *self.display.pair(before.median, after.median), ""))
+        if self.kind != YES_NO and self.estimand == SHIFT:
+            rows.append(("shift", "", "", self.display.amount(raw_shift(self))))
+            rows += design_rows(self)
         if self.mean is not None and self.parts != Parts(0.0, 1.0):  # of 0 and 1 it is the share
             old, new = self.mean.reference, self.mean.current
             told = with_interval(self.mean, old, new, self.display)
             told += "" if self.adjustment is None else ", adjusted"
-            rows.append(("mean", *self.display.pair(old, new), told))
+            rows.append((RATIO if self.per else "mean", *self.display.pair(old, new), told))
+        if self.kind == YES_NO or self.estimand != SHIFT:
+            rows += design_rows(self)
         spread = self.finding(SPREAD)
         if spread is not None:
             pair = self.display.lengths(spread.reference, spread.current)
             ratio, low, high = (factor(each) for each in (spread.estimate, *spread.interval))
             rows.append(("spread", *pair, f"× {ratio} ({low} to {high})"))
-        elif self.kind == AMOUNT and min(before.size, after.size) < FEWEST_OF_SPREAD:
+        elif (
+            self.kind == AMOUNT and not self.per and min(before.size, after.size) < FEWEST_OF_SPREAD
+        ):
             rows.append(("spread", "", "", f"needs {FEWEST_OF_SPREAD} values"))
         rows += [percentile_row(change, self.display) for change in self.percentiles]
-        for q in () if self.percentiles or self.kind == YES_NO else QUANTILES:
+        for q in () if self.percentiles or self.per or self.kind == YES_NO else QUANTILES:
             old, new = before.quantiles[q], after.quantiles[q]
+            if q == MEDIAN:
+                old, new = before.median, after.median
             moved = signed(new - old, old, new)
             if self.dates and moved:
                 moved = self.display.amount(new - old)

@@ -8,7 +8,7 @@ from typing import Any
 from dkmd.answers.findings import MeanChange
 from dkmd.base.displays import Display
 from dkmd.base.wording import count
-from dkmd.inference.percentiles import PercentileChange
+from dkmd.inference.kinds.percentiles import PercentileChange
 
 
 def with_interval(

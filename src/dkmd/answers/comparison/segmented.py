@@ -19,7 +19,7 @@ from dkmd.answers.comparison.segment_words import (
 from dkmd.answers.comparison.several import Comparisons, LeftOut
 from dkmd.base.calls import Call
 from dkmd.base.wording import count, short_p, text_page, visible
-from dkmd.inference.segments import ConstantMix, Differing
+from dkmd.inference.kinds.segments import ConstantMix, Differing
 from dkmd.render.terminal import Listing, listing_of
 from dkmd.render.terminal.listing import cut
 from dkmd.render.terminal.table import Drop

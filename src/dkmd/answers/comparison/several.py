@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, Self, TypeVar
 from dkmd.answers.comparison.arms import unequal_arms
 from dkmd.answers.comparison.categories import CategoryComparison
 from dkmd.answers.comparison.documents import FORMAT_VERSION, Documented
+from dkmd.answers.comparison.mean_words import mean_tells_more
 from dkmd.answers.comparison.missing import MISSING, missing_shares
-from dkmd.answers.comparison.one import Comparison
+from dkmd.answers.comparison.one import RATIO, Comparison
 from dkmd.answers.comparison.together import TogetherComparison
 from dkmd.answers.comparison.words import DIRECTED, plain_margin, tags_of
-from dkmd.answers.findings import CATEGORY, REST, SHARE, SHIFT, SPREAD
+from dkmd.answers.findings import CATEGORY, MEAN, REST, SHARE, SHIFT, SPREAD
 from dkmd.answers.findings import MISSING as MORE_MISSING
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
@@ -27,8 +28,8 @@ from dkmd.base.wording import (
     text_page,
     visible,
 )
-from dkmd.inference.column_kind import AMOUNT
-from dkmd.inference.margins import parse_margin
+from dkmd.inference.kinds.column_kind import AMOUNT
+from dkmd.inference.test.margins import parse_margin
 from dkmd.render.terminal import Drop, Listing, cut, listing_of, named
 
 MOVED = (*DIRECTED, "mixed")
@@ -37,7 +38,8 @@ MOVED = (*DIRECTED, "mixed")
 OTHERS = {
     SHARE: "The share of the most common value",
     REST: "The rest, without the most common value,",
-    SHIFT: "The centre of all values",
+    SHIFT: "The typical value",
+    MEAN: "The mean",
     SPREAD: "The spread",
     CATEGORY: "The categories",
 }
@@ -74,8 +76,8 @@ ColumnAnswer = Comparison | CategoryComparison
 class Comparisons(Documented, Mapping[str, Any]):
     """Several comparisons by name: one per level of a column, or one per column.
 
-    Shifts, spreads and missing values of all comparisons share one false-discovery rate. A change
-    counts only if its adjusted p-value is below alpha.
+    Shifts, means, spreads and missing values of all comparisons share one false-discovery rate. A
+    change counts only if its adjusted p-value is below alpha.
 
     Attributes
     ----------
@@ -95,10 +97,12 @@ class Comparisons(Documented, Mapping[str, Any]):
         left_out: LeftOut | None = None,
         rows: str = "",
     ) -> None:
-        adjusted = _adjusted(_family(comparisons))
+        family = _family(comparisons)
+        adjusted = _adjusted(family)
+        tests = sum(not math.isnan(p) for p in family.values())
         beyond = _adjusted({name: c.pvalue_beyond for name, c in comparisons.items()})
         self._comparisons: dict[str, ColumnAnswer] = {
-            n: c.among_several({what: adjusted[n, what] for what in c.tests}, beyond[n])
+            n: c.among_several({what: adjusted[n, what] for what in c.tests}, beyond[n], tests)
             for n, c in comparisons.items()
         }
         self.alpha = alpha
@@ -123,7 +127,7 @@ class Comparisons(Documented, Mapping[str, Any]):
 
     @property
     def changed(self) -> list[str]:
-        """Names with any clear change: of shift, parts, spread, categories or missing values."""
+        """Names with any clear change: of shift, parts, mean, spread, levels or missing values."""
         return [name for name in self if self[name].changed]
 
     @property
@@ -176,10 +180,19 @@ class Comparisons(Documented, Mapping[str, Any]):
     def table(self) -> list[tuple[str, ...]]:
         """``rows`` under a heading, without columns that say nothing: empty ones, only amounts."""
         rows, nothing = self.rows(), ("", AMOUNT)
+        head = tuple(self._estimand if name == SHIFT else name for name in self.HEAD)
         shown = [
-            i for i in range(len(self.HEAD)) if i == 0 or any(row[i] not in nothing for row in rows)
+            i for i in range(len(head)) if i == 0 or any(row[i] not in nothing for row in rows)
         ]
-        return [tuple(row[i] for i in shown) for row in (self.HEAD, *rows)]
+        return [tuple(row[i] for i in shown) for row in (head, *rows)]
+
+    @property
+    def _estimand(self) -> str:
+        """What was compared: the shift, the mean, or the ratio of sums."""
+        numeric = [c for c in self.values() if isinstance(c, Comparison)]
+        if not numeric or numeric[0].estimand == SHIFT:
+            return SHIFT
+        return RATIO if numeric[0].per else MEAN
 
     GIVE_WAY = ("p", "in scales", "kind", "adjusted p", "also", MISSING, "interval")
     """What a narrow terminal does without, in this order."""
@@ -215,7 +228,8 @@ class Comparisons(Documented, Mapping[str, Any]):
             ordered = any(isinstance(each, CategoryComparison) for each in numeric)
             kind = "numeric or ordered" if ordered else "numeric"
             what = f"{len(self.shifted)} of {len(numeric)} {kind} {self.row_words}".strip()
-        told = f"{what} shifted (false-discovery rate {self.alpha:g})"
+        moved = "shifted" if self._estimand == SHIFT else f"changed their {self._estimand}"
+        told = f"{what} {moved} (false-discovery rate {self.alpha:g})"
         margin = next((each.margin for each in numeric if each.margin), None)
         if not margin or not self.shifted:
             return told
@@ -228,10 +242,10 @@ class Comparisons(Documented, Mapping[str, Any]):
         return f"{what} changed their categories (false-discovery rate {self.alpha:g})"
 
     def others(self, most: int | None = None) -> list[str]:
-        """The names whose parts, spread, categories or missing values changed."""
+        """The names whose parts, mean, spread, categories or missing values changed."""
         told = []
         for what, words in OTHERS.items():
-            names = [n for n, c in self.items() if what in c.changed and what not in c.deciding]
+            names = [n for n, c in self.items() if what in c.changed and _tells_more(c, what)]
             told += [f"{words} changed: {named(names, most)}."] if names else []
         missing = {
             name: change
@@ -395,6 +409,13 @@ def _adjusted(pvalues: Mapping[Key, float]) -> dict[Key, float]:
 def _has_direction(c: ColumnAnswer) -> bool:
     """Whether a column has a direction: numbers, dates and ordered levels."""
     return isinstance(c, Comparison) or bool(c.order)
+
+
+def _tells_more(c: ColumnAnswer, what: str) -> bool:
+    """Whether a change says more than the verdict does."""
+    if isinstance(c, Comparison) and what == MEAN:
+        return mean_tells_more(c)
+    return what not in c.deciding
 
 
 def _is_shifted(c: ColumnAnswer) -> bool:

@@ -23,7 +23,7 @@ from dkmd.base.wording import (
     text_page,
     visible,
 )
-from dkmd.inference.result import ConfidenceInterval
+from dkmd.inference.test.result import ConfidenceInterval
 from dkmd.matrices.result import DkmdMultivariateResult
 from dkmd.sources.column_data import unit_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dkmd.base.wording import count
-from dkmd.inference.groups import Pairing
+from dkmd.inference.test.result import Pairing
 
 
 def unit_rows(pairing: Pairing | None) -> list[tuple[str, str, str, str]]:

@@ -14,10 +14,16 @@ from dkmd.answers.comparison.kind_words import (
     subject,
     yes_no_numbers,
 )
+from dkmd.answers.comparison.mean_words import (
+    mean_moved,
+    mean_numbers,
+    mean_tags,
+    mean_tells_more,
+)
 from dkmd.answers.comparison.missing import share_words
-from dkmd.answers.findings import MISSING, SHARE, SHIFT, SPREAD
+from dkmd.answers.family import HOLM
+from dkmd.answers.findings import CATEGORY, MEAN, MISSING, REST, SHARE, SHIFT, SPREAD, Finding
 from dkmd.base.wording import (
-    amount,
     count,
     factor,
     level_of,
@@ -26,10 +32,10 @@ from dkmd.base.wording import (
     probability,
     short_p,
 )
-from dkmd.inference.column_kind import IDENTIFIER
-from dkmd.inference.margins import Margin
-from dkmd.inference.opinions import UP
-from dkmd.inference.shapes import Crossing
+from dkmd.inference.kinds.column_kind import IDENTIFIER
+from dkmd.inference.kinds.opinions import UP
+from dkmd.inference.kinds.shapes import Crossing
+from dkmd.inference.test.margins import Margin
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison.categories import CategoryComparison
@@ -46,13 +52,13 @@ def answer_of(c: Comparison) -> str:
     if c.kind == IDENTIFIER and math.isnan(c.pvalue):
         return f"{c.name} holds identifiers, which are not tested."
     if SHARE in c.deciding:
-        return _centre_answer(c) + (mean_of_parts(c) if c.yes is None else "")
+        return _shift_answer(c) + (mean_of_parts(c) if c.yes is None else "")
     first = _said_first(c)
-    return f"{first} {_centre_answer(c)}" if first else _centre_answer(c)
+    return f"{first} {_shift_answer(c)}" if first else _shift_answer(c)
 
 
 def _said_first(c: Comparison) -> str:
-    """What comes before the centre, which alone would mislead; empty if nothing does."""
+    """What comes before the shift, which alone would mislead; empty if nothing does."""
     if c.crossing is not None:
         return _across(c, c.crossing)
     if not _parts_come_first(c):
@@ -62,7 +68,7 @@ def _said_first(c: Comparison) -> str:
 
 
 def _parts_come_first(c: Comparison) -> bool:
-    """Whether a part clearly changed and the centre did not: 49% zeros read nearly like 51%."""
+    """Whether a part clearly changed and all values did not: 49% zeros read nearly like 51%."""
     unclear = c.verdict == "inconclusive" and not (c.is_clear or c.crossing)
     return unclear and not math.isnan(c.shift) and bool(also_of_parts(c))
 
@@ -70,9 +76,13 @@ def _parts_come_first(c: Comparison) -> bool:
 def evidence_of(c: Comparison) -> str:
     """The p-value and the sizes."""
     sizes = f"n = {count(c.reference.size)} and {count(c.current.size)}"
-    p = probability(c.pvalue)
+    p, how = probability(c.pvalue), []
+    if REST in c.deciding:
+        how.append("Holm over two parts")
     if c.adjusted_pvalue is not None:
-        p += f" (adjusted {short_p(c.adjusted_pvalue) or 'unknown'})"
+        how.append(f"adjusted {short_p(c.adjusted_pvalue) or 'unknown'}")
+    if how:
+        p += f" ({'; '.join(how)})"
     sizes += effective_words(c)
     adjusted = adjusted_words(c)
     if adjusted:
@@ -90,13 +100,16 @@ LEAST_GAIN = 1.05
 
 
 def more_of(c: Comparison) -> list[str]:
-    """What else changed, a sentence each: the spread, missing values, a mean that disagrees."""
+    """What else changed, a sentence each: the mean, the spread, missing values; the correction."""
     told = [] if _parts_come_first(c) else also_of_parts(c)
+    of_parts = SHARE in c.deciding or _parts_come_first(c)  # which told the mean
+    if mean_tells_more(c) and not (of_parts or _mean_comes_first(c)):
+        told.append(f"The {mean_moved(c)}.")
     shift, spread = c.finding(SHIFT), c.finding(SPREAD)
     if shift is not None and shift.is_clear(c.alpha):
         low, high = (c.display.end(end) for end in shift.interval)
         told.append(
-            f"The centre of all values moved: {c.display.amount(shift.estimate)} "
+            f"All values moved: typically {c.display.amount(shift.estimate)} "
             f"({level_of(c.alpha)} interval {low} to {high})."
         )
     if spread is not None and spread.is_clear(c.alpha):
@@ -108,8 +121,27 @@ def more_of(c: Comparison) -> list[str]:
     told += missing_words(c)
     shifted = c.is_clear and SHIFT in c.deciding
     if c.mean is not None and shifted and not c.mean.direction and not c.crossing:
-        told.append(f"The mean does not show this: {_mean_numbers(c)}.")
-    return told
+        told.append(f"The mean does not show this: {mean_numbers(c)}.")
+    return [*told, *correction_words(c)]
+
+
+def correction_words(c: Comparison | CategoryComparison) -> list[str]:
+    """For how many tests the findings are corrected, if any of them says more than the verdict."""
+    beside = [each for each in c.findings if each.pvalue < c.alpha and _is_beside(c, each)]
+    known = c.correction
+    if known.method != HOLM or not beside:
+        return []
+    what = {CATEGORY: "the categories", "two parts": "the two parts"}.get(c.own, f"the {c.own}")
+    how = f"{known.tests} test{'s' if known.tests > 1 else ''} ({known.method})"
+    if any(each.is_clear(c.alpha) for each in beside):
+        return [f"Findings beside {what} are corrected for {how}."]
+    return [f"Nothing beside {what} is clear if corrected for {how}."]
+
+
+def _is_beside(c: Comparison | CategoryComparison, finding: Finding) -> bool:
+    """Whether a finding says more than the verdict: a mean that moved with the values does not."""
+    same = finding.what == MEAN and c.is_clear and finding.estimate * c.shift > 0.0
+    return finding.what not in c.deciding and not same
 
 
 def missing_words(c: Comparison | CategoryComparison) -> list[str]:
@@ -126,7 +158,7 @@ def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
     """What changed besides the shift, in a few words each: spread × 2, missing 19% → 59%."""
     from dkmd.answers.comparison.categories import CategoryComparison
 
-    told = list(c.tags()) if isinstance(c, CategoryComparison) else part_tags(c)
+    told = [*part_tags(c), *mean_tags(c)] if not isinstance(c, CategoryComparison) else [*c.tags()]
     spread, missing = c.finding(SPREAD), c.finding(MISSING)
     if spread is not None and spread.is_clear(c.alpha):
         told.append(f"spread × {factor(spread.estimate, 2)}")
@@ -136,22 +168,19 @@ def tags_of(c: Comparison | CategoryComparison) -> tuple[str, ...]:
     return tuple(told)
 
 
+def _mean_comes_first(c: Comparison) -> bool:
+    """Whether the mean is said before the shift: other signs, or only the mean moved clearly."""
+    if math.isnan(c.shift) or c.crossing is not None or not mean_tells_more(c):
+        return False
+    return c.is_clear or c.pvalue >= 4.0 * c.alpha  # below that, nearly the same answer
+
+
 def _mean_first(c: Comparison) -> str:
-    """A first sentence if mean and centre disagree: other signs, or only the mean moved clearly."""
-    if c.mean is None or not c.mean.direction or math.isnan(c.shift):
+    """A first sentence if mean and shift disagree."""
+    if not _mean_comes_first(c):
         return ""
-    if c.is_clear and c.mean.direction * c.shift > 0.0:
-        return ""
-    if not c.is_clear and c.pvalue < 4.0 * c.alpha:  # nearly the same answer
-        return ""
-    word = "rose" if c.mean.direction > 0 else "fell"
     typical = "moved the other way" if c.is_clear else "did not clearly move"
-    low, high = (amount(end) for end in (c.mean.low, c.mean.high))
-    moved = amount(abs(c.mean.difference), c.unit).removeprefix("+")
-    return (
-        f"{c.name}: the mean {word} by {moved} ({level_of(c.alpha)} interval {low} to {high}) "
-        f"because of {_extremes(c)}; the typical value {typical}."
-    )
+    return f"{c.name}: the {mean_moved(c)} because of {_extremes(c)}; the typical value {typical}."
 
 
 def _extremes(c: Comparison) -> str:
@@ -166,13 +195,6 @@ def _extremes(c: Comparison) -> str:
     )
 
 
-def _mean_numbers(c: Comparison) -> str:
-    """The change of the mean with its interval."""
-    assert c.mean is not None
-    low, high = (c.display.end(end) for end in (c.mean.low, c.mean.high))
-    return f"{c.display.amount(c.mean.difference)} ({level_of(c.alpha)} interval {low} to {high})"
-
-
 def plain_margin(margin: Margin | None, unit: str) -> str:
     """A margin as users gave it. A bare number gets the unit of the data."""
     if margin is None:
@@ -180,7 +202,7 @@ def plain_margin(margin: Margin | None, unit: str) -> str:
     return margin if isinstance(margin, str) else f"{margin:g}{unit and ' ' + unit}"
 
 
-def _centre_answer(c: Comparison) -> str:
+def _shift_answer(c: Comparison) -> str:
     where = f"in {c.current.label} than in {c.reference.label}"
     margin, numbers, what = plain_margin(c.margin, c.unit), _numbers(c), subject(c)
     if c.verdict in DIRECTED:
@@ -205,9 +227,9 @@ def _centre_answer(c: Comparison) -> str:
 def _nothing_clear(c: Comparison) -> str:
     """That nothing is clear; "no change" would deny a change of the mean, the spread or others."""
     if _parts_come_first(c):
-        return "The centre of all values did not clearly move"
-    change = "shift of the centre" if c.changed or _mean_first(c) else "change"
-    return f"{c.name}: no clear {change}"
+        return "All values together did not clearly move"
+    change = "shift" if c.changed or _mean_first(c) else "change"
+    return f"{subject(c)}: no clear {change}"
 
 
 def _numbers(c: Comparison) -> str:
@@ -216,7 +238,8 @@ def _numbers(c: Comparison) -> str:
         return yes_no_numbers(c) if c.yes is not None else part_numbers(c)
     shift, low, high = c.display.interval(c.shift, *c.shift_interval)
     unit = f" {c.unit}" if c.unit and not c.dates else ""
-    shown = f"{shift}{unit} ({level_of(c.alpha)} interval {low} to {high})"
+    typically = "typically " if c.estimand == "shift" else ""
+    shown = f"{typically}{shift}{unit} ({level_of(c.alpha)} interval {low} to {high})"
     if c.relative_shift is not None:
         shown += f", {percent(c.relative_shift)}"
     return shown

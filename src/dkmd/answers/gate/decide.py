@@ -22,7 +22,8 @@ import numpy as np
 
 from dkmd.answers.gate.result import BETTER, NOT_WORSE, SAME, UNDECIDED, WORSE, GateRow
 from dkmd.base.arrays import Array
-from dkmd.binned.logarithms import as_change
+from dkmd.base.holm import holm_adjusted, in_order
+from dkmd.bins.logarithms import as_change
 
 Two = tuple[float, float]
 
@@ -98,12 +99,9 @@ def holm(pvalues: Array, alpha: float) -> Corrected:
     The k-th smallest of m p-values is compared with alpha/(m − k + 1). After the first that is not
     below its level, this level remains for all others.
     """
-    corrected, levels = np.full(pvalues.size, math.nan), np.full(pvalues.size, math.nan)
-    known = np.flatnonzero(~np.isnan(pvalues))
-    order = known[np.argsort(pvalues[known], kind="stable")]
-    scaled = pvalues[order] * np.arange(order.size, 0, -1)
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
-    rejected = int(np.sum(corrected[order] < alpha))
+    corrected, levels = holm_adjusted(pvalues), np.full(pvalues.size, math.nan)
+    order = in_order(pvalues)
+    rejected = int(np.sum(corrected < alpha))
     levels[order] = alpha / (order.size - np.minimum(np.arange(order.size), rejected))
     return Corrected(corrected, levels)
 

@@ -44,13 +44,12 @@ from dkmd.answers.gate.runs import (
 )
 from dkmd.answers.gate.unjudged import NOTHING_VARIED, changed, without_direction
 from dkmd.answers.options import DEFAULT_TEST
-from dkmd.answers.orientation import centers_of, compared, shares_of
-from dkmd.binned.logarithms import as_change
-from dkmd.inference.between_runs import RunsOutcome
-from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.limits import LimitOutcome, at_one_end
-from dkmd.inference.margins import opposed, parse_margin, region_of
-from dkmd.inference.result import DkmdResult, ExactOutcome, Outcome
+from dkmd.answers.orientation import centers_of, compared
+from dkmd.bins.logarithms import as_change
+from dkmd.inference.runs.outcome import RunsOutcome
+from dkmd.inference.test.defaults import CONFIDENCE
+from dkmd.inference.test.margins import opposed, parse_margin, region_of
+from dkmd.inference.test.result import DkmdResult, ExactOutcome, Outcome
 from dkmd.sources.files.benchmarks import UNKNOWN, BenchmarkFile, Measurements
 
 ENOUGH = 5
@@ -130,13 +129,12 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
     result = pair.test()
     region = region_of(result, pair.limit.margin)
     judged: Outcome | RunsOutcome = region.result.outcome()
-    notes = dict.fromkeys([pair.caution, *_notes(result), *_notes(region.result)])
+    notes = dict.fromkeys([pair.caution, *result.notes, *region.result.notes])
     told = "; ".join(filter(None, notes))
-    all_at_one_end = isinstance(judged, LimitOutcome) and math.isnan(judged.pvalue)
-    if all_at_one_end or not isinstance(judged, ExactOutcome | LimitOutcome):
+    if not isinstance(judged, ExactOutcome):
         return pair.undecided(Why(OTHER, told or "nothing varies"))
     relative = region.result is not result
-    if pair.runs and isinstance(judged, ExactOutcome):
+    if pair.runs:
         judged = pair.runs.outcome(relative, judged) or judged
     if relative and opposed(result, region.result, CONFIDENCE):
         return pair.undecided(Why(OTHER, OPPOSED))
@@ -160,14 +158,6 @@ def _judge_samples(pair: BenchmarkPair) -> Judged:
     log_change = judged.shift if relative else _log_change(pair, result)
     evidence = pair.evidence._replace(result=result, pvalue=tests.worse)
     return Judged(row, evidence, tests, log_change)
-
-
-def _notes(result: DkmdResult) -> list[str]:
-    """The notes of a test, which name the samples as the gate does."""
-    outcome = result.outcome()
-    if isinstance(outcome, LimitOutcome):
-        return [at_one_end(shares_of(outcome), outcome.where, ("reference", "current"))]
-    return result.notes
 
 
 def _in_blocks(pair: BenchmarkPair) -> BenchmarkPair:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from dkmd.base.units import converted, read_amount, shown_in
 from dkmd.base.wording import plain
-from dkmd.inference.margins import Margin, parse_margin
+from dkmd.inference.test.margins import Margin, parse_margin
 from dkmd.sources.files.benchmarks import UNKNOWN, Measurements
 
 DIRECTIONS = ("higher", "lower")

@@ -13,7 +13,7 @@ from dkmd.answers.gate.result import UNDECIDED, Evidence, GateRow
 from dkmd.answers.gate.runs import FEW_IN_HISTORY, FEW_RUNS, RunsOfOne
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import compared
-from dkmd.inference.result import DkmdResult
+from dkmd.inference.test.result import DkmdResult
 from dkmd.sources.files.benchmarks import BenchmarkFile, Measurements
 
 PAIRED_TEST = replace(DEFAULT_TEST, weigh="units")

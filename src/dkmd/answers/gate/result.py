@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Self
 from dkmd.answers.comparison import FORMAT_VERSION
 from dkmd.answers.comparison.documents import Paged
 from dkmd.base.calls import Call
-from dkmd.inference.defaults import ALPHA
-from dkmd.inference.margins import Margin
-from dkmd.inference.result import DkmdResult
+from dkmd.inference.test.defaults import ALPHA
+from dkmd.inference.test.margins import Margin
+from dkmd.inference.test.result import DkmdResult
 from dkmd.sources.files.benchmarks import Measurements
 
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"

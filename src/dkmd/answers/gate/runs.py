@@ -10,22 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.wording import count, rounded
-from dkmd.inference.between_runs import (
-    NO_SOURCE,
-    BetweenRuns,
-    Estimates,
+from dkmd.inference.runs.between_runs import (
     Levels,
-    RunsOfPast,
-    RunsOutcome,
-    SideRuns,
-    between_runs,
+    RunVariance,
     from_history,
     from_repeated_runs,
-    with_runs,
+    together,
 )
-from dkmd.inference.blocks import blocks_of, common_count
-from dkmd.inference.result import ExactOutcome
-from dkmd.inference.run_levels import RunLevel, run_level
+from dkmd.inference.runs.blocks import blocks_of, common_count
+from dkmd.inference.runs.heavy_tails import RunsOfPast, with_tails
+from dkmd.inference.runs.moderation import moderated
+from dkmd.inference.runs.outcome import RunsOutcome, SideRuns, with_runs
+from dkmd.inference.runs.run_levels import RunLevel, run_level
+from dkmd.inference.test.result import ExactOutcome
 from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks, Measurements
 from dkmd.sources.files.history_file import (
     History,
@@ -58,7 +55,7 @@ class RunsOfOne(NamedTuple):
     reference: Levels
     current: Levels
     logs: bool  # whether levels are those of logarithms
-    between: BetweenRuns
+    between: RunVariance
     past: int = 0  # runs in the history
 
     @property
@@ -244,19 +241,19 @@ def known_runs(
         pair = [_levels(side) for side in (reference, current)]
         if None not in pair:
             past = history_in_unit(name, history, reference.unit)
-            noisy = [[_with_noise(level, past) for level in side or []] for side in pair]
+            noisy = [[_with_noise(level, past.levels) for level in side or []] for side in pair]
             levels[name] = noisy[0], noisy[1], past
         elif alone := _without_logs(reference, current):
             raw[name] = alone
-    estimates = [
-        Estimates(from_history(past.levels), from_repeated_runs(reference, current))
+    variances = [
+        together(from_history(past.levels), from_repeated_runs(reference, current))
         for reference, current, past in levels.values()
     ]
-    found, _ = between_runs(estimates, [past for _, _, past in levels.values()])
+    found = with_tails(moderated(variances), [past for _, _, past in levels.values()])
     known = {
         name: RunsOfOne(*levels[name][:2], True, between, len(levels[name][2].levels))
-        for name, between in zip(levels, found, strict=True)
-        if between is not None and (between.estimates.df > 0.0 or _varies(*levels[name][:2]))
+        for name, own, between in zip(levels, variances, found, strict=True)
+        if between is not None and (own.df > 0.0 or _varies(*levels[name][:2]))
     }
     every = {**known, **raw}
     steady = {name for name in names if _is_steady(before.get(name), after.get(name))}
@@ -265,12 +262,12 @@ def known_runs(
     return RunsOfAll(every, sides, len(history), _about(sides, history, known), notes)
 
 
-def _with_noise(level: RunLevel, past: RunsOfPast) -> RunLevel:
+def _with_noise(level: RunLevel, past: Levels) -> RunLevel:
     """A level of one value or one process with the noise that such values have in the history.
 
     Runs of the history that are as small know no noise either: theirs is part of how runs differ.
     """
-    known = [each for each in past.levels if each.df > 0.0 and not math.isnan(each.variance)]
+    known = [each for each in past if each.df > 0.0 and not math.isnan(each.variance)]
     if not (math.isnan(level.variance) and known):
         return level
     sizes = [each.values if level.values == 1 else each.units for each in known]
@@ -303,11 +300,8 @@ def _without_logs(reference: Measurements, current: Measurements) -> RunsOfOne |
         if not all(run.values and np.isfinite(run.values).all() for run in runs):
             return None
         sides.append([run_level(run.values, run.groups) for run in runs])
-    repeated = from_repeated_runs(*sides)
-    if not repeated.spread.df > 0.0:
-        return None
-    between = BetweenRuns(*repeated.spread, Estimates(NO_SOURCE, repeated))
-    return RunsOfOne(sides[0], sides[1], False, between)
+    between = from_repeated_runs(*sides)
+    return RunsOfOne(sides[0], sides[1], False, between) if between.df > 0.0 else None
 
 
 def _about(sides: tuple[int, int], history: History, known: Mapping[str, RunsOfOne]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dkmd.answers.race.result import WALL, Race, Runs, measure
-from dkmd.inference.margins import Margin
+from dkmd.inference.test.margins import Margin
 from dkmd.sequential.pairs import PairMonitor
 from dkmd.sources.commands.running import CommandError, Run, Runner
 

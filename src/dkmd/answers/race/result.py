@@ -10,7 +10,7 @@ from typing import Any
 from dkmd.answers.comparison import FORMAT_VERSION, to_json
 from dkmd.base.units import shown_in
 from dkmd.base.wording import count, percent, rounded
-from dkmd.inference.margins import Margin
+from dkmd.inference.test.margins import Margin
 from dkmd.sequential.result import MonitorResult
 from dkmd.sources.commands.running import Run
 

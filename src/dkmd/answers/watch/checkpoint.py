@@ -19,7 +19,7 @@ from dkmd.sources.streams.places import Place
 FILES = Format(
     name="dkmd-watch",
     noun="a checkpoint of dkmd watch",
-    version=1,
+    version=2,
     remedy="Delete it to start anew",
     error=StateFileError,
     largest=64 * 2**20,

@@ -15,8 +15,8 @@ from dkmd.answers.watch.question import ARMS, REFERENCE, STREAM, Question
 from dkmd.answers.watch.stream import StreamWatch
 from dkmd.answers.watch.watching import Watching, open_watch
 from dkmd.base.arrays import Array
-from dkmd.binned.summary import Summary
-from dkmd.binned.summary_file import content_of
+from dkmd.bins.summary import Summary
+from dkmd.bins.summary_file import content_of
 from dkmd.sequential.detector import Detector
 from dkmd.sequential.monitor import Monitor
 from dkmd.sources.column_data import HeldColumn, unit_of

@@ -10,10 +10,10 @@ from dkmd.answers.watch.result import Watched
 from dkmd.answers.watch.stream import StreamWatch
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import count, level_of
-from dkmd.binned.summary import Summary
-from dkmd.inference.defaults import CONFIDENCE
-from dkmd.inference.one_test import compare_summaries
-from dkmd.inference.options import check_options
+from dkmd.bins.summary import Summary
+from dkmd.inference.test.defaults import CONFIDENCE
+from dkmd.inference.test.one_test import compare_summaries
+from dkmd.inference.test.options import check_options
 from dkmd.render.figures.drawings import colour_of
 from dkmd.render.figures.sequence import Mark, Point, Shown
 from dkmd.render.report.watched import WatchPage, watch_html
@@ -90,24 +90,24 @@ CAPTION_OF_STRETCHES = (
 
 
 def stretches_shown(machine: StreamWatch) -> Shown | None:
-    """The shift of each stretch, with the ψ of the detector."""
+    """The shift of each stretch against the reference."""
     if machine.trace is None or not machine.values:
         return None
     points, start = [], 0
     reference = machine.detector.reference
     for stretch in machine.trace.stretches:
         end = start + stretch.size + stretch.nan
-        points.append(_compared(stretch, reference, machine.detector.witness.sigma, start, end))
+        points.append(_compared(stretch, reference, start, end))
         start = end
     marks = [Mark(each.first, each.began[0], str(each.number)) for each in machine.incidents.kept]
     return Shown(points, marks, (0.0, 0.0), machine.display.unit, stretches=True)
 
 
-def _compared(stretch: Summary, reference: Summary, scale: float, start: int, end: int) -> Point:
+def _compared(stretch: Summary, reference: Summary, start: int, end: int) -> Point:
     """The shift of one stretch and its interval."""
     if stretch.size < FEWEST:
         return Point(start, end, math.nan, math.nan, math.nan)
-    options = check_options(None, scale, "exact", "two-sided", None, "propagate")
+    options = check_options(None, None, "exact", "two-sided", None, "propagate")
     result = compare_summaries(stretch, reference, options)
     low, high = result.shift_interval(CONFIDENCE)
     return Point(start, end, float(result.shift), float(low), float(high))

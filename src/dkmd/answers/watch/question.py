@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dkmd.inference.margins import Margin
+from dkmd.inference.test.margins import Margin
 
 STREAM, REFERENCE, ARMS = "stream", "reference", "arms"
 """A stream with alarms; a stream against a reference until that is decided; two arms."""

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.binned.summary_file import content_of, summary_of
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.bins.summary_file import content_of, summary_of
 from dkmd.render.figures.sequence import Point
 from dkmd.sequential.result import MonitorResult
 

@@ -83,10 +83,9 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "ze": {"stroke": "muted", "stroke-opacity": ".7"},
     "bd": {"fill": "band"},
     "ci": {"fill": "now", "fill-opacity": ".12"},
-    "iv": {"fill": "none", "stroke": "now", "stroke-width": "2"},  # interval, its middle, ψ
+    "iv": {"fill": "none", "stroke": "now", "stroke-width": "2"},  # interval and its middle
     "pt": {"fill": "now"},
     "do": {"stroke": "now", "stroke-width": "7", "stroke-linecap": "round"},
-    "wi": {"fill": "none", "stroke": "muted", "stroke-width": "1.5"},
     # text: small, right-aligned, centred, and the amount of the shift
     "tx": {"fill": "muted", "font-size": "11"},
     "te": {"fill": "muted", "font-size": "11", "text-anchor": "end"},

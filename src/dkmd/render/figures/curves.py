@@ -1,6 +1,6 @@
-"""The points of every curve: density, cdf, μ̂ difference and ψ, from bins, so for any N.
+"""The points of every curve: density, cdf and μ̂ difference, from bins, so for any N.
 
-All positions are offsets from the grid's centre (``origin``), as in ``inference``, so data near 1e9
+All positions are offsets from an ``origin`` near the data, as in ``inference``, so data near 1e9
 draw as well as data near 0. Values outside the window are counted, not drawn.
 """
 
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.inference.result import ExactOutcome
-from dkmd.inference.sides import Side
+from dkmd.inference.test.one_sample import OneSample
+from dkmd.inference.test.result import ExactOutcome, Outcome
+from dkmd.inference.test.sides import Side, quantile
 
 POINTS = 97
 """Points of a smooth curve: less than four pixels apart in every figure."""
@@ -23,7 +24,7 @@ OUTER_SHARE = 0.005
 """The share that the window may leave out at each end of a sample within ``REACH``."""
 
 REACH = 8.0
-"""The window ends this many robust scales from the centre, so tails do not flatten the rest."""
+"""The window ends this many robust scales from the medians, so tails do not flatten the rest."""
 
 INNER_SHARE = 0.05
 """The share that the window may leave out at each end at any distance; one value if few."""
@@ -50,7 +51,8 @@ MODAL = 100
 """With at least this many values, the densest quarter of a sample shows its narrowest peak."""
 
 LOCAL = 0.5
-"""In robust scales: the widest kernel that still shows where samples differ."""
+"""The width of the kernel in robust scales: wide enough for a smooth curve, narrow enough to show
+where samples differ."""
 
 
 class RepeatedValues(NamedTuple):
@@ -66,7 +68,7 @@ class SampleCurves(NamedTuple):
     density: Array  # (points,) share per data unit, without atoms
     atoms: RepeatedValues
     steps: tuple[Array, Array]  # cdf as a line through (offset, share of values up to there)
-    center: float
+    median: float  # ±inf if most values are there
     below: int
     above: int
     minus_inf: int
@@ -84,7 +86,6 @@ class Curves:
     shift: float
     kernel: float  # the width of the Laplacian kernel of ``difference``
     difference: Array  # (points,) μ̂ of current − μ̂ of reference
-    psi: Array  # (points,) ψ in units of its largest value in the window
 
     @property
     def low(self) -> float:
@@ -109,45 +110,47 @@ def curves_of(outcome: ExactOutcome, values: tuple[Array, Array] | None = None) 
     ``values`` are reference and current, if they are in memory. Bins alone cannot say how often a
     value occurs if other values share its bin.
     """
-    pair, witness = outcome.pair, outcome.witness
-    middle = witness.center - pair.origin
-    low, high = _window(pair.y, pair.x, middle, outcome)
+    origin, (after, before) = outcome.origin, outcome.sides
+    low, high = _window(before, after, outcome)
     x = np.linspace(low, high, POINTS)
-    after, before = pair.centers()
-    given = (pair.y, pair.x) if values is None else _told_apart(pair.y, pair.x, values, pair.origin)
-    sides = (_snapped(given[0], high - low), _snapped(given[1], high - low))
+    given = before, after
+    if values is not None:
+        given = _told_apart(before, after, values, origin)
+    sides = _snapped(given[0], high - low), _snapped(given[1], high - low)
     atoms, everything = _atoms(*sides, low, high)
     shapes = [
-        _shape(side, center, x, atoms, everything)
-        for side, center in zip(sides, (before, after), strict=True)
+        _shape(side, whole.median(), x, atoms, everything)
+        for side, whole in zip(sides, (before, after), strict=True)
     ]
-    kernel = min(witness.sigma, LOCAL * outcome.robust_scale)
-    difference = _embedding(pair.x, x, kernel) - _embedding(pair.y, x, kernel)
-    psi = np.asarray(witness(x + pair.origin))
+    kernel = LOCAL * _scale_of(outcome)
     return Curves(
-        origin=pair.origin,
+        origin=origin,
         x=x,
         reference=shapes[0],
         current=shapes[1],
         shift=outcome.shift,
         kernel=kernel,
-        difference=difference,
-        psi=psi / float(np.abs(psi).max()),
+        difference=_embedding(after, x, kernel) - _embedding(before, x, kernel),
     )
+
+
+def can_be_drawn(outcome: Outcome) -> TypeGuard[ExactOutcome]:
+    """Whether an outcome has two samples that an axis can hold. Pairs have differences only."""
+    if not isinstance(outcome, ExactOutcome) or isinstance(outcome.tester, OneSample):
+        return False
+    offsets = np.concatenate([side.offset for side in outcome.sides])
+    return bool(np.ptp(offsets) < WIDEST / 1e3) if offsets.size else True
+
+
+def _scale_of(outcome: ExactOutcome) -> float:
+    """The robust scale, or the width of ψ if there is none."""
+    return outcome.robust_scale if outcome.robust_scale > 0.0 else outcome.width
 
 
 def _snapped(side: Side, width: float) -> Side:
     """Round offsets, so that equal values of two samples become equal numbers."""
     grain = 1e-9 * width
     return side._replace(offset=np.round(side.offset / grain) * grain)
-
-
-def quantiles(side: Side, levels: tuple[float, ...]) -> Array:
-    """Quantiles of the finite values, to the width of a bin."""
-    order = np.argsort(side.offset)
-    passed = np.cumsum(side.counts[order])
-    at = np.searchsorted(passed, np.array(levels) * passed[-1] * (1.0 - 1e-15))
-    return np.asarray(side.offset[order][np.minimum(at, order.size - 1)])
 
 
 def _told_apart(y: Side, x: Side, values: tuple[Array, Array], origin: float) -> tuple[Side, Side]:
@@ -196,12 +199,17 @@ def _without(side: Side, at: float, times: float) -> Side:
     )
 
 
-def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[float, float]:
+def _window(y: Side, x: Side, outcome: ExactOutcome) -> tuple[float, float]:
     """The ends of the window: nearly all of both samples, with tails cut after a few scales."""
-    ends = np.array([_ends(side) for side in (y, x) if side.finite])  # (samples, 4)
-    scale = outcome.robust_scale
+    scale = _scale_of(outcome)
+    finite = [side for side in (y, x) if side.offset.size]
+    if not finite:
+        return -scale, scale
+    medians = [side.median() for side in finite if math.isfinite(side.median())]
+    middle = sum(medians) / max(1, len(medians))
     moved = abs(outcome.shift) if math.isfinite(outcome.shift) else 0.0
     reach = REACH * scale + moved
+    ends = np.array([_ends(side) for side in finite])  # (samples, 4)
     lowest, inner_low = ends[:, :2].min(axis=0).tolist()
     inner_high, highest = ends[:, 2:].max(axis=0).tolist()
     low = max(min(inner_low, max(lowest, middle - reach)), -WIDEST)
@@ -209,15 +217,17 @@ def _window(y: Side, x: Side, middle: float, outcome: ExactOutcome) -> tuple[flo
     if not high - low > 0.5 * scale:
         low, high = low - scale, high + scale
     # the density of a small sample is wide, and should end inside the window
-    blur = max(_silverman(side, scale) for side in (y, x) if side.finite)
+    blur = max(_silverman(side, scale) for side in finite)
     room = min(max(0.06 * (high - low), 2.5 * blur), high - low)
     return low - room, high + room
 
 
-def _ends(side: Side) -> Array:
+def _ends(side: Side) -> list[float]:
     """Quantiles that enclose nearly all of a sample (outer) and what must be seen (inner)."""
-    inner = max(INNER_SHARE, 1.2 / side.finite)  # the window may always leave out one value
-    return quantiles(side, (OUTER_SHARE, inner, 1.0 - inner, 1.0 - OUTER_SHARE))
+    # the window may always leave out one value
+    inner = min(max(INNER_SHARE, 1.2 / side.finite), 0.5)
+    levels = (OUTER_SHARE, inner, 1.0 - inner, 1.0 - OUTER_SHARE)
+    return [quantile(side.offset, side.counts, level) for level in levels]
 
 
 def _silverman(side: Side, otherwise: float) -> float:
@@ -234,9 +244,8 @@ def _silverman(side: Side, otherwise: float) -> float:
     levels = np.linspace(0.0, 1.0, 101)
     at = np.interp(levels * passed[-1], passed, corners)
     spread = float(at[75] - at[25]) / 1.349
-    densest = (
-        float((at[25:] - at[:-25]).min()) / 0.637
-    )  # the densest quarter of a normal is 0.637 deviations wide
+    # the densest quarter of a normal law is 0.637 deviations wide
+    densest = float((at[25:] - at[:-25]).min()) / 0.637
     if size >= MODAL and thin < densest < 0.5 * spread:
         spread = densest
     return 0.9 * (spread if spread > 1e3 * thin else otherwise) / math.pow(size, 0.2)
@@ -268,7 +277,7 @@ def _may_hide(side: Side, at: float) -> bool:
     return bool(np.any(np.abs(side.offset - at) <= 2.0 * np.sqrt(side.variance)))
 
 
-def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) -> SampleCurves:
+def _shape(side: Side, median: float, x: Array, atoms: Array, everything: bool) -> SampleCurves:
     """One sample: atoms as bars, the other values as a smooth density."""
     low, high = x[0], x[-1]
     is_atom = np.isin(side.offset, atoms) & (side.variance == 0.0)
@@ -280,7 +289,7 @@ def _shape(side: Side, center: float, x: Array, atoms: Array, everything: bool) 
         density=density,
         atoms=RepeatedValues(atoms, share / side.size if atoms.size else share),
         steps=_steps(side, x, atoms),
-        center=center,
+        median=median,
         below=round(float(side.counts[side.offset < low].sum())),
         above=round(float(side.counts[side.offset > high].sum())),
         minus_inf=round(side.minus_inf),

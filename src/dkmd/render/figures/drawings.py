@@ -38,15 +38,16 @@ def colour_of(verdict: str) -> str:
 
 
 def density(curves: Curves, paint: Paint, unit: str = "") -> str:
-    """Both densities, the M-centres, and the shift as an arrow between them."""
+    """Both densities, their medians, and the shift as an arrow from the reference's median."""
     across = _across(curves)
     parts = [*_shapes(curves, across, TOP, FLOOR, paint), *_bottom(curves, across, paint)]
-    parts += _centers(curves, across, paint, unit)
-    return drawing(WIDTH, HEIGHT, parts, f"Densities; the centre moved by {_moved(curves, unit)}")
+    parts += _medians(curves, across, paint, unit)
+    shift = amount(curves.shift, unit)
+    return drawing(WIDTH, HEIGHT, parts, f"Densities of both samples; the shift is {shift}")
 
 
 def cdf(curves: Curves, paint: Paint) -> str:
-    """The share of values up to each value, and the M-centres."""
+    """The share of values up to each value, and the medians."""
     across = Axis(curves.low, curves.high, LEFT + 30.0, RIGHT)
     up = Axis(0.0, 1.0, FLOOR, TOP - 20.0)
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -58,8 +59,8 @@ def cdf(curves: Curves, paint: Paint) -> str:
         x, share_up_to = shape.steps
         parts.append(stroke(path(across.all(x), up.all(share_up_to)), paint(role)))
     for shape, role in ((curves.reference, "rc"), (curves.current, "cc")):
-        if shape.center in across:
-            at = across(shape.center)
+        if shape.median in across:
+            at = across(shape.median)
             parts.append(line(at, up.end, at, FLOOR, paint(role)))
     parts += _bottom(curves, across, paint)
     return drawing(WIDTH, HEIGHT, parts, "Share of values up to each value, of both samples")
@@ -71,7 +72,7 @@ def quantile_shifts(
     interval: tuple[float, float],
     paint: Paint,
 ) -> str:
-    """How far each quantile moved, from (before, after), against the shift of the centre."""
+    """How far each quantile moved, from (before, after), against the shift."""
     differences = {q: after - before for q, (before, after) in moved.items()}
     low, high = _usual(differences.values(), (*interval, shift, 0.0))
     room = 0.08 * (high - low) or 1.0
@@ -134,10 +135,10 @@ def _usual(moved: Iterable[float], others: Iterable[float]) -> tuple[float, floa
 
 
 def differences(curves: Curves, paint: Paint) -> str:
-    """The μ̂ difference, which shows where current has more mass, and the witness ψ below."""
+    """The μ̂ difference, which shows where current has more mass."""
     across = _across(curves)
     most = float(np.abs(curves.difference).max()) or 1.0
-    up = Axis(-most, most, 104.0, 18.0)
+    up = Axis(-most, most, FLOOR - 16.0, 18.0)
     middle = up(0.0)
     x = across.all(curves.x)
     parts = []
@@ -151,13 +152,9 @@ def differences(curves: Curves, paint: Paint) -> str:
     sides = ((LEFT, "tx"), (RIGHT, "te"))  # each label goes to the side without its area
     above, under = sides if leaning > 0.0 else sides[::-1]
     parts.append(words(above[0], 14.0, "↑ more current", paint(above[1])))
-    parts.append(words(under[0], 110.0, "↓ more reference", paint(under[1])))
-    below = Axis(-1.0, 1.0, FLOOR - 4.0, 122.0)
-    parts.append(line(LEFT, below(0.0), RIGHT, below(0.0), paint("ax")))
-    parts.append(stroke(path(x, below.all(curves.psi)), paint("wi")))
-    parts.append(words(RIGHT, 158.0, "ψ", paint("te")))
+    parts.append(words(under[0], FLOOR - 6.0, "↓ more reference", paint(under[1])))
     parts += _bottom(curves, across, paint)
-    return drawing(WIDTH, HEIGHT, parts, "Where the samples differ, and the witness ψ below")
+    return drawing(WIDTH, HEIGHT, parts, "Where the samples differ")
 
 
 def sparkline(curves: Curves, paint: Paint) -> str:
@@ -212,16 +209,16 @@ def _bars(shape: SampleCurves, across: Axis, up: Axis, aside: float) -> str:
     )
 
 
-def _centers(curves: Curves, across: Axis, paint: Paint, unit: str) -> list[str]:
-    """Dotted lines at the centres inside the window, and an arrow with the amount above them."""
-    before, after = curves.reference.center, curves.current.center
+def _medians(curves: Curves, across: Axis, paint: Paint, unit: str) -> list[str]:
+    """Dotted lines at the medians inside the window, and an arrow with the amount above them."""
+    before, after = curves.reference.median, curves.current.median
     parts = []
-    for center, role in ((before, "rc"), (after, "cc")):
-        if center in across:
-            parts.append(line(across(center), 24.0, across(center), FLOOR, paint(role)))
-    if not (math.isfinite(before) and math.isfinite(after)):
+    for median, role in ((before, "rc"), (after, "cc")):
+        if median in across:
+            parts.append(line(across(median), 24.0, across(median), FLOOR, paint(role)))
+    if not math.isfinite(before + curves.shift):
         return parts
-    start, end = across(before), across(after)
+    start, end = across(before), across(before + curves.shift)
     y = 24.0
     if abs(end - start) > 5.0:
         tip = math.copysign(5.0, end - start)
@@ -229,14 +226,10 @@ def _centers(curves: Curves, across: Axis, paint: Paint, unit: str) -> list[str]
         parts.append(stroke(f"M{number(end)} {number(y)}l{number(-tip)}-3v6z", paint("pt")))
     else:
         parts.append(dot(0.5 * (start + end), y, 2.5, paint("pt")))
-    text = _moved(curves, unit)
+    text = amount(curves.shift, unit)
     half = 3.4 * len(text)
     middle = min(max(0.5 * (start + end), LEFT + half), RIGHT - half)
     return [*parts, words(middle, 14.0, text, paint("am"), curves.shift)]
-
-
-def _moved(curves: Curves, unit: str) -> str:
-    return amount(curves.shift, unit)
 
 
 def _bottom(curves: Curves, across: Axis, paint: Paint) -> list[str]:

@@ -8,9 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dkmd.base.arrays import Array
-from dkmd.inference.result import ExactOutcome, Outcome
+from dkmd.inference.test.result import Outcome
 from dkmd.render.figures.colours import EITHER, in_notebook
-from dkmd.render.figures.curves import curves_of
+from dkmd.render.figures.curves import can_be_drawn, curves_of
 from dkmd.render.figures.drawings import cdf, colour_of, density, sparkline
 from dkmd.render.figures.forest import ForestAxis, forest_bar, forest_scale
 
@@ -48,7 +48,7 @@ def pictures(
     """Density and cdf side by side with a legend; empty if the samples could not be compared."""
     from dkmd.render.report.html import ours, rendered
 
-    if not isinstance(outcome, ExactOutcome):
+    if not can_be_drawn(outcome):
         return ""
     kind = colour_of(verdict)
     curves, paint = curves_of(outcome, values), in_notebook(kind)
@@ -99,6 +99,6 @@ def _pictured(line: Line | None, axis: ForestAxis, label: str) -> tuple[str, str
         return "", ""
     paint = in_notebook(colour_of(line.verdict))
     bar = forest_bar(line.shift, line.interval, (0.0, 0.0), axis, paint, label)
-    if not isinstance(line.outcome, ExactOutcome):
+    if not can_be_drawn(line.outcome):
         return bar, ""
     return bar, sparkline(curves_of(line.outcome, line.values), paint)

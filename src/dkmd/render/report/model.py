@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dkmd.inference.opinions import Opinions
+from dkmd.inference.kinds.opinions import Opinions
 from dkmd.render.figures.curves import Curves
 from dkmd.render.figures.forest import ForestAxis
 from dkmd.render.figures.share_bars import ShareBar
@@ -116,6 +116,7 @@ class PageRow:
     again: Reproduce
     shares: tuple[ShareBar, ...] = ()  # of the levels of categories, in place of curves
     shift_text: str = ""  # how the shift is written; empty for a number in the column's unit
+    estimand: str = "shift"  # what the amount is: the shift, the mean, or a ratio of sums
 
 
 class Chip(NamedTuple):

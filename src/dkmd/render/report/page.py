@@ -158,5 +158,5 @@ def quantile_shifts(row: PageRow) -> Markup:
 
 
 def differences(curves: Curves) -> Markup:
-    """Where the samples differ, and ψ."""
+    """Where the samples differ."""
     return ours(drawings.differences(curves, on_page))

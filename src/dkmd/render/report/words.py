@@ -14,7 +14,7 @@ from unicodedata import bidirectional
 
 from dkmd import __version__
 from dkmd.base.wording import amount, count, percent, plain, rounded, short_p, signed_number
-from dkmd.inference.opinions import Opinion
+from dkmd.inference.kinds.opinions import Opinion
 from dkmd.render.figures.curves import Curves
 from dkmd.render.report.model import NO_BAND, Chip, Page, PageRow, Shown
 
@@ -205,18 +205,27 @@ def outside(curves: Curves) -> str:
     return " ".join(told)
 
 
+AMOUNTS = {
+    "shift": "Shift: pick one value from each sample; the current one is typically larger by this "
+    "much.",
+    "mean": "The amount is the mean of current minus the mean of the reference.",
+    "ratio": "The amount is the ratio of sums of current minus that of the reference.",
+}
+"""What the amount of a row is."""
+
+
 def reading(page: Page) -> list[str]:
     """How to read the page, in a few sentences."""
     unit = (
         "percent"
         if page.in_percent
-        else "robust scales (1.4826 × the median distance from the median, of both samples)"
+        else "robust scales (1.4826 × the median distance from the median, of the reference)"
     )
     band = ", the shaded band the margin" if any(r.band != NO_BAND for r in page.rows) else ""
     bent = "" if math.isinf(page.axis.bend) else " Far from zero the axis is compressed."
+    estimand = next((row.estimand for row in page.rows), "shift")
     return [
-        "Positive means that current is larger. Shift = change in the M-centre, a robust average "
-        "in which extreme values carry no extra weight. The bar is its interval in "
+        f"Positive means that current is larger. {AMOUNTS[estimand]} The bar is its interval in "
         f"{unit}; the line is zero{band}.{bent}",
         " ".join(page.legend),
         "Rounded numbers show all their digits on hover.",

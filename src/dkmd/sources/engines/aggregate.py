@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from dkmd.binned.grid import FARTHEST, PER_E_FOLD, Grid
+from dkmd.bins.grid import FARTHEST, PER_E_FOLD, Grid
 
 SAMPLE, VALUE, GROUP = "sample", "x", "measured_on"
 """The columns of a long table: the sample, the value, and the group of repeated measurements."""
@@ -19,8 +19,8 @@ SAMPLE, VALUE, GROUP = "sample", "x", "measured_on"
 BELOW, BIN = "below", "bin"
 """Columns of the result: the side of the centre, and the bin there."""
 
-WEIGHT, ROWS = "weighs", "rows"
-"""The column of weights of a long table; and of the result, the number of values in a bin."""
+WEIGHTS, COUNTS = "weighs", "copies"
+"""The columns of a long table with the weight and the count of a row."""
 
 ONE = "one"
 """The column of the number that is added to |u| before its logarithm is taken: 1, or 0 near 0."""
@@ -76,8 +76,7 @@ def per_bin(
     ``below`` and ``bin`` are the side of the centre and floor(128·ln(1 + |u|)) there. Missing
     values have NULL or NaN for a bin, infinite values an infinity. Positive values below the
     edge ``near``, if it is given, have u = x/near and the bin floor(128·ln u), which is negative:
-    these bins are narrow compared with their distance from 0. With a column of weights the result
-    has weighted sums, of all samples together.
+    these bins are narrow compared with their distance from 0.
     """
     return _sums(table.mutate(**_offset(table[VALUE], grid, dialect, near)), dialect, keys)
 
@@ -116,13 +115,6 @@ ONE_PASS = ("postgres", "pyspark")
 def _sums(offsets: Any, dialect: str, keys: tuple[str, ...] = ()) -> Any:
     """Counts and sums per bin of the offsets ``u``."""
     binned = _binned(offsets, dialect)
-    if WEIGHT in offsets.columns:
-        weight = binned[WEIGHT]
-        return binned.group_by([*keys, BELOW, BIN]).aggregate(
-            **{ROWS: binned.count()},
-            count=weight.sum(), sum=(weight * binned.u).sum(),
-            squares=(weight * binned.u * binned.u).sum(),
-        )  # fmt: skip
     return binned.group_by([SAMPLE, *keys, BELOW, BIN]).aggregate(
         count=binned.count(), sum=binned.u.sum(), squares=(binned.u * binned.u).sum()
     )

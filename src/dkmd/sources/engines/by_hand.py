@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dkmd.binned.grid import FARTHEST, PER_MAD, SMALLEST_SHARE, SMALLEST_UNIT, UNITS_PER_SCALE, Grid
+from dkmd.bins.grid import FARTHEST, PER_MAD, SMALLEST_SHARE, SMALLEST_UNIT, UNITS_PER_SCALE, Grid
 from dkmd.sources.engines.aggregate import (
     BELOW,
     BIN,

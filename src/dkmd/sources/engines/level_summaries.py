@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
 from dkmd.sources.engines.aggregate import Coordinates, per_bin
 from dkmd.sources.engines.connections import open_engine_table
 from dkmd.sources.engines.fetched import by_sample

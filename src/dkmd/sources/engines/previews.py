@@ -13,7 +13,7 @@ from dkmd.base.errors import (
     ColumnTypeError,
     EngineError,
 )
-from dkmd.binned.grid import Grid
+from dkmd.bins.grid import Grid
 from dkmd.sources.engines.aggregate import (
     VALUE,
 )

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from dkmd.base.errors import ColumnError
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
 from dkmd.sources.column_data import ColumnData, StreamedColumn, is_far
 from dkmd.sources.engines.backends import Engine
 from dkmd.sources.number_words import EXACT_UP_TO, TOO_LONG, is_rounded

@@ -1,4 +1,4 @@
-"""Samples of one table that are read together: sums per bin and per group, in few queries.
+"""Samples of one table that are read together: sums per bin, in few queries.
 
 A scan keeps every result of the engine. Samples that are planned together share queries.
 """
@@ -15,11 +15,9 @@ from dkmd.base.arrays import Array
 from dkmd.base.errors import (
     EngineError,
 )
-from dkmd.binned.grid import Grid
-from dkmd.binned.logarithms import logs_near_zero, near_edge
-from dkmd.binned.summary import Summary
-from dkmd.inference.groups import GroupSums
-from dkmd.inference.sides import Side, side_sums
+from dkmd.bins.grid import Grid
+from dkmd.bins.logarithms import logs_near_zero, near_edge
+from dkmd.bins.summary import Summary
 from dkmd.sources.column_data import ColumnData, StreamedColumn
 from dkmd.sources.engines.aggregate import (
     BELOW,
@@ -35,13 +33,8 @@ from dkmd.sources.engines.aggregate import (
     per_bin_of_columns,
 )
 from dkmd.sources.engines.backends import Engine
-from dkmd.sources.engines.column_types import level_literal
 from dkmd.sources.engines.fetched import Columns, by_sample, or_infinite
-from dkmd.sources.engines.group_sums import group_moments, group_sums
 from dkmd.sources.engines.summaries import hides_sign, near_zero_of, summary_of
-from dkmd.sources.engines.unit_batches import UnitBatch
-from dkmd.sources.engines.unit_queries import EngineUnits
-from dkmd.statistic.witness import Witness
 
 COLUMNS_PER_QUERY = 32
 """Columns whose aggregates share one query. Longer queries are slow."""
@@ -73,8 +66,6 @@ class Scan:
         Long tables. ``samples`` maps the values of their column ``sample`` to sample names.
     previews : mapping
         Some values of each sample.
-    groups : str or None
-        The name of the column of groups; if given, the long tables have the column GROUP.
     wide : table, optional
         The values of all long tables as columns c0, c1 and so on, if each has one sample.
     absent : callable, optional
@@ -86,7 +77,6 @@ class Scan:
         engine: Engine,
         tables: Sequence[tuple[Any, Mapping[str, str]]],
         previews: Mapping[str, Array],
-        groups: str | None,
         wide: Any = None,
         absent: Callable[[str], ValueError] | None = None,
     ) -> None:
@@ -94,17 +84,13 @@ class Scan:
         self._wide = wide
         self._tables = tables
         self._previews = previews
-        self._groups = groups
         self._home = {name: i for i, (_, names) in enumerate(tables) for name in names.values()}
         self._planned: dict[str, Grid] = {}
         self._found: dict[tuple[str, Grid, float | None], Summary | EngineError] = {}
         self._near: dict[tuple[str, Grid], Summary] = {}
         """The values near 0 of a sample on a grid, in bins that give their logarithms."""
         self._lowests: dict[str, float] = {}
-        self._by_group: dict[tuple[str, Witness, bool], GroupSums] = {}
         self._absent = absent
-        self.units = UnitBatch(engine)
-        """The questions about units of all samples."""
 
     def samples(self) -> dict[str, ColumnData]:
         """Each sample as column data; nothing is summed up yet."""
@@ -116,24 +102,7 @@ class Scan:
         def summarize(grid: Grid, logs: float | None) -> Summary:
             return self.summary(name, grid, logs)
 
-        def grouped(witness: Witness, logs: bool) -> GroupSums:
-            return self.grouped(name, witness, logs)
-
-        return StreamedColumn(
-            self._previews[name],
-            summarize,
-            grid,
-            grouped if self._groups is not None else None,
-            self,
-            units=None if self._groups is None else self._units(name, self._groups),
-        )
-
-    def _units(self, name: str, groups: str) -> EngineUnits:
-        """The groups of a sample as units that another sample may have too."""
-        table, names = self._tables[self._home[name]]
-        text = next(text for text, each in names.items() if each == name)
-        rows = table.filter(table[SAMPLE] == level_literal(table[SAMPLE].type(), text))
-        return EngineUnits(self.units, self._engine, rows, groups)
+        return StreamedColumn(self._previews[name], summarize, grid, self)
 
     def plan(self, grids: Mapping[str, Grid]) -> None:
         """Announce the grids of all samples, so that they share queries."""
@@ -254,51 +223,6 @@ class Scan:
         seen = self._previews[name]
         seen = seen[np.isfinite(seen)]
         return float(seen.min()) if seen.size else math.inf
-
-    def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
-        """The sums over a sample's groups."""
-        if (name, witness, logs) not in self._by_group:
-            self._query_groups(name, witness, logs)
-        return self._by_group[name, witness, logs]
-
-    def _query_groups(self, asked: str, witness: Witness, logs: bool) -> None:
-        table, names = self._tables[self._home[asked]]
-        kind = table[SAMPLE].type()
-        pivots = {text: self._mean_psi(name, witness, logs) for text, name in names.items()}
-        parts = [
-            (level_literal(kind, text), pivots[text], float(self._size(name)))
-            for text, name in names.items()
-        ]
-        table = logarithms(table) if logs else table
-        rows = by_sample(self._engine.run(group_moments(table, witness, parts)))
-        for text, name in names.items():
-            if text not in rows:
-                raise ValueError(f"{name} has no rows to compare")
-            sums = {key: float(column[0]) for key, column in rows[text].items() if key != SAMPLE}
-            if sums["n"] != self._size(name):
-                if logs and name != asked:  # a sample with values of 0 or below has no logarithms
-                    continue
-                raise EngineError("the data changed between two queries: ask again")
-            if sums["unlabelled"]:
-                raise ValueError(f"column {self._groups!r}: some group labels are missing")
-            self._by_group[name, witness, logs] = group_sums(sums, pivots[text])
-
-    def _mean_psi(self, name: str, witness: Witness, logs: bool) -> float:
-        """The mean of ψ from the bins. Sums of deviations from it lose no digits."""
-        whole = math.inf if logs else None
-        for (known, grid, edge), summary in self._found.items():
-            if known == name and edge == whole and isinstance(summary, Summary) and summary.size:
-                sums = side_sums(Side.of(summary), witness, witness.center - grid.center)
-                return sums.mean / witness.length
-        return 0.0
-
-    def _size(self, name: str) -> int:
-        """The number of values of a sample, from its bins."""
-        return next(
-            summary.size
-            for (known, _, edge), summary in self._found.items()
-            if known == name and edge is None and isinstance(summary, Summary)
-        )
 
     def _lowest(self, name: str) -> float:
         """The minimum of a sample, by a query; needed only where the bins leave its sign open."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.binned.grid import EDGES, PER_E_FOLD, SIDE, Grid
-from dkmd.binned.summary import Summary
-from dkmd.binned.weighted import BinSums
-from dkmd.sources.engines.aggregate import BELOW, BIN, FARTHEST_BIN, ROWS
+from dkmd.base.arrays import Array
+from dkmd.bins.grid import EDGES, PER_E_FOLD, SIDE, Grid
+from dkmd.bins.summary import Summary
+from dkmd.sources.engines.aggregate import BELOW, BIN, FARTHEST_BIN
 from dkmd.sources.engines.fetched import Columns, doubles
 
 Flags = npt.NDArray[np.bool_]
@@ -45,19 +46,44 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
 
     Minimum and maximum are the ends of the outermost bins, or the value of a bin with one value.
     """
-    counts = np.rint(doubles(rows["count"])).astype(np.int64)
+    summary = _bins_of(rows, grid, ("count", "sum", "squares"), "count")
+    if summary.bins.size:
+        summary.minimum, summary.maximum = _end(summary, 0), _end(summary, -1)
+    return summary
+
+
+def summary_with_ends(rows: Columns, grid: Grid, name: str, weighted: bool) -> Summary:
+    """The Summary of the sums called ``name`` of rows that have their smallest and largest value.
+
+    Without weights, counts are whole numbers.
+    """
+    summary = _bins_of(rows, grid, [f"{name}_{power}" for power in range(3)], "rows", weighted)
+    kept = places_of(rows).kept
+    if kept.any():
+        summary.minimum = float(doubles(rows["lowest"])[kept].min())
+        summary.maximum = float(doubles(rows["highest"])[kept].max())
+    return summary
+
+
+def _bins_of(
+    rows: Columns, grid: Grid, names: Sequence[str], size: str, weighted: bool = False
+) -> Summary:
+    """A Summary without minimum and maximum. ``size`` is the column with the number of rows."""
     summary = Summary(grid)
     missing, minus_inf, plus_inf, kept, signed = places_of(rows)
-    summary.nan = int(counts[missing].sum())
-    summary.plus_inf = int(counts[plus_inf].sum())
-    summary.minus_inf = int(counts[minus_inf].sum())
+    counts, sums, squares = (doubles(rows[name]) for name in names)
+    counts = counts if weighted else np.rint(counts).astype(np.int64)
+    summary.nan = round(float(doubles(rows[size])[missing].sum()))
+    summary.plus_inf, summary.minus_inf = (
+        counts[where].sum().item() for where in (plus_inf, minus_inf)
+    )
     summary.bins, which = np.unique(signed, return_inverse=True)
-    size = summary.bins.size
-    summary.counts = np.bincount(which, counts[kept], size).astype(np.int64)
-    for name, column in (("sums", "sum"), ("squares", "squares")):
-        setattr(summary, name, np.bincount(which, np.asarray(rows[column], np.float64)[kept], size))
-    if size:
-        summary.minimum, summary.maximum = _end(summary, 0), _end(summary, -1)
+
+    def added(of: Array) -> Array:
+        return np.bincount(which, of[kept], summary.bins.size).astype(np.float64)
+
+    summary.counts = added(counts).astype(counts.dtype)
+    summary.sums, summary.squares = added(sums), added(squares)
     return summary
 
 
@@ -80,28 +106,6 @@ def places_of(rows: Columns) -> Places:
     k = np.minimum(found[kept], SIDE).astype(np.int64)
     bins = np.where(below[kept], -1 - k, k)
     return Places(np.isnan(found), far & below, far & ~below, kept, bins)
-
-
-def bin_sums_of(rows: Columns, grid: Grid) -> BinSums:
-    """Weighted bins from the rows of ``per_bin`` for a table with weights."""
-    places = places_of(rows)
-    weights, sums, squares = (doubles(rows[name]) for name in ("count", "sum", "squares"))
-    bins, which = np.unique(places.bins, return_inverse=True)
-    summed = [
-        np.bincount(which.reshape(-1), each[places.kept], bins.size).astype(np.float64)
-        for each in (weights, sums, squares)
-    ]
-    known = Summary(grid)
-    known.bins = bins
-    within = (math.inf, -math.inf)
-    if bins.size:
-        ends = [(summed[1] / summed[0])[at] * grid.unit for at in (0, -1)]
-        if -SIDE <= bins[0] and bins[-1] < SIDE:
-            ends = [_edges(known, 0)[0] - grid.center, _edges(known, -1)[1] - grid.center]
-        within = ends[0], ends[1]
-    infinite = float(weights[places.minus_inf].sum()), float(weights[places.plus_inf].sum())
-    count = int(doubles(rows[ROWS]).sum())
-    return BinSums(bins, summed[0], summed[1], summed[2], infinite, within, count)
 
 
 def _end(summary: Summary, at: int) -> float:

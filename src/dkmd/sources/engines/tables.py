@@ -7,14 +7,27 @@ aggregate per bin. All other data stay in the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import EngineError
-from dkmd.sources.column_data import ColumnData, StreamedColumn, offset_near, unreadable
-from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE, has_no_label
+from dkmd.sources.column_data import (
+    ColumnData,
+    StreamedColumn,
+    Summarize,
+    offset_near,
+    unreadable,
+)
+from dkmd.sources.engines.aggregate import (
+    COUNTS,
+    GROUP,
+    SAMPLE,
+    VALUE,
+    WEIGHTS,
+    has_no_label,
+)
 from dkmd.sources.engines.backends import ENOUGH, Engine, IbisEngine
 from dkmd.sources.engines.column_types import (
     as_number,
@@ -24,8 +37,6 @@ from dkmd.sources.engines.column_types import (
     level_text,
     may_be_rounded,
 )
-from dkmd.sources.engines.cross_queries import columns_beside
-from dkmd.sources.engines.cross_scan import CrossScan
 from dkmd.sources.engines.fetched import by_sample, doubles, is_null
 from dkmd.sources.engines.level_queries import (
     LEVEL,
@@ -37,10 +48,10 @@ from dkmd.sources.engines.level_queries import (
     nearest_levels,
     one_below_the_other,
 )
-from dkmd.sources.engines.measured import COUNTS, WEIGHTS, EngineRows
 from dkmd.sources.engines.previews import no_grid, preview_of, some_of_columns
 from dkmd.sources.engines.rounded import refuse_rounded, refusing_rounded
 from dkmd.sources.engines.scan import COLUMNS_PER_QUERY, Scan
+from dkmd.sources.engines.stored_rows import EngineRows
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import (
     DATE,
@@ -49,9 +60,8 @@ from dkmd.sources.kinds import (
     unlabelled,
 )
 from dkmd.sources.level_counts import NO_LEVELS, LevelCounts, Recount, from_rows, level_words
-from dkmd.sources.measured import MeasuredColumn, Measures
 from dkmd.sources.number_words import level_order, no_such_level
-from dkmd.sources.table import AtLevel, CrossNames, OneByOne
+from dkmd.sources.table import AtLevel, DesignColumns, OneByOne
 
 FIT_ROWS, FIT_VALUES = 1 << 15, 1 << 22
 """Rows of the sample that grids are fitted to, and its values if it has many columns."""
@@ -194,7 +204,7 @@ class EngineTable:
         texts = self._level_texts(source, by, levels)
 
         def everything(table: Any) -> Any:
-            return self._long(table, column, groups, self._level(table, by))
+            return self._long(table, column, self._level(table, by))
 
         def at_levels(table: Any) -> Any:
             long = everything(table)
@@ -216,13 +226,15 @@ class EngineTable:
         names = {text: level for level, text in texts.items()}
         absent = None if self._absent_levels else partial(self._no_such_level, by)
         tables = [(view(source), names)]
-        read = Scan(self._engine, tables, previews, groups, absent=absent).samples()
-        return {level: self._sure(each, column, (by, level)) for level, each in read.items()}
+        read = Scan(self._engine, tables, previews, absent=absent).samples()
+        return {
+            level: self._sure(each, column, groups, (by, level)) for level, each in read.items()
+        }
 
     def with_levels(self, column: str, by: str) -> tuple[Any, Engine]:
         """The long table of a column and its levels, and the engine that reads it."""
         source = self._of(column, by)
-        return self._long(source, column, None, self._level(source, by)), self._engine
+        return self._long(source, column, self._level(source, by)), self._engine
 
     def _level_texts(self, source: Any, by: str, levels: Sequence[str]) -> dict[str, str]:
         """Each level as Python shows the engine's value."""
@@ -258,27 +270,35 @@ class EngineTable:
         previews = {name: some for name, some in found.items() if not isinstance(some, Exception)}
         source = self._of(*columns, groups)
         tables = [
-            (self._long(source, name, groups, f"c{i}"), {f"c{i}": name})
-            for i, name in enumerate(previews)
+            (self._long(source, name, f"c{i}"), {f"c{i}": name}) for i, name in enumerate(previews)
         ]
         read: dict[str, ColumnData] = {}
         if previews:
             wide = self._wide(source, [*previews])
-            read = Scan(self._engine, tables, previews, groups, wide).samples()
+            read = Scan(self._engine, tables, previews, wide).samples()
         broken = {
             name: unreadable(error) for name, error in found.items() if isinstance(error, Exception)
         }
-        every = {name: read[name] if name in read else broken[name] for name in columns}
-        return {name: self._sure(each, name) for name, each in every.items()}
+        return {
+            name: self._sure(read[name], name, groups) if name in read else broken[name]
+            for name in columns
+        }
 
-    def crossing(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> CrossScan:
-        """Columns with covariates and strata beside them, which the engine sums up."""
-        names = (*columns, *beside.covariates, *beside.strata, beside.groups, *beside.measures)
-        source = self._at(where, *names)
-        number, text = partial(self._number, source), partial(self._as_text, source)
-        chosen = columns_beside(columns, beside, number, text, source)
-        refuse = partial(self._refuse_rounded, where=where)
-        return CrossScan(self._engine, source.select(**chosen), columns, beside, self.name, refuse)
+    def stored(
+        self, column: str, names: DesignColumns, where: AtLevel, summarize: Summarize | None = None
+    ) -> EngineRows:
+        """A column with all that belongs to its rows, which the engine sums up."""
+        source = self._at(where, column, *names.all)
+        chosen = {VALUE: self._number(source, column)}
+        chosen |= {f"k{i}": self._number(source, name) for i, name in enumerate(names.covariates)}
+        chosen |= {f"l{i}": self._as_text(source, name) for i, name in enumerate(names.strata)}
+        for key, name in ((WEIGHTS, names.weights), (COUNTS, names.counts)):
+            chosen |= {} if name is None else {key: self._number(source, name)}
+        chosen |= {} if names.groups is None else {GROUP: source[names.groups]}
+        if summarize is None:
+            self._refuse_rounded(column, where)
+        table = source.select(**chosen)
+        return EngineRows(self._engine, table, column, names, self.name, summarize)
 
     def _at(self, where: AtLevel, *columns: str | None) -> Any:
         """Columns of the rows at a level."""
@@ -300,10 +320,16 @@ class EngineTable:
             self._offsets[column] = offset
         return bool(offset)
 
-    def _sure(self, data: ColumnData, column: str, where: AtLevel = None) -> ColumnData:
-        """Column data with their offset, whose sums reject numbers that doubles round."""
+    def _sure(
+        self, data: ColumnData, column: str, groups: str | None, where: AtLevel = None
+    ) -> ColumnData:
+        """Column data with offset and groups, whose sums reject numbers that doubles round."""
         refuse = partial(self._refuse_rounded, column, where)
-        return refusing_rounded(data, self._offsets.get(column, 0), refuse)
+        data = refusing_rounded(data, self._offsets.get(column, 0), refuse)
+        if groups is None or not isinstance(data, StreamedColumn):
+            return data
+        names = DesignColumns(groups=groups)
+        return replace(data, stored=self.stored(column, names, where, data.summarize))
 
     def _refuse_rounded(self, column: str, where: AtLevel) -> None:
         if may_be_rounded(self._column(self._table, column).type()):
@@ -393,34 +419,12 @@ class EngineTable:
             **{f"c{i}": self._number(table, name) for i, name in enumerate(columns)}
         )
 
-    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
-        """A column whose rows have weights or counts."""
-        beside = {WEIGHTS: names.weights, COUNTS: names.counts}
-        known = {key: name for key, name in beside.items() if name is not None}
-        source = self._at(where, column, *known.values())
-        long = self._long(source, column, None, "", known)
-        self._refuse_rounded(column, where)
-        rows = EngineRows(self._engine, long, names, self.name)
-        found = MeasuredColumn(rows, names.weights is not None, self.name)
-        return found.column(self._offsets.get(column, 0))
-
-    def _long(
-        self,
-        table: Any,
-        column: str,
-        groups: str | None,
-        sample: Any,
-        beside: Mapping[str, str] = MappingProxyType({}),
-    ) -> Any:
-        """A long table: the sample of each value, the value, its group, and numbers beside it."""
+    def _long(self, table: Any, column: str, sample: Any) -> Any:
+        """A long table: the sample of each value, and the value."""
         import ibis
 
         key = ibis.literal(sample) if isinstance(sample, str) else sample
-        chosen = {SAMPLE: key, VALUE: self._number(table, column)}
-        chosen |= {key: self._number(table, name) for key, name in beside.items()}
-        if groups is not None:
-            chosen[GROUP] = self._column(table, groups)
-        return table.select(**chosen)
+        return table.select(**{SAMPLE: key, VALUE: self._number(table, column)})
 
     def _column(self, table: Any, name: str) -> Any:
         if name not in table.columns:

@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.binned.grid import Grid
-from dkmd.binned.logarithms import logs_below
-from dkmd.binned.summary import Summary
+from dkmd.bins.grid import Grid
+from dkmd.bins.logarithms import logs_below
+from dkmd.bins.summary import Summary
 from dkmd.sources.column_data import Labels, StreamedColumn
 from dkmd.sources.kinds import NUMBER, no_such_column
 from dkmd.sources.level_counts import LevelCounts, tallied

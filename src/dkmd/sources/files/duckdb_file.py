@@ -40,10 +40,9 @@ from dkmd.sources.kinds import (
     missing_label,
     no_such_column,
 )
-from dkmd.sources.measured import Measures
 from dkmd.sources.number_words import beyond_doubles, decimal_hint, not_a_number, some_are_far
 from dkmd.sources.sql_text import quoted_name, text_literal
-from dkmd.sources.table import AtLevel, CrossNames
+from dkmd.sources.table import AtLevel, DesignColumns
 
 READ_AHEAD = 4_000_000
 """Values that are read at once when many columns of a file will be needed: 32 MB."""
@@ -235,28 +234,16 @@ class DuckFile:
         )
         return f"SELECT {self._number(column)} AS x{extra} FROM {source or self._rows_sql}"
 
-    def measured(self, column: str, names: Measures, where: AtLevel) -> str:
-        """SQL of a column with the weights and the counts of its rows, all as doubles."""
-        if where is not None:
-            self._settle_encoding()
-        beside = {"weighs": names.weights, "copies": names.counts}
-        extra = "".join(
-            f", {self._number(name)} AS {alias}" for alias, name in beside.items() if name
-        )
-        return (
-            f"SELECT {self._number(column)} AS x{extra} FROM {self._rows_sql}{self._where(where)}"
-        )
-
-    def crossed(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> str:
-        """SQL of columns as v0 …, covariates as k0 …, strata as text l0 …, and the groups."""
+    def rows(self, column: str, names: DesignColumns, where: AtLevel) -> str:
+        """SQL of a column as x, and of the columns beside it as ``EngineRows`` calls them."""
         self._settle_encoding()
-        chosen = [f"{self._number(name)} AS v{i}" for i, name in enumerate(columns)]
-        chosen += [f"{self._number(name)} AS k{i}" for i, name in enumerate(beside.covariates)]
-        chosen += [f"{self._level(name)} AS l{i}" for i, name in enumerate(beside.strata)]
-        measures = zip(("weighs", "copies"), beside.measures, strict=True)
+        chosen = [f"{self._number(column)} AS x"]
+        chosen += [f"{self._number(name)} AS k{i}" for i, name in enumerate(names.covariates)]
+        chosen += [f"{self._level(name)} AS l{i}" for i, name in enumerate(names.strata)]
+        measures = ("weighs", names.weights), ("copies", names.counts)
         chosen += [f"{self._number(name)} AS {alias}" for alias, name in measures if name]
-        if beside.groups is not None:
-            chosen.append(f"{self._label(beside.groups)} AS measured_on")
+        if names.groups is not None:
+            chosen.append(f"{self._label(names.groups)} AS measured_on")
         return f"SELECT {', '.join(chosen)} FROM {self._rows_sql}{self._where(where)}"
 
     def cells(self, columns: Sequence[str], by: str | None) -> str:

@@ -2,7 +2,7 @@
 
 Each run is one line, and runs are in the order of their dates. So two stores that were changed
 apart can be merged line by line (Git: ``history.json merge=union``): a run that is there twice
-counts once. Levels are those of logarithms (``inference.run_levels``), so only positive benchmarks
+counts once. Levels are those of logarithms (``run_levels``), so only positive benchmarks
 are stored.
 """
 
@@ -20,9 +20,9 @@ import numpy as np
 
 from dkmd.base.errors import BenchmarkFileError
 from dkmd.base.whole_files import write_whole
-from dkmd.inference.between_runs import RunsOfPast
-from dkmd.inference.blocks import blocks_of
-from dkmd.inference.run_levels import RunLevel, run_level
+from dkmd.inference.runs.blocks import blocks_of
+from dkmd.inference.runs.heavy_tails import RunsOfPast
+from dkmd.inference.runs.run_levels import RunLevel, run_level
 from dkmd.sources.files.benchmarks import (
     LARGEST_FILE,
     NANOSECONDS,

@@ -5,27 +5,23 @@ All files are read by one query, as one table of an engine. Errors still name th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from dkmd.base.errors import EngineError
-from dkmd.binned.grid import Grid
-from dkmd.binned.summary import Summary
-from dkmd.binned.weighted import BinSums
-from dkmd.inference.groups import GroupSums
-from dkmd.inference.label_codes import Labels
-from dkmd.inference.unit_streams import LabelledRows, UnitStream
-from dkmd.sources.column_data import ColumnData, StreamedColumn, SumGroups, Summarize, is_far
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.sources.column_data import ColumnData, StreamedColumn, Summarize, is_far
 from dkmd.sources.engines.aggregate import GROUP, SAMPLE, VALUE
+from dkmd.sources.engines.stored_rows import EngineRows
+from dkmd.sources.engines.tables import FIT_ROWS, EngineTable
 from dkmd.sources.files.duckdb_file import DuckFile
-from dkmd.sources.table import AtLevel
-from dkmd.statistic.witness import Witness
-
-T = TypeVar("T")
+from dkmd.sources.files.duckdb_rows import refusals_of
+from dkmd.sources.files.engine import FilesEngine
+from dkmd.sources.table import AtLevel, DesignColumns
 
 RUNS = 16
 """The number of places in the files from which a run of rows is taken."""
@@ -64,9 +60,6 @@ def _summed(
     files: Sequence[DuckFile], roles: ColumnRoles, levels: Sequence[str]
 ) -> dict[str, StreamedColumn]:
     """The samples of the table that all files together make."""
-    from dkmd.sources.engines.tables import FIT_ROWS, EngineTable
-    from dkmd.sources.files.engine import FilesEngine
-
     whole = [file.selection(*roles) for file in files]
     part = _runs(files, roles, FIT_ROWS // RUNS)
     name = files[0].path if len(files) == 1 else f"{files[0].path} and {len(files) - 1:,} more"
@@ -101,12 +94,12 @@ def _naming_rows(
 ) -> StreamedColumn:
     """The same data, whose errors name the row of a word or of a missing group label."""
     summarize = _naming_words(data.summarize, files, roles.values, where)
-    if data.grouped is None or roles.groups is None:
-        return replace(data, summarize=summarize, grouped=None)
-    refuse = partial(_refuse_unlabelled, files, roles.groups, where)
-    grouped = _naming_unlabelled(data.grouped, refuse)
-    units = None if data.units is None else _FileUnits(data.units, refuse)
-    return replace(data, summarize=summarize, grouped=grouped, units=units)
+    stored = data.stored
+    if isinstance(stored, EngineRows):
+        names = DesignColumns(groups=roles.groups)
+        refusals = refusals_of(files, roles.groups, where)
+        stored = replace(stored, names=names, summarize=summarize, refusals=refusals)
+    return replace(data, summarize=summarize, stored=stored)
 
 
 def _naming_words(
@@ -125,52 +118,6 @@ def _naming_words(
         return summary
 
     return checked
-
-
-def _refuse_unlabelled(files: Sequence[DuckFile], groups: str, where: AtLevel) -> None:
-    """Raise an error that names the first row without a group label, if there is one."""
-    for file in files:
-        file.refuse_missing_labels(groups, where)
-
-
-def _naming_unlabelled(grouped: SumGroups, refuse: Callable[[], None]) -> SumGroups:
-    """Sums over groups whose errors name the first row without a group label."""
-
-    def named(witness: Witness, logs: bool) -> GroupSums:
-        try:
-            return grouped(witness, logs)
-        except ValueError:
-            refuse()
-            raise
-
-    return named
-
-
-class _FileUnits(NamedTuple):
-    """Units whose errors name the first row without a label."""
-
-    asked: UnitStream
-    refuse: Callable[[], None]
-
-    def labels(self) -> Labels:
-        """The label of every unit."""
-        return self._named(self.asked.labels)
-
-    def sums(self, witness: Witness, logs: bool) -> LabelledRows:
-        """The sums of every unit at a witness."""
-        return self._named(partial(self.asked.sums, witness, logs))
-
-    def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
-        """The sums per bin of units that the other side has too."""
-        other = beside.asked if isinstance(beside, _FileUnits) else beside
-        return self.asked.bins(grid, other, logs)
-
-    def _named(self, ask: Callable[[], T]) -> T:
-        try:
-            return ask()
-        except ValueError:
-            self.refuse()
-            raise
 
 
 def one_after_the_other(parts: Sequence[StreamedColumn]) -> StreamedColumn:

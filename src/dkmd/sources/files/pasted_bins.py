@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dkmd.binned.grid import EDGES, SIDE, Grid
-from dkmd.binned.summary import Summary
+from dkmd.bins.grid import EDGES, SIDE, Grid
+from dkmd.bins.summary import Summary
 from dkmd.sources.engines.aggregate import (
     BELOW,
     BIN,

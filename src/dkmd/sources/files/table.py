@@ -14,37 +14,37 @@ from pathlib import Path
 import numpy as np
 
 from dkmd.base.errors import ColumnError
+from dkmd.sources.blocks import BlockRows
 from dkmd.sources.column_data import (
     LARGE,
     ColumnData,
     HeldColumn,
     Labels,
     StreamedColumn,
+    Summarize,
     offset_near,
     preview_of,
     with_offset,
 )
-from dkmd.sources.files.arrow_cross import ArrowCrossing
 from dkmd.sources.files.arrow_file import ArrowColumns, ArrowFile
+from dkmd.sources.files.arrow_rows import ArrowBlocks
 from dkmd.sources.files.batch_file import BatchFile
 from dkmd.sources.files.characters import STDIN
 from dkmd.sources.files.conventions import Conventions, conventions
-from dkmd.sources.files.crossed_files import FilesCross
 from dkmd.sources.files.duckdb_file import DuckFile
+from dkmd.sources.files.duckdb_rows import rows_in_duckdb
 from dkmd.sources.files.formats import DataFile
 from dkmd.sources.files.large_files import ALL, ColumnRoles, one_after_the_other, sums_in_duckdb
 from dkmd.sources.files.level_queries import SEVERAL, count_at_levels, count_columns
-from dkmd.sources.files.measured_files import measured_files
 from dkmd.sources.files.paths import files_of
 from dkmd.sources.files.text_file import TextFile
 from dkmd.sources.keys import KeyPart
 from dkmd.sources.kinds import DATE, NOTHING, unlabelled
 from dkmd.sources.level_counts import LevelCounts, merged
-from dkmd.sources.measured import MeasuredColumn, Measures
-from dkmd.sources.memory.block_cross import BlockUnits
+from dkmd.sources.memory.block_reader import BlockReader
 from dkmd.sources.memory.frames import FrameTable
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import AtLevel, CrossNames, OneByOne, Table
+from dkmd.sources.table import AtLevel, DesignColumns, OneByOne, StoredRows, Table
 
 
 class FileTable:
@@ -203,22 +203,21 @@ class FileTable:
             file.expect(columns)
         return OneByOne(columns, lambda column: self.read(column, groups))
 
-    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
-        """A column whose rows have weights or counts."""
-        for file in self._by_reader[0]:
-            file.refuse_rounded(column, where)
-        rows = measured_files(self.files, column, names, where, self.name)
-        weighted = MeasuredColumn(rows, names.weights is not None, self.name)
-        return weighted.column(self.files[0].offset(column))
-
-    def crossing(
-        self, columns: Sequence[str], beside: CrossNames, where: AtLevel
-    ) -> FilesCross | ArrowCrossing | None:
-        """Columns with covariates and strata beside them; None if files differ in their format."""
-        if self._all_arrow is not None:
-            return ArrowCrossing(self._all_arrow, beside, where)
+    def stored(
+        self, column: str, names: DesignColumns, where: AtLevel, summarize: Summarize | None = None
+    ) -> StoredRows:
+        """A column with all that belongs to its rows, which stay in their files."""
+        arrow = self._all_arrow
+        if arrow is not None:
+            read = BlockReader(column, names, where, arrow[0].offset(column))
+            return BlockRows(ArrowBlocks(arrow, read), names, summarize)
         duck, rest = self._by_reader
-        return None if rest else FilesCross(duck, columns, beside, where, self.name)
+        if rest:
+            raise ColumnError(
+                f"{self.name}: groups, covariates, strata, weights and counts of long files need "
+                "files of one format"
+            )
+        return rows_in_duckdb(duck, column, names, where, self.name, summarize)
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories; DuckDB counts some of them in one pass."""
@@ -311,9 +310,8 @@ class FileTable:
     ) -> StreamedColumn:
         """A column of Arrow files with its groups."""
         plain = one_after_the_other([file.streamed(roles.values, where) for file in files])
-        beside = CrossNames(groups=roles.groups)
-        units = BlockUnits(ArrowCrossing(files, beside, where).stream(roles.values))
-        return replace(plain, grouped=units.grouped, units=units)
+        names = DesignColumns(groups=roles.groups)
+        return replace(plain, stored=self.stored(roles.values, names, where, plain.summarize))
 
     @property
     def _all_duck(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.inference.label_codes import coded, encoded
+from dkmd.inference.design.labels import coded, encoded
 from dkmd.sources.column_data import Labels
 from dkmd.sources.kinds import (
     DATE,

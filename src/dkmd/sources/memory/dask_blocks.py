@@ -8,36 +8,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.base.quiet import without_warnings
-from dkmd.binned.grid import FIT_SIZE, Grid
-from dkmd.binned.summary import Summary
-from dkmd.binned.weighted import BinSums
-from dkmd.inference.groups import GroupSums
-from dkmd.inference.unit_design import UnitRows
-from dkmd.inference.unit_streams import LabelledRows, UnitStream
+from dkmd.bins.grid import FIT_SIZE, Grid
+from dkmd.bins.summary import Summary
+from dkmd.sources.blocks import BlockRows
 from dkmd.sources.column_data import (
     ColumnData,
-    Labels,
     StreamedColumn,
+    Summarize,
     unreadable,
     with_offset,
 )
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.kinds import no_such_column, unlabelled
 from dkmd.sources.level_counts import LevelCounts, level_word, level_words
-from dkmd.sources.measured import MeasuredColumn, Measures
+from dkmd.sources.memory.block_reader import BlockReader
 from dkmd.sources.memory.columns import kind_of
-from dkmd.sources.memory.dask_cross import DaskCrossing
 from dkmd.sources.memory.dask_exact import read_exactly
 from dkmd.sources.memory.dask_levels import count_in_columns, count_in_levels, count_series
-from dkmd.sources.memory.dask_measured import DaskRows, read_block
+from dkmd.sources.memory.dask_rows import DaskBlocks
 from dkmd.sources.memory.dask_tasks import (
     Find,
     Place,
@@ -45,28 +41,20 @@ from dkmd.sources.memory.dask_tasks import (
     T,
     Task,
     both,
-    group_sums,
-    merged,
     missing_in_frame,
     missing_in_one,
     or_error,
     read_columns,
     read_levels,
     read_one,
+    reduced,
     some,
     summaries,
-    weighted_bins,
     with_key,
 )
 from dkmd.sources.memory.frames import Frame
-from dkmd.sources.memory.labelled_sums import LabelledSums
 from dkmd.sources.number_words import level_order
-from dkmd.sources.table import AtLevel, CrossNames
-from dkmd.sources.unit_sides import shared_labels
-from dkmd.statistic.witness import Witness
-
-SPLIT_EVERY = 8
-"""How many results one task merges, as in dask's own reductions."""
+from dkmd.sources.table import AtLevel, DesignColumns
 
 SAMPLED = 1 << 22
 """Values of all columns that come back to fit grids: 32 MB."""
@@ -189,29 +177,29 @@ class DaskTable:
         self, column: str, by: str, levels: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """A column at several levels of another column, in one pass."""
-        read = partial(
-            read_levels,
-            name=self.name, column=column, by=by, levels=tuple(levels), groups=groups,
-        )  # fmt: skip
+        read = partial(read_levels, name=self.name, column=column, by=by, levels=tuple(levels))
 
         def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
             near = max(offsets.values(), default=0)  # all levels have one offset
-            return self._scan([column, by], partial(read, offset=near), levels, groups)
+            return self._scan([column, by], partial(read, offset=near), levels)
 
         self._require(column, by)
         found = read_exactly(scanned, dict.fromkeys(levels, self._frame._meta[column]))
         near = max((each.offset for each in found.values()), default=0)
         self._offsets[column] = near
-        return {level: with_offset(each, near) for level, each in found.items()}
+        return {
+            level: self._grouped(with_offset(each, near), column, groups, (by, level))
+            for level, each in found.items()
+        }
 
     def read_columns(
         self, columns: Sequence[str], groups: str | None = None
     ) -> Mapping[str, ColumnData]:
         """Several columns, in one pass if their grids are planned together."""
-        read = partial(read_columns, name=self.name, columns=tuple(columns), groups=groups)
+        read = partial(read_columns, name=self.name, columns=tuple(columns))
 
         def scanned(offsets: Mapping[str, int]) -> Mapping[str, ColumnData]:
-            return self._scan(list(columns), partial(read, offsets=offsets), columns, groups)
+            return self._scan(list(columns), partial(read, offsets=offsets), columns)
 
         self._require(*columns)
         try:
@@ -221,30 +209,28 @@ class DaskTable:
                 return {columns[0]: unreadable(error)}
             return {name: self.read_columns([name], groups)[name] for name in columns}
         self._offsets.update({name: each.offset for name, each in found.items()})
-        return found
+        return {name: self._grouped(each, name, groups) for name, each in found.items()}
 
-    def crossing(self, columns: Sequence[str], beside: CrossNames, where: AtLevel) -> DaskCrossing:
-        """Columns with covariates and strata beside them, which the workers sum up."""
-        by = None if where is None else where[0]
-        known = (*beside.covariates, *beside.strata, beside.groups, *beside.measures)
-        needed = (*columns, *known, by)
-        names = list(dict.fromkeys(name for name in needed if name is not None))
-        self._require(*names)
-        offsets = {name: self._offsets.get(name, 0) for name in columns}
-        frame = self._frame[names]
-        return DaskCrossing(_blocks(frame), _places(frame), self.name, beside, where, offsets)
+    def _grouped(
+        self, data: ColumnData, column: str, groups: str | None, where: AtLevel = None
+    ) -> ColumnData:
+        """Column data with their groups."""
+        if groups is None or not isinstance(data, StreamedColumn):
+            return data
+        names = DesignColumns(groups=groups)
+        return replace(data, stored=self.stored(column, names, where, data.summarize))
 
-    def measured(self, column: str, names: Measures, where: AtLevel = None) -> StreamedColumn:
-        """A column whose rows have weights or counts."""
-        offset = self.read(column).offset
-        by = None if where is None else where[0]
-        needed = [name for name in (column, by, *names) if name is not None]
-        self._require(*needed)
-        read = partial(
-            read_block, column=column, names=names, where=where, label=self.name, offset=offset
-        )
-        rows = DaskRows(_blocks(self._frame[list(dict.fromkeys(needed))]), read)
-        return MeasuredColumn(rows, names.weights is not None, self.name).column(offset)
+    def stored(
+        self, column: str, names: DesignColumns, where: AtLevel, summarize: Summarize | None = None
+    ) -> BlockRows:
+        """A column with all that belongs to its rows, which the workers sum up."""
+        if column not in self._offsets:
+            self.read(column)
+        read = BlockReader(column, names, where, self._offsets.get(column, 0))
+        self._require(*read.columns)
+        frame = self._frame[read.columns]
+        blocks = DaskBlocks(_blocks(frame), _places(frame), self.name, read)
+        return BlockRows(blocks, names, summarize)
 
     def count_levels(self, columns: Sequence[str]) -> Mapping[str, LevelCounts]:
         """Several columns of categories, in one pass."""
@@ -285,12 +271,10 @@ class DaskTable:
         """Nothing to check: dask raises its own errors for lost data."""
 
     def _scan(
-        self, columns: list[str], read: Reader, names: Sequence[str], groups: str | None
+        self, columns: list[str], read: Reader, names: Sequence[str]
     ) -> Mapping[str, ColumnData]:
-        wanted = columns if groups is None else [*columns, groups]
-        self._require(*wanted)
-        blocks = self._frame[list(dict.fromkeys(wanted))]
-        return BlockScan(blocks, read, names, grouped=groups is not None).samples()
+        self._require(*columns)
+        return BlockScan(self._frame[list(dict.fromkeys(columns))], read, names).samples()
 
     def _require(self, *columns: str) -> None:
         for name in columns:
@@ -309,20 +293,14 @@ class BlockScan:
         Turns a block into its part of each sample.
     names : sequence of str
         The names of the samples, in the order of the parts.
-    grouped : bool
-        Whether parts have group labels.
     """
 
-    def __init__(
-        self, collection: Any, read: Reader, names: Sequence[str], grouped: bool = False
-    ) -> None:
+    def __init__(self, collection: Any, read: Reader, names: Sequence[str]) -> None:
         self._blocks = _blocks(collection)
         self._readers = [partial(read, place=place) for place in _places(collection)]
         self._names = list(names)
-        self._grouped = grouped
         self._planned: dict[str, Grid] = {}
         self._found: dict[tuple[str, Grid, float | None], Summary] = {}
-        self._by_group: dict[tuple[Witness, bool], list[LabelledSums]] = {}
 
     def samples(self) -> dict[str, ColumnData]:
         """Each sample as column data; a few of its values are read now."""
@@ -333,14 +311,7 @@ class BlockScan:
         )
         previews = [np.concatenate(several) for several in zip(*parts, strict=True)]
         return {
-            name: StreamedColumn(
-                preview,
-                partial(self.summary, name),
-                None,
-                partial(self.grouped, name) if self._grouped else None,
-                self,
-                units=BlockUnits(self, name) if self._grouped else None,
-            )
+            name: StreamedColumn(preview, partial(self.summary, name), None, self)
             for name, preview in zip(self._names, previews, strict=True)
         }
 
@@ -358,28 +329,11 @@ class BlockScan:
                 grids = [grid] * len(self._names)
             grids[self._names.index(name)] = grid
             task = partial(summaries, grids=tuple(grids), logs=logs)
-            found = self._reduced(task, both)
+            found = reduced(self._delayed([task] * len(self._blocks)), both)
             for each, on, summary in zip(self._names, grids, found, strict=True):
                 if on is not None and summary is not None:
                     self._found[each, on, logs] = summary
         return self._found[name, grid, logs]
-
-    def grouped(self, name: str, witness: Witness, logs: bool) -> GroupSums:
-        """The sums over a sample's groups."""
-        return self.by_label(name, witness, logs).over_groups()
-
-    def by_label(self, name: str, witness: Witness, logs: bool) -> LabelledSums:
-        """The sums of each group of a sample."""
-        if (witness, logs) not in self._by_group:
-            task = partial(group_sums, witness=witness, logs=logs)
-            self._by_group[witness, logs] = self._reduced(task, LabelledSums.add)
-        return self._by_group[witness, logs][self._names.index(name)]
-
-    def by_weight(self, name: str, grid: Grid, labels: Labels, each: Array, logs: bool) -> BinSums:
-        """The sums per bin of a sample, where a value of unit ``labels[g]`` weighs ``each[g]``."""
-        at = self._names.index(name)
-        task = partial(weighted_bins, at=at, grid=grid, labels=labels, each=each, logs=logs)
-        return self._reduced(task, BinSums.add)[0]
 
     def _compute(self, tasks: Sequence[Task[T]]) -> tuple[list[T], ...]:
         """The results of one task per block."""
@@ -397,43 +351,3 @@ class BlockScan:
 
         whole = zip(tasks, self._readers, self._blocks, strict=True)
         return [delayed(partial(task, read=read))(block) for task, read, block in whole]
-
-    def _reduced(self, task: Task[T], add: Callable[[T, T], T]) -> list[T]:
-        """The merged results of a task that runs on every block."""
-        from dask.base import compute
-        from dask.delayed import delayed
-
-        level = self._delayed([task] * len(self._blocks))
-        while len(level) > 1:
-            several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
-            level = [delayed(merged)(few, add) for few in several]
-        (found,) = compute(level[0])
-        return list(found)
-
-
-class BlockUnits:
-    """The units of one sample in blocks."""
-
-    def __init__(self, scan: BlockScan, name: str) -> None:
-        self._scan = scan
-        self._name = name
-
-    def labels(self) -> Labels:
-        """The label of every unit that has a value."""
-        return self._counted().labels
-
-    def _counted(self) -> LabelledSums:
-        """How many values each unit has; by the first sums that are known."""
-        return self._scan.by_label(self._name, Witness(1.0, 1.0), logs=False)
-
-    def sums(self, witness: Witness, logs: bool) -> LabelledRows:
-        """The sums of every unit at a witness."""
-        found = self._scan.by_label(self._name, witness, logs)
-        return LabelledRows(found.labels, UnitRows(found.count, found.sums, found.squares))
-
-    def bins(self, grid: Grid, beside: UnitStream, logs: bool) -> BinSums:
-        """The sums per bin of units that the other side has too."""
-        known = self._counted()
-        shared = np.isin(known.labels, shared_labels(known.labels, beside.labels()))
-        each = 1.0 / known.count[shared]
-        return self._scan.by_weight(self._name, grid, known.labels[shared], each, logs)

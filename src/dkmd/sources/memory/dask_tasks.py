@@ -9,17 +9,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.binned.grid import Grid
-from dkmd.binned.logarithms import logs_below
-from dkmd.binned.summary import Summary
-from dkmd.binned.weighted import BinSums
-from dkmd.sources.column_data import Labels
+from dkmd.bins.grid import Grid
+from dkmd.bins.logarithms import logs_below
+from dkmd.bins.summary import Summary
 from dkmd.sources.keys import KEY, KeyPart
 from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import Frame
-from dkmd.sources.memory.labelled_sums import LabelledSums, Part
 from dkmd.sources.table import AtLevel
-from dkmd.statistic.witness import Witness
 
 T = TypeVar("T")
 
@@ -38,14 +34,14 @@ class Place(NamedTuple):
 class Reader(Protocol):
     """Turns a block at a place into its part of each sample."""
 
-    def __call__(self, block: Any, *, place: Place) -> list[Part]:
+    def __call__(self, block: Any, *, place: Place) -> list[Array]:
         """Read the block."""
 
 
 class PlacedReader(Protocol):
     """A reader that knows the place of its block."""
 
-    def __call__(self, block: Any) -> list[Part]:
+    def __call__(self, block: Any) -> list[Array]:
         """Read the block."""
 
 
@@ -63,15 +59,15 @@ class Find(Protocol):
         """Search the block."""
 
 
-def read_one(block: Any, *, name: str, place: Place, offset: int = 0) -> list[Part]:
+def read_one(block: Any, *, name: str, place: Place, offset: int = 0) -> list[Array]:
     """The values of a block of an array or a series."""
     rows = range(place.first_row, place.first_row + len(block))
-    return [Part(as_exact(block, name + place.partition, rows).minus(offset))]
+    return [as_exact(block, name + place.partition, rows).minus(offset)]
 
 
 def missing_in_one(block: Any, *, name: str, place: Place) -> str:
     """Where the first missing value of such a block is."""
-    missing = np.isnan(read_one(block, name=name, place=place)[0].values)
+    missing = np.isnan(read_one(block, name=name, place=place)[0])
     if not missing.any():
         return ""
     return f"{name}{place.partition}, row {place.first_row + int(np.argmax(missing)):,}"
@@ -87,14 +83,12 @@ def read_columns(
     *,
     name: str,
     columns: tuple[str, ...],
-    groups: str | None,
     place: Place,
     offsets: Mapping[str, int],
-) -> list[Part]:
+) -> list[Array]:
     """Several columns of a block."""
     frame = Frame(block, name + place.partition, place.first_row)
-    labels = None if groups is None else frame.labels(groups)
-    return [Part(frame.exact(name).minus(offsets.get(name, 0)), labels) for name in columns]
+    return [frame.exact(name).minus(offsets.get(name, 0)) for name in columns]
 
 
 def read_levels(
@@ -104,19 +98,12 @@ def read_levels(
     column: str,
     by: str,
     levels: tuple[str, ...],
-    groups: str | None,
     place: Place,
     offset: int,
-) -> list[Part]:
+) -> list[Array]:
     """A column of a block at several levels."""
     frame = Frame(block, name + place.partition, place.first_row)
-    return [
-        Part(
-            frame.exact(column, (by, level)).minus(offset),
-            None if groups is None else frame.labels(groups, (by, level)),
-        )
-        for level in levels
-    ]
+    return [frame.exact(column, (by, level)).minus(offset) for level in levels]
 
 
 def or_error(block: Any, *, read: PlacedReader, task: Task[T]) -> list[T] | ValueError:
@@ -130,7 +117,7 @@ def or_error(block: Any, *, read: PlacedReader, task: Task[T]) -> list[T] | Valu
 def some(block: Any, *, read: PlacedReader, share: int, seed: int) -> list[Array]:
     """Up to ``share`` values of each sample in a block, chosen at random."""
     rng = np.random.default_rng(seed)
-    found = [part.values for part in read(block)]
+    found = read(block)
     return [v if v.size <= share else v[rng.integers(0, v.size, share)] for v in found]
 
 
@@ -139,8 +126,8 @@ def summaries(
 ) -> list[Summary | None]:
     """A summary of each sample; None for samples without a grid."""
     return [
-        None if grid is None else Summary.of(_chosen(part.values, logs), grid)
-        for part, grid in zip(read(block), grids, strict=True)
+        None if grid is None else Summary.of(_chosen(values, logs), grid)
+        for values, grid in zip(read(block), grids, strict=True)
     ]
 
 
@@ -148,45 +135,39 @@ def _chosen(values: Array, logs: float | None) -> Array:
     return values if logs is None else logs_below(values, logs)
 
 
-def group_sums(
-    block: Any, *, read: PlacedReader, witness: Witness, logs: bool
-) -> list[LabelledSums]:
-    """The sums per group of each sample in a block."""
-    return [LabelledSums.of(part, witness, logs) for part in read(block)]
-
-
-def weighted_bins(
-    block: Any,
-    *,
-    read: PlacedReader,
-    at: int,
-    grid: Grid,
-    labels: Labels,
-    each: Array,
-    logs: bool,
-) -> list[BinSums]:
-    """The sums per bin of one sample of a block, by the weights of its units.
-
-    ``labels`` are sorted. Values of other units are left out.
-    """
-    part = read(block)[at]
-    assert part.groups is not None
-    known = ~np.isnan(part.values)
-    values, of = part.values[known], part.groups[known].astype(str)
-    codes = np.minimum(np.searchsorted(labels, of), max(0, labels.size - 1))
-    kept = labels[codes] == of if labels.size else np.zeros(of.size, dtype=bool)
-    chosen = np.log(values[kept]) if logs else values[kept]
-    return [BinSums.of_units(chosen, codes[kept], each, grid)]
-
-
 def with_key(block: Any, parts: tuple[KeyPart, ...], name: str) -> Any:
     """A block with the column KEY."""
     return block.assign(**{KEY: Frame(block, name).keys(parts)})
 
 
-def merged(several: Sequence[Sequence[T]], add: Callable[[T, T], T]) -> list[T]:
-    """The results of several blocks, merged sample by sample."""
-    return [reduce(add, parts) for parts in zip(*several, strict=True)]
+SPLIT_EVERY = 8
+"""How many results one task merges, as in dask's own reductions."""
+
+
+def reduced(level: list[Any], add: Callable[[T, T], T]) -> list[T]:
+    """The results of delayed tasks, merged sample by sample. An error about a value is raised."""
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    while len(level) > 1:
+        several = [level[at : at + SPLIT_EVERY] for at in range(0, len(level), SPLIT_EVERY)]
+        level = [delayed(_merged)(few, add) for few in several]
+    (found,) = compute(level[0])
+    if isinstance(found, ValueError):
+        raise found
+    return list(found)
+
+
+def _merged(
+    several: Sequence[Sequence[T] | ValueError], add: Callable[[T, T], T]
+) -> list[T] | ValueError:
+    """The results of several blocks, or the error of the first block that has one."""
+    found = []
+    for each in several:
+        if isinstance(each, ValueError):
+            return each
+        found.append(each)
+    return [reduce(add, parts) for parts in zip(*found, strict=True)]
 
 
 def both(one: Summary | None, other: Summary | None) -> Summary | None:

@@ -65,7 +65,7 @@ class Frame:
         # columns of pandas may have numbers for names; they are known by their text here
         self._names = {str(name): name for name in self._frame.collect_schema().names()}
         self.name = name
-        self._first_row = first_row
+        self.first_row = first_row
         self._kept: npt.NDArray[np.intp] | None = None  # the places of the rows in use
 
     def with_labels(self, groups: str) -> Self:
@@ -153,10 +153,10 @@ class Frame:
         """A column of the chosen rows, and their row numbers."""
         native = self._native(column)
         if where is None and self._kept is None:
-            return native, range(self._first_row, self._first_row + len(native))
+            return native, range(self.first_row, self.first_row + len(native))
         at = np.arange(len(native)) if where is None else self._at_level(*where)
         rows = at if self._kept is None else self._kept[at]
-        return series_of(native)[at].to_native(), (rows + self._first_row).tolist()
+        return series_of(native)[at].to_native(), (rows + self.first_row).tolist()
 
     def _at_level(self, by: str, level: object) -> npt.NDArray[np.intp]:
         """The positions of the rows at this level."""

@@ -1,0 +1,346 @@
+"""Covariates and strata as columns g: what was known before the experiment, checked and coded.
+
+A covariate becomes a bounded number: t = (value − c)/(4 robust scales) cut to ±1, and then
+g = 1.5·t − 0.5·t³. So a customer who spent a million counts as a large one. For a mean, a covariate
+stays unbounded. A missing covariate is g = 0 and a column that says so. A stratum is a column of
+zeros and ones. A ``Frame`` is fitted to both sides together and serves all parts of both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array, real_numbers
+from dkmd.base.compiled import compiled
+from dkmd.base.reading import Codes
+from dkmd.bins.grid import robust_scale
+
+Index = npt.NDArray[np.int64]
+
+Level = str | None
+"""A level of strata as text; None where it is missing."""
+
+REACH = 4.0
+"""Robust scales from the pooled median to where g is ±1. Of 2 to 6 it had the best worth over
+normal, t2, lognormal and exponential data, and within 2% that of ψ."""
+
+RARE = 5
+"""A level of strata with fewer rows on both sides together joins the other rare levels."""
+
+MOST_LEVELS = 100
+"""Levels of one column of strata that have a column of their own, the most frequent ones."""
+
+FIT_ALL, FIT_PART = 1 << 15, 1 << 11
+"""Up to so many values, a covariate's centre and scale come from all; else from a random part."""
+
+AT_ENDS = 1e-320
+"""``per`` of a covariate of which half or more is infinite: only infinite values differ from 0."""
+
+VALUE, MISSING = 0, 1
+"""Kinds of numeric columns: the number of a covariate, or whether it is missing."""
+
+NEEDS_RANDOMIZED = (
+    "a covariate or strata need randomized=True (--randomized): adjusting is right only if chance "
+    "decided which unit joins which side, and the covariate was known before. Self-selected "
+    "groups, and before and after a change, differ in the covariate for other reasons, and "
+    "adjusting would turn that difference into a shift"
+)
+
+OUTCOME = (
+    "covariate {name} is the outcome itself, so nothing would be left to compare: take a value "
+    "from before the experiment"
+)
+
+CONSTANT = "covariate {name} has one value only and explains nothing"
+
+
+class Covariate(NamedTuple):
+    """How one covariate becomes columns."""
+
+    name: str
+    center: float = 0.0
+    per: float = 0.0  # 1 over the reach; 0 for a constant, which has no column
+    missing: bool = False  # whether a column says where it is missing
+    bounded: bool = True
+
+    def __call__(self, values: Array) -> Array:
+        """g of every value; 0 where it is missing."""
+        found = np.empty(values.size)
+        _numbers_of(np.ascontiguousarray(values), self.center, self.per, self.bounded, found)
+        return found
+
+
+@compiled
+def _numbers_of(source: Array, center: float, per: float, bounded: bool, out: Array) -> None:
+    """g of a covariate. Every engine can compute it without a function of its own."""
+    for i in range(source.size):
+        t = (source[i] - center) * per
+        if bounded:
+            t = min(max(t, -1.0), 1.0)
+            t *= 1.5 - 0.5 * t * t
+        out[i] = t if source[i] == source[i] else 0.0
+
+
+class Factor(NamedTuple):
+    """The levels of one column of strata; the most frequent one has no column."""
+
+    name: str
+    levels: tuple[object, ...]  # those that are told apart, the most frequent first; None: missing
+    others: int = 0  # how many rare levels share one more column
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return max(0, len(self.levels) - 1) + (self.others > 0)
+
+    def codes(self, levels: Sequence[object]) -> Index:
+        """The numbers of levels; rare levels have the last one."""
+        places = {level: i for i, level in enumerate(self.levels)}
+        return np.array([places.get(level, len(places)) for level in levels], dtype=np.int64)
+
+
+class Frame(NamedTuple):
+    """How covariates and strata become columns."""
+
+    covariates: tuple[Covariate, ...] = ()
+    factors: tuple[Factor, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the covariates and strata, as words show them."""
+        return (*(c.name for c in self.covariates), *(f.name for f in self.factors))
+
+    @property
+    def numbers(self) -> list[tuple[int, int]]:
+        """Of every numeric column, its covariate and its kind."""
+        return [
+            (i, kind)
+            for i, each in enumerate(self.covariates)
+            for kind, there in ((VALUE, each.per > 0.0), (MISSING, each.missing))
+            if there
+        ]
+
+    @property
+    def width(self) -> int:
+        """How many columns there are: the numeric ones, then those of each factor."""
+        return len(self.numbers) + sum(factor.columns for factor in self.factors)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Of every column, the name of its covariate or strata."""
+        numeric = [self.covariates[i].name for i, _ in self.numbers]
+        return (*numeric, *(f.name for f in self.factors for _ in range(f.columns)))
+
+    def unbounded(self) -> Frame:
+        """The same frame for a mean: its covariates are as large as they are."""
+        return self._replace(covariates=tuple(c._replace(bounded=False) for c in self.covariates))
+
+    def notes(self) -> list[str]:
+        """What to say about covariates that explain nothing, and about rare levels."""
+        found = [
+            CONSTANT.format(name=repr(each.name))
+            for each in self.covariates
+            if not (each.per > 0.0 or each.missing)
+        ]
+        found += [
+            f"{each.others:,} levels of {each.name} with few values are taken as one stratum"
+            for each in self.factors
+            if each.others > 1
+        ]
+        return found
+
+    def columns(self, covariates: Sequence[Array], codes: Sequence[Index], rows: int) -> Columns:
+        """The columns g of some rows, from their covariates and the numbers of their levels."""
+        numbers = self.numbers
+        matrix = np.empty((rows, len(numbers)))
+        for j, (i, kind) in enumerate(numbers):
+            of = covariates[i]
+            matrix[:, j] = np.isnan(of) if kind == MISSING else self.covariates[i](of)
+        levels = tuple(factor.columns for factor in self.factors)
+        return Columns(matrix, tuple(codes), levels)
+
+
+class Columns(NamedTuple):
+    """The columns g of some rows: numbers, and the strata of several factors as dummies."""
+
+    numbers: Array  # (rows, numeric columns)
+    codes: tuple[Index, ...] = ()  # the level of every row, of each factor
+    levels: tuple[int, ...] = ()  # the number of columns of each factor; level 0 has none
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return int(self.numbers.shape[1]) + sum(self.levels)
+
+    def kept(self, rows: npt.NDArray[Any]) -> Columns:
+        """The columns of some rows: a mask, or their numbers."""
+        return Columns(self.numbers[rows], tuple(c[rows] for c in self.codes), self.levels)
+
+    def explained(self, theta: Array) -> Array:
+        """g·θ of every row."""
+        at = self.numbers.shape[1]
+        found = self.numbers @ theta[:at]
+        for of, levels in zip(self.codes, self.levels, strict=True):
+            found += np.concatenate([[0.0], theta[at : at + levels]])[of]
+            at += levels
+        return np.asarray(found)
+
+    def add_levels_to_gram(self, dense: Array, weights: Array, gram: Array) -> None:
+        """Add Σw·vvᵀ for the dummies, which come after the columns of ``dense`` (rows, any).
+
+        Dummies are summed by level: the products of hundreds of zeros are not worth a matrix.
+        """
+        at = dense.shape[1]
+        starts = [at + sum(self.levels[:i]) for i in range(len(self.levels))]
+        for i, (start, levels, codes) in enumerate(
+            zip(starts, self.levels, self.codes, strict=True)
+        ):
+            here = slice(start, start + levels)
+            gram[here, :at] += _by_code(codes, levels + 1, dense, weights)[1:]
+            for j in range(i + 1):
+                other = slice(starts[j], starts[j] + self.levels[j])
+                width = self.levels[j] + 1
+                cells = np.bincount(codes * width + self.codes[j], weights, (levels + 1) * width)
+                gram[here, other] += cells.reshape(levels + 1, width)[1:, 1:]
+
+
+def _by_code(codes: Codes, size: int, values: Array, weights: Array) -> Array:
+    """Σw·value over the rows of each code, (codes, columns)."""
+    return np.stack([np.bincount(codes, weights * column, size) for column in values.T], axis=1)
+
+
+def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
+    """Centre and reach of a covariate from all values, or from a random part of many.
+
+    Nothing depends on the side of a value.
+    """
+    values = _some(sides)
+    gone = np.isnan(values)
+    missing = any(bool(np.isnan(side).any()) for side in sides) and not bool(gone.all())
+    values = values[~gone]
+    if not values.size or values.min() == values.max():
+        return Covariate(name, missing=missing)
+    ordered = np.sort(values)
+    low, high = ordered[(values.size - 1) // 2], ordered[values.size // 2]
+    center = float(0.5 * low + 0.5 * high)
+    with np.errstate(invalid="ignore", over="ignore"):
+        scale = robust_scale(np.abs(values - center), np.ones(values.size))
+    if not (math.isfinite(center) and 0.0 < scale < math.inf):
+        return Covariate(name, 0.0, AT_ENDS, missing)
+    return Covariate(name, center, 1.0 / (REACH * scale), missing)
+
+
+def _some(sides: Sequence[Array]) -> Array:
+    """All values of few, or a random part of many, with a fixed seed."""
+    size = sum(side.size for side in sides)
+    if size <= FIT_ALL:
+        return np.concatenate([np.asarray(side, dtype=np.float64) for side in sides])
+    rows = _part_of(size)
+    found, start = [], 0
+    for side in sides:
+        first, beyond = np.searchsorted(rows, [start, start + side.size])
+        found.append(np.asarray(side[rows[first:beyond] - start], dtype=np.float64))
+        start += side.size
+    return np.concatenate(found)
+
+
+@lru_cache(maxsize=16)
+def _part_of(size: int) -> Index:
+    """Some rows of many, in order."""
+    rows = np.sort(np.random.default_rng(0).integers(0, size, FIT_PART))
+    rows.flags.writeable = False
+    return rows
+
+
+def fit_factor(name: str, counts: Mapping[Any, int], distinct: int = 0) -> Factor:
+    """The levels of a column of strata from how often each occurs on both sides together.
+
+    ``distinct`` is the number of levels if ``counts`` leaves out rare ones. Ties keep their order.
+    """
+    there = {level: n for level, n in counts.items() if n}
+    ranked = sorted(there, key=lambda level: -there[level])
+    least = min(RARE, max(there.values(), default=0))
+    kept = [level for level in ranked[: MOST_LEVELS + 1] if there[level] >= least]
+    return Factor(name, tuple(kept), max(distinct, len(there)) - len(kept))
+
+
+class Named(NamedTuple):
+    """A covariate, or labels of strata, of x and of y."""
+
+    name: str
+    x: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+
+
+class Known(NamedTuple):
+    """The covariates and strata of rows in memory, as given."""
+
+    covariates: tuple[Named, ...] = ()
+    strata: tuple[Named, ...] = ()
+
+    def kept(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Known:
+        """The same for some rows of x and of y, or for rows that repeat."""
+        parts = (
+            tuple(Named(each.name, each.x[x], each.y[y]) for each in part)
+            for part in (self.covariates, self.strata)
+        )
+        return Known(*parts)
+
+
+def check_known(
+    covariate: Any, strata: Any, randomized: bool, sizes: tuple[int, int]
+) -> Known | None:
+    """The arguments of ``dkmd_2samp``, checked; None without covariates and strata."""
+    if covariate is None and strata is None:
+        return None
+    if randomized is not True:
+        raise ValueError(NEEDS_RANDOMIZED)
+    covariates = tuple(
+        Named(name, *(_as_numbers(a, f"covariate of {s}") for a, s in ((x, "x"), (y, "y"))))
+        for name, x, y in _named(covariate, "covariate", sizes)
+    )
+    return Known(covariates, _named(strata, "strata", sizes))
+
+
+def _as_numbers(values: npt.NDArray[Any], name: str) -> Array:
+    if values.dtype.kind == "O":  # None is a missing number
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must hold real numbers") from None
+    return np.asarray(real_numbers(values, name), dtype=np.float64)
+
+
+def _named(given: Any, what: str, sizes: tuple[int, int]) -> tuple[Named, ...]:
+    """A pair of columns, or of arrays with a column each, or such pairs by name."""
+    if given is None:
+        return ()
+    if isinstance(given, dict):
+        named = [_pair_of_columns(pair, name, sizes) for name, pair in given.items()]
+        return tuple(each for columns in named for each in columns)
+    return _pair_of_columns(given, what, sizes)
+
+
+def _pair_of_columns(given: Any, what: str, sizes: tuple[int, int]) -> tuple[Named, ...]:
+    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
+        raise ValueError(f"{what} must be a pair ({what} of x, {what} of y)")
+    x, y = (np.asarray(side) for side in given)
+    for side, size, name in ((x, sizes[0], "x"), (y, sizes[1], "y")):
+        if side.ndim not in (1, 2) or side.shape[0] != size:
+            raise ValueError(
+                f"{what}: {name} has {size} values and needs as many rows, got shape {side.shape}"
+            )
+    if x.shape[1:] != y.shape[1:]:
+        raise ValueError(f"{what} of x and y need the same columns, got {x.shape} and {y.shape}")
+    if x.ndim == 1:
+        return (Named(what, x, y),)
+    several = x.shape[1] > 1
+    return tuple(
+        Named(f"{what} {i + 1}" if several else what, x[:, i], y[:, i]) for i in range(x.shape[1])
+    )

@@ -1,0 +1,326 @@
+"""Rows in memory as one side of a comparison (``stored``)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.base.compiled import spread_parts
+from dkmd.base.reading import CACHED, require_below
+from dkmd.bins.filling import value_range
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.inference.design.columns import Columns, Frame
+from dkmd.inference.design.labels import Coded, coded, common, missing_labels
+from dkmd.inference.design.score_loops import CLOSE, add_by_unit, add_levels, add_rows
+from dkmd.inference.design.stored import (
+    Labels,
+    RowSums,
+    Sample,
+    ScoreTable,
+    Stored,
+    UnitTable,
+    Weighing,
+)
+
+
+class AtomScores(NamedTuple):
+    """The scores of few values, each an atom of its own or shared by ties."""
+
+    origin: float
+    offset: Array  # (atoms,) sorted
+    found: Array  # (atoms, scores)
+    infinite: Array  # (2, scores)
+
+    @property
+    def scores(self) -> int:
+        """How many scores a row has."""
+        return int(self.found.shape[1])
+
+    def scorer(self) -> AtomScores:
+        """A function for many arrays."""
+        return self
+
+    def __call__(self, values: Array) -> Array:
+        """The scores of values that are among the atoms, (values, scores)."""
+        at = np.searchsorted(self.offset, values - self.origin)
+        scores = self.found[np.minimum(at, max(self.offset.size - 1, 0))].copy()
+        for end, infinite in zip((-np.inf, np.inf), self.infinite, strict=True):
+            scores[values == end] = infinite
+        return scores
+
+
+Scores = ScoreTable | AtomScores
+
+
+class HeldRows:
+    """Values in memory with all that belongs to them, a row each.
+
+    Parameters
+    ----------
+    values : ndarray
+        NaN is a row without a value.
+    weights, counts : ndarray, optional
+        Checked before: finite numbers, 0 or more; whole numbers, 0 or more.
+    labels : Coded, optional
+        The units of the rows.
+    covariates, strata : mapping, optional
+        By name: numbers, and labels or levels as text.
+    """
+
+    def __init__(
+        self,
+        values: npt.NDArray[Any],
+        weights: Array | None = None,
+        counts: Array | None = None,
+        labels: Coded | None = None,
+        covariates: Mapping[str, Array] | None = None,
+        strata: Mapping[str, Labels] | None = None,
+    ) -> None:
+        self.values = np.ascontiguousarray(values, dtype=np.float64)
+        self._all = self.values
+        self._beside = covariates or {}
+        self._strata = strata or {}
+        self.weights, self.counts, self.units_of = weights, counts, labels
+        self.covariates, self.strata = tuple(self._beside), tuple(self._strata)
+        self._kept = self._rows_kept()
+        if self._kept is not None:
+            self.values = self.values[self._kept]
+            self.weights = None if weights is None else weights[self._kept]
+            self.counts = None if counts is None else counts[self._kept]
+            if labels is not None:
+                self.units_of = Coded(labels.codes[self._kept], labels.labels)
+
+    def _rows_kept(self) -> npt.NDArray[np.bool_] | None:
+        """The rows with a value, a weight and a count; None if all have them."""
+        kept = None
+        if np.isnan(value_range(self.values)).any():
+            kept = ~np.isnan(self.values)
+        for given in (self.weights, self.counts):
+            if given is not None and not given.all():
+                kept = given > 0.0 if kept is None else kept & (given > 0.0)
+        return kept
+
+    @property
+    def missing(self) -> int:
+        """How many values are NaN."""
+        return int(np.isnan(self._all).sum()) if self._kept is not None else 0
+
+    @property
+    def size(self) -> float:
+        """How many rows there are, each as often as it counts."""
+        return float(self.values.size if self.counts is None else self.counts.sum())
+
+    @property
+    def has_units(self) -> bool:
+        """Whether rows have labels of units."""
+        return self.units_of is not None
+
+    def sample(self) -> Sample:
+        """All rows, those without a value too: they say where a covariate lies."""
+        return Sample(self._all, tuple(self._beside.values()), whole=True)
+
+    @cached_property
+    def _levels(self) -> list[Coded]:
+        return [_as_levels(labels) for labels in self._strata.values()]
+
+    def levels(self) -> Sequence[Mapping[Any, int]]:
+        """How often each level of strata occurs."""
+        counted = ((of, np.bincount(of.codes, minlength=of.labels.size)) for of in self._levels)
+        return [
+            Counter(dict(zip(of.labels.tolist(), counts.tolist(), strict=True)))
+            for of, counts in counted
+        ]
+
+    @cached_property
+    def _weighing(self) -> Weighing | None:
+        if self.weights is None or not self.weights.size:
+            return None
+        top = float(self.weights.max())
+        share = self.weights / top  # squares of weights around 1e200 would overflow
+        return Weighing.of(share, self.counts)
+
+    def weighing(self) -> Weighing | None:
+        """The weights as shares of the largest one; None without them."""
+        return self._weighing
+
+    @cached_property
+    def relative(self) -> Array | None:
+        """The weights over their mean; None without them."""
+        known = self._weighing
+        if known is None or self.weights is None:
+            return None
+        return self.weights / float(self.weights.max()) / known.mean
+
+    @property
+    def row_weights(self) -> Array | None:
+        """What each row weighs, as often as it counts; None if all count the same."""
+        return self._times(self.relative)
+
+    def labels(self) -> Labels:
+        """The label of every unit that has a row."""
+        assert self.units_of is not None
+        codes, labels = self.units_of
+        return labels[np.bincount(codes, minlength=labels.size) > 0]
+
+    def bins(self, grid: Grid, logs: bool) -> Summary:
+        """The sums per bin."""
+        weights = self.row_weights
+        found = Summary(grid)
+        found.update(np.log(self.values) if logs else self.values, weights=weights)
+        return found
+
+    def _times(self, weights: Array | None) -> Array | None:
+        """Weights times counts; None if both are 1."""
+        if self.counts is None:
+            return weights
+        return self.counts.astype(np.float64) if weights is None else weights * self.counts
+
+    def shared_bins(self, grid: Grid, beside: Stored, logs: bool) -> Summary:
+        """The sums per bin of the units that the other side has too. Every unit weighs 1."""
+        values, weights = self.shared_values(beside)
+        found = Summary(grid)
+        found.update(np.log(values) if logs else values, weights=weights)
+        return found
+
+    def shared_values(self, beside: Stored) -> tuple[Array, Array]:
+        """The values of units that the other side has too, and 1 over the rows of their unit."""
+        assert self.units_of is not None
+        codes, labels = self.units_of
+        rows = np.bincount(codes, self._times(None), labels.size)
+        known = common(labels, beside.labels())
+        shared = np.isin(known.x, known.y)
+        each = np.divide(1.0, rows, out=np.zeros(labels.size), where=shared & (rows > 0.0))
+        weights = each[codes]
+        weights = weights if self.counts is None else weights * self.counts
+        if shared[codes].all():
+            return self.values, weights
+        return self.values[shared[codes]], weights[shared[codes]]
+
+    def _columns(self, frame: Frame, at: slice) -> Columns:
+        """The columns g of some of the rows that count."""
+        rows: Any = at if self._kept is None else np.flatnonzero(self._kept)[at]
+        size = len(range(*at.indices(self.values.size)))
+        covariates = [each[rows] for each in self._beside.values()]
+        codes = [
+            factor.codes(of.labels.tolist())[of.codes[rows]]
+            for factor, of in zip(frame.factors, self._levels if frame.factors else [], strict=True)
+        ]
+        return frame.columns(covariates, codes, size)
+
+    def _pieces(
+        self, scores: Scores, frame: Frame, logs: bool, part: slice
+    ) -> Iterator[tuple[slice, Array, Columns]]:
+        """Rows, their scores and their columns, in pieces that stay in a core's cache."""
+        score = scores.scorer()
+        for start in range(part.start, part.stop, CACHED):
+            at = slice(start, min(start + CACHED, part.stop))
+            values = np.log(self.values[at]) if logs else self.values[at]
+            yield at, score(values), self._columns(frame, at)
+
+    def units(self, scores: Scores, frame: Frame, logs: bool) -> UnitTable:
+        """The sums of every unit; of every row if there are no labels."""
+        codes, labels = self.units_of or (np.arange(self.values.size), None)
+        size = self.values.size if labels is None else int(labels.size)
+        require_below(codes, size)
+        weighted = self.row_weights
+
+        def part(_: int, part: slice) -> tuple[Array, Array]:
+            powers, table = np.zeros(4), np.zeros((size, 2 + scores.scores + frame.width))
+            for at, of, g in self._pieces(scores, frame, logs, part):
+                some, counts = _some(self.relative, at), _some(self.counts, at)
+                add_by_unit(codes[at], some, counts, of, g.numbers, table, powers)
+                first = 2 + of.shape[1] + g.numbers.shape[1]
+                for levels, width in zip(g.codes, g.levels, strict=True):
+                    add_levels(codes[at], _some(weighted, at), levels, first, table)
+                    first += width
+            return table, powers
+
+        found = spread_parts(part, [self.values.size], [4 * size])[0]
+        table = np.sum([each for each, _ in found], axis=0)
+        there = table[:, 0] > 0.0
+        if not there.all():
+            table, labels = table[there], None if labels is None else labels[there]
+        rows = table[:, 1].copy()
+        powers = np.sum([each for _, each in found], axis=0)
+        return UnitTable(labels, table[:, 0].copy(), table[:, 2:].copy(), rows, powers)
+
+    def rows(self, scores: Scores, frame: Frame, logs: bool, theta: Array | None = None) -> RowSums:
+        """The sums over all rows."""
+        total = self.size
+
+        def part(_: int, part: slice) -> RowSums:
+            found = empty_sums(scores.scores + frame.width)
+            for at, of, g in self._pieces(scores, frame, logs, part):
+                some, counts = _some(self.relative, at), _some(self.counts, at)
+                add_row_sums(of, g, some, counts, total, theta, found)
+            return found
+
+        first, *rest = spread_parts(part, [self.values.size])[0]
+        for each in rest:
+            first = first.add(each)
+        gram = np.tril(first.gram) + np.tril(first.gram, -1).T
+        if self.relative is not None:
+            return first._replace(gram=gram)
+        powers, sums = np.tile(first.powers[0], (4, 1)), gram[0, 1:].copy()
+        return RowSums(powers, sums, gram / (total - 1.0) ** 2)
+
+
+def _some(of: Array | None, at: slice) -> Array | None:
+    return None if of is None else of[at]
+
+
+def empty_sums(columns: int) -> RowSums:
+    """The sums of no rows."""
+    return RowSums(np.zeros((4, 4)), np.zeros(columns), np.zeros((columns + 1, columns + 1)))
+
+
+def add_row_sums(
+    scores: Array,
+    columns: Columns,
+    weights: Array | None,
+    counts: Array | None,
+    total: float,
+    theta: Array | None,
+    out: RowSums,
+) -> None:
+    """Add some rows to sums, of whose gram only the lower half is filled (``add_rows``).
+
+    Weights are over their mean, and ``total`` is Σw of the whole side.
+    """
+    left = None if theta is None else scores[:, -1] - columns.explained(theta)
+    dense = 1 + scores.shape[1] + columns.numbers.shape[1]
+    gram = out.gram[:dense, :dense]
+    add_rows(scores, columns.numbers, left, weights, counts, total, out.powers, out.sums, gram)
+    if columns.codes:
+        each = np.ones(scores.shape[0]) if counts is None else counts
+        beside = np.column_stack([np.ones(each.size), scores, columns.numbers])
+        if weights is not None:
+            at = dense - 1
+            for codes, levels in zip(columns.codes, columns.levels, strict=True):
+                out.sums[at : at + levels] += np.bincount(codes, each * weights, levels + 1)[1:]
+                at += levels
+            each = each * (weights / np.maximum(total - weights, CLOSE * total)) ** 2
+        columns.add_levels_to_gram(beside, each, out.gram)
+
+
+def _as_levels(labels: Labels) -> Coded:
+    """Labels of strata as numbers; None where a label is missing."""
+    found = coded(np.asarray(labels))
+    names = found.labels.astype(object)
+    names[missing_labels(found.labels)] = None
+    kinds = {type(name) for name in names.tolist()} - {type(None)}
+    if len(kinds) > 1:  # 1 and True are equal, but two levels
+        items = [None if item is None else str(item) for item in np.asarray(labels, "O").tolist()]
+        found = coded(np.array(items, dtype=object))
+        names = found.labels
+    elif sum(name is None for name in names) > 1:  # None and NaN are one level
+        again = coded(names)
+        return Coded(np.asarray(again.codes)[found.codes], again.labels)
+    return Coded(found.codes, names)

@@ -1,0 +1,274 @@
+"""What a design asks of any place where rows live: arrays, files in batches, dask, SQL engines.
+
+A row has a value, and may have covariates, strata, a weight, a count and the label of its unit. The
+place answers three kinds of questions: some rows (``sample``, ``levels``, ``weighing``), sums per
+bin (``bins``, ``shared_bins``), and sums of scores (``units``, ``rows``). docs/designs.md has the
+formulas that use these sums.
+
+Rows whose value is missing or whose weight or count is 0 do not count, unless a score says
+otherwise. A row with the count c is c equal rows. All weights in answers are divided by the mean
+weight of their side, so they add up to the number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.inference.design.columns import Frame, Level
+from dkmd.inference.design.score_loops import scorer
+from dkmd.inference.test.pair import Pair
+from dkmd.inference.test.scan import NARROW, merged, sums_of_psi
+from dkmd.inference.test.sides import Form, Side
+from dkmd.statistic.table import jet_at
+from dkmd.statistic.witness import TABLE_UNIT, Witness
+
+Index = npt.NDArray[np.int64]
+Labels = npt.NDArray[Any]
+
+
+class ScoreTable(NamedTuple):
+    """The scores of a row by the bin of its value: c₀ + c₁·(u − μ) + c₂·(u − μ)².
+
+    u = (value − center)/unit of the grid, as in a Summary. The first score is e, whose moves give
+    the variance. The last score is r, which relabelling moves. Both may be the same.
+    """
+
+    grid: Grid
+    bins: Index  # (bins,) the occupied bins, sorted; a row of another bin may have any score
+    mean: Array  # (bins,) μ, in units of the grid
+    coefficients: Array  # (bins, scores, 3)
+    infinite: Array  # (2, scores) the scores at −inf and at +inf
+    missing: Array | None = None  # (scores,) the scores of NaN; None: such rows do not count
+
+    @property
+    def scores(self) -> int:
+        """How many scores a row has."""
+        return int(self.coefficients.shape[1])
+
+    def __call__(self, values: Array) -> Array:
+        """The scores of an array, (values, scores)."""
+        return self.scorer()(np.ascontiguousarray(values, dtype=np.float64))
+
+    def scorer(self) -> Callable[[Array], Array]:
+        """The same as a function for many arrays."""
+        return scorer(self)
+
+    @classmethod
+    def of_pair(
+        cls, pair: Pair, x: Summary, y: Summary, delta: float = 0.0
+    ) -> tuple[ScoreTable, ScoreTable]:
+        """The scores h and −g, and Ψ, of the rows of x and of y (DESIGN 2.3), in units of 2σ.
+
+        The sides of the pair are the bins of x and y, with any weights. Scores are those of
+        (x − delta, y).
+        """
+        atoms = merged(pair.x, pair.y, delta)
+        slopes = np.zeros((4, atoms.position.size))
+        of_x, of_y = sums_of_psi(atoms, pair.width, slopes)
+        jet_x = np.stack([of_x, slopes[0], 0.5 * slopes[2]])  # Σψ, Σψ′ and ½Σψ″ over x
+        jet_y = np.stack([of_y, slopes[1], 0.5 * slopes[3]])
+        n, m = pair.x.size, pair.y.size
+        pooled = (jet_x + jet_y) / (n + m)
+        # the score of a row of y is −g, and g is minus the sum over x
+        own = jet_y / m, jet_x / n
+        one, two = (
+            cls._of_jets(np.stack([first, pooled]), atoms.position, side, of, pair.width, moved)
+            for first, side, of, moved in zip(
+                own, (pair.x, pair.y), (x, y), (delta, 0.0), strict=True
+            )
+        )
+        return one, two
+
+    @classmethod
+    def of_witness(cls, witness: Witness, bound: float, summary: Summary) -> ScoreTable:
+        """ψ over a bound as the only score."""
+        offset, variance, _ = summary.moments()
+        unit = summary.grid.unit
+        values = summary.grid.center + offset
+        coefficients = np.zeros((offset.size, 1, 3))
+        coefficients[:, 0, 0] = witness(values) / bound
+        regular = variance > 0.0
+        slopes = np.asarray(witness.derivative(values)) / bound
+        coefficients[regular, 0, 1] = slopes[regular] * unit
+        if math.isfinite(witness.bound):
+            form, length = Form.of(witness), witness.length
+            per = form.per_unit * TABLE_UNIT  # lengths per data unit
+            bent = [jet_at(v, form.jet)[2] for v in (values - witness.center) * form.per_unit]
+            curves = 0.5 * np.array(bent) * length * (per * unit) ** 2 / bound
+            coefficients[regular, 0, 2] = curves[regular]
+        infinite = np.array([[-1.0], [1.0]])
+        return cls(summary.grid, summary.bins, offset / unit, coefficients, infinite)
+
+    @classmethod
+    def of_values(cls, summary: Summary) -> ScoreTable:
+        """The value itself as the only score, minus the centre of the grid: for means."""
+        offset, unit = summary.moments().offset, summary.grid.unit
+        coefficients = np.zeros((offset.size, 1, 3))
+        coefficients[:, 0, 0], coefficients[:, 0, 1] = offset, unit
+        infinite = np.array([[-math.inf], [math.inf]])
+        return cls(summary.grid, summary.bins, offset / unit, coefficients, infinite)
+
+    @classmethod
+    def _of_jets(
+        cls, jets: Array, position: Array, side: Side, summary: Summary, width: float, moved: float
+    ) -> ScoreTable:
+        """The table of one side from jets (scores, 3, atoms) at the positions of all atoms."""
+        unit = summary.grid.unit
+        at = np.searchsorted(position, side.offset - moved)
+        # a wide bin has its score at the mean only, as the sums of ``scan`` have
+        narrow = (side.variance <= NARROW * width * width) & (side.variance > 0.0)
+        powers = np.array([1.0, unit, unit * unit])
+        coefficients = jets[:, :, at].transpose(2, 0, 1) * powers
+        coefficients[~narrow, :, 1:] = 0.0
+        infinite = np.array([[-1.0], [1.0]]).repeat(jets.shape[0], axis=1)
+        for end in (0, -1):  # values at the same infinity count 0, so fewer than all lie beyond
+            if np.isinf(position[end]):
+                infinite[end] = jets[:, 0, end]
+        return cls(summary.grid, summary.bins, side.offset / unit, coefficients, infinite)
+
+
+class UnitTable(NamedTuple):
+    """One side by unit: sums over the rows of every unit."""
+
+    labels: Labels | None  # (units,); None: every row is a unit
+    weight: Array  # (units,) Σw
+    sums: Array  # (units, scores + columns) Σw·(scores, g)
+    rows: Array  # (units,) the number of rows
+    powers: Array  # (4,) Σrᵏ over all single rows, k from 0 to 3, without weights
+
+    @property
+    def columns(self) -> int:
+        """How many scores and columns g there are."""
+        return int(self.sums.shape[1])
+
+    def bare(self, scores: int) -> UnitTable:
+        """The same without columns g."""
+        return self._replace(sums=self.sums[:, :scores])
+
+
+class RowSums(NamedTuple):
+    """One side without units: sums over all rows, each of which is a unit. They add up."""
+
+    powers: Array  # (4, 4) Σ wᵖ·dᵏ, d = r − g·θ; p and k from 0 to 3
+    sums: Array  # (scores + columns,) Σw·(scores, g)
+    gram: Array  # (1 + scores + columns, same) Σ c·vvᵀ, v = (1, scores, g), c = w²/(Σw − w)²
+
+    @property
+    def columns(self) -> int:
+        """How many scores and columns g there are."""
+        return int(self.sums.size)
+
+    def bare(self, scores: int) -> RowSums:
+        """The same without columns g."""
+        return RowSums(self.powers, self.sums[:scores], self.gram[: scores + 1, : scores + 1])
+
+    def add(self, other: RowSums) -> RowSums:
+        """The sums of both parts."""
+        return RowSums(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+class Sample(NamedTuple):
+    """Some rows of one side that have a value: all of few, or a random part."""
+
+    values: Array
+    covariates: tuple[Array, ...] = ()
+    whole: bool = False  # whether these are all rows, with those that have no value
+
+
+ALIKE = 1.0 - 1e-12
+"""Weights whose effective size is at least this share of the number of rows are all equal."""
+
+
+class Weighing(NamedTuple):
+    """The weights of all rows of one side that have a value and a weight above 0."""
+
+    rows: float
+    total: float  # Σw
+    squares: float  # Σw²
+    logs: float  # Σ ln w
+    log_squares: float  # Σ (ln w)²
+
+    @classmethod
+    def of(cls, weights: Array, counts: Array | None = None) -> Weighing:
+        """The sums of weights above 0."""
+        logs = np.log(weights)
+        parts = [np.ones(weights.size), weights, weights * weights, logs, logs * logs]
+        return cls(*(float((part if counts is None else counts * part).sum()) for part in parts))
+
+    @property
+    def mean(self) -> float:
+        """The mean weight, by which weights in answers are divided."""
+        return self.total / self.rows
+
+    @property
+    def effective(self) -> float:
+        """The effective size (Σw)²/Σw²."""
+        return self.total * (self.total / self.squares)
+
+    @property
+    def alike(self) -> bool:
+        """Whether all weights are equal, so that they say nothing."""
+        return self.effective >= ALIKE * self.rows
+
+    @property
+    def log_mean(self) -> tuple[float, float]:
+        """ln of the mean weight over the geometric mean, and the variance of the latter."""
+        logs = self.logs / self.rows
+        around = max(0.0, self.log_squares / self.rows - logs * logs)
+        return math.log(self.mean) - logs, around / max(self.rows - 1.0, 1.0)
+
+
+class Stored(Protocol):
+    """One side of a comparison, wherever its rows are.
+
+    ``logs`` asks for the logarithms of the values; grids and scores are then those of logarithms.
+    """
+
+    @property
+    def covariates(self) -> Sequence[str]:
+        """The names of the covariates."""
+
+    @property
+    def strata(self) -> Sequence[str]:
+        """The names of the columns of strata."""
+
+    @property
+    def has_units(self) -> bool:
+        """Whether rows have labels of units."""
+
+    def sample(self) -> Sample:
+        """Some rows: grids, and the centre and scale of covariates, come from them."""
+
+    def levels(self) -> Sequence[Mapping[Level, int]]:
+        """How often each level of every column of strata occurs."""
+
+    def weighing(self) -> Weighing | None:
+        """The weights; None without them. Weights and counts that cannot be used are an error."""
+
+    def labels(self) -> Labels:
+        """The label of every unit that has a row."""
+
+    def bins(self, grid: Grid, logs: bool) -> Summary:
+        """The sums per bin. With weights, its counts are sums of weights."""
+
+    def shared_bins(self, grid: Grid, beside: Stored, logs: bool) -> Summary:
+        """The sums per bin of the units that the other side has too.
+
+        A row weighs 1 over the number of rows of its unit, so every unit weighs 1.
+        """
+
+    def units(self, scores: ScoreTable, frame: Frame, logs: bool) -> UnitTable:
+        """The sums of every unit. Missing labels are an error."""
+
+    def rows(
+        self, scores: ScoreTable, frame: Frame, logs: bool, theta: Array | None = None
+    ) -> RowSums:
+        """The sums over all rows. Without ``theta``, d is r itself."""

@@ -1,0 +1,1 @@
+"""What is compared besides the shift: shares, categories, percentiles, spread, segments."""

@@ -1,0 +1,1 @@
+"""How many values a comparison needs."""

@@ -1,0 +1,163 @@
+"""A pilot at the door of planning: what kind of data it holds, and the model for that kind.
+
+A pilot is compared with a moved copy of itself. What its groups, covariates and strata do to the
+variance is what they do in a comparison of the pilot with itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import as_sample, nan_error
+from dkmd.bins.grid import Grid
+from dkmd.bins.summary import Summary
+from dkmd.inference.design.compare import check_design, designed_pair
+from dkmd.inference.kinds.column_kind import Sample, TwoSamples, count_of, distinct_values
+from dkmd.inference.plan.models import PLAIN, Amounts, Design, Shares
+from dkmd.inference.test.one_test import MOST_VALUES, origin_of, side_of_values
+from dkmd.inference.test.options import check_options
+from dkmd.inference.test.pair import Pair
+from dkmd.inference.test.sides import Side
+from dkmd.inference.test.width import chosen_width
+
+Given = npt.ArrayLike | Summary
+"""A pilot as users pass it."""
+
+NO_SCALE = "the pilot's values are all equal or mostly infinite: it has no scale"
+
+
+def read_pilot(given: Given, name: str) -> Sample:
+    """A pilot as float64 values without NaN, or as the summary that it is."""
+    if isinstance(given, Summary):
+        sample: Sample = given
+    else:
+        values = as_sample(given, name)
+        if np.isnan(values).any():
+            raise nan_error(name, values)
+        sample = values.astype(np.float64)
+    if sample.size < 2:
+        raise ValueError(f"the {name} needs at least two values")
+    return sample
+
+
+def yes_and_no(pilot: Sample) -> tuple[float, float] | None:
+    """The two values of yes/no data, the smaller one first; None for other data."""
+    values = distinct_values([pilot], 2)
+    if values is None or len(values) != 2 or pilot.size == 2:
+        return None
+    return values[0], values[1]
+
+
+def common_value(pilot: Sample) -> tuple[float, float] | None:
+    """A value that is tested apart because many have it, and its share; None without one."""
+    found = TwoSamples(pilot, pilot).common_value
+    return None if found is None else (found.value, found.count_y / pilot.size)
+
+
+def shares_of(pilot: Sample, alpha: float, beside: dict[str, Any]) -> Shares:
+    """The model of yes/no data, or of the share of the values other than a common one.
+
+    The others are one of two parts, and Holm's rule tests the clearer part at alpha/2.
+    """
+    values = yes_and_no(pilot)
+    if values is not None:
+        yes = count_of(pilot, values[1]) or 0
+        return Shares(yes / pilot.size, alpha, *values, design=design_of(pilot, beside))
+    found = common_value(pilot)
+    if found is None:
+        raise ValueError(
+            "a change of share needs a pilot of two values, or one in which many values are equal: "
+            "give a shift or a factor"
+        )
+    common, share = found
+    told = pilot if isinstance(pilot, Summary) else (pilot != common).astype(np.float64)
+    return Shares(1.0 - share, 0.5 * alpha, common=common, design=design_of(told, beside))
+
+
+def amounts_of(
+    pilot: Sample,
+    other: Sample | None,
+    logs: bool,
+    scale: float | None,
+    alpha: float,
+    beside: dict[str, Any],
+) -> Amounts:
+    """The model of numbers, or of their logarithms.
+
+    With another pilot for y, x is first moved so that it has no shift against y.
+    """
+    scale = check_options(None, scale, "exact", "two-sided", None, "raise").scale
+    x, origin = _side_of(pilot, logs)
+    y = x
+    if other is not None:
+        y, zero = _side_of(other, logs)
+        y = y._replace(offset=y.offset + (zero - origin))
+    if min(x.offset.size, y.offset.size) < 2:
+        raise ValueError(NO_SCALE)
+    width = chosen_width(x, y, scale, label_free=False)
+    told = np.log(pilot) if logs and not isinstance(pilot, Summary) else pilot
+    design = design_of(told, beside)
+    common, _ = common_value(pilot) or (None, 0.0)
+    if other is None:
+        return Amounts(x, y, width, alpha, scale, design, 1.0 / x.size, common)
+    apart = Pair(x, y, width, 0.0).shift()
+    x = x._replace(offset=x.offset - apart)
+    return Amounts(x, y, width, alpha, scale, design, common=common)
+
+
+def _side_of(sample: Sample, logs: bool) -> tuple[Side, float]:
+    """A sample, or its logarithms, as a side, and the zero point of its offsets."""
+    binned = isinstance(sample, Summary)
+    lowest = sample.minimum if isinstance(sample, Summary) else float(sample.min())
+    if logs and not (lowest > 0.0 and not (isinstance(sample, Summary) and sample.minus_inf)):
+        raise ValueError(
+            "a factor and a percentage work on logarithms, and the pilot has values of 0 or below: "
+            "give a shift, or a pilot of the values above 0"
+        )
+    if not isinstance(sample, Summary):
+        values = np.log(sample) if logs else sample
+        if values.size <= MOST_VALUES:
+            ordered = np.sort(values)
+            origin = origin_of(ordered, ordered)
+            return side_of_values(ordered, origin), origin
+        sample = Summary.of(values, Grid.fit(values))
+    side, origin = Side.of(sample), sample.grid.center
+    if logs and binned:
+        at = origin + side.offset
+        return side._replace(offset=np.log(at), variance=side.variance / at**2), 0.0
+    return side, origin
+
+
+def design_of(pilot: Sample, beside: dict[str, Any]) -> Design:
+    """What the groups, covariates and strata of a pilot do to the variance of its scores."""
+    given = {name: each for name, each in beside.items() if each is not None}
+    if not given:
+        return PLAIN
+    if isinstance(pilot, Summary):
+        raise ValueError(
+            "groups, covariates and strata need the single values, which a summary does not hold"
+        )
+    size = pilot.size
+    for name, each in given.items():
+        if len(each) != size:
+            raise ValueError(f"{name}: the pilot has {size:,} values and needs as many rows")
+    twice = {name: (each, each) for name, each in given.items()}
+    arrays = check_design((size, size), **twice, randomized=True)
+    options = check_options(None, None, "exact", "two-sided", None, "raise")
+    found = designed_pair(pilot, pilot, arrays, options)
+    if found.pair is None or found.raw is None:
+        raise ValueError(NO_SCALE)
+    if found.adjustment is None and len(given) > ("groups" in given):
+        raise ValueError("the covariates and strata of the pilot have one value only")
+    whole, by_groups = (
+        1.0 if pair.design is None else pair.design.inflation for pair in (found.pair, found.raw)
+    )
+    return Design(
+        max(1.0, by_groups) if found.units else 1.0,
+        max(1.0, by_groups / whole),
+        size / found.units[0] if found.units else 1.0,
+        0 if found.adjustment is None else found.adjustment.columns,
+    )

@@ -1,0 +1,1 @@
+"""Runs of benchmarks: their levels, a history of runs, changes of level."""

@@ -1,0 +1,197 @@
+"""Intervals of the statistic, and of the shift by inverting the test.
+
+An end of the shift's interval is the shift at which the one-sided p-value reaches its limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from dkmd.inference.test.pair import Studentized
+from dkmd.inference.test.tails import critical, tail_share
+
+
+class Tester(Protocol):
+    """Two samples, or the differences of pairs, that can be tested at any shift."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether nothing varies, so that an interval is a point."""
+
+    @property
+    def coarse(self) -> Tester:
+        """The same with only as many atoms as a search needs."""
+
+    def test(self, delta: float = 0.0) -> Studentized:  # noqa: PT028
+        """The test of (x − delta, y)."""
+
+    def reach(self, middle: float) -> float:
+        """About the standard error of the shift; ``middle`` is the shift."""
+
+
+def statistic_interval(
+    test: Studentized, confidence_level: float, alternative: str
+) -> tuple[float, float]:
+    """D ± t·se; one-sided alternatives leave the other end open."""
+    share = tail_share(confidence_level, alternative)
+    if math.isnan(test.df) or math.isnan(test.statistic):
+        margin = 0.0 if test.standard_error == 0.0 else math.nan
+    else:
+        margin = critical(1.0 - share, test.df) * test.standard_error
+    return opened(test.statistic - margin, test.statistic + margin, alternative)
+
+
+def opened(low: float, high: float, alternative: str) -> tuple[float, float]:
+    """As in SciPy, "greater" has no upper end and "less" has no lower end."""
+    return (
+        -math.inf if alternative == "less" else low,
+        math.inf if alternative == "greater" else high,
+    )
+
+
+def shift_interval(
+    tester: Tester, test: Studentized, shift: float, confidence_level: float, alternative: str
+) -> tuple[float, float]:
+    """The shifts δ for which the test does not reject (x − δ, y). The width of ψ stays the same.
+
+    0 is inside exactly when the p-value is at least 1 − confidence_level. To ensure this, the
+    reported test at δ = 0 decides on which side of 0 an end is searched. If even the clearest
+    order of so few values is not significant, every δ is inside.
+    """
+    share = tail_share(confidence_level, alternative)
+    if math.isnan(test.tail(1.0)):
+        return math.nan, math.nan
+    if test.statistic == 0.0 and test.standard_error == 0.0:  # no pair or unit differs
+        return opened(min(shift, 0.0), max(shift, 0.0), alternative)
+    if test.floor >= share:
+        return -math.inf, math.inf
+    if tester.constant or (test.standard_error == 0.0 and _nothing_varies(tester, shift)):
+        return opened(shift, shift, alternative)
+    tester = tester.coarse
+    width = abs(critical(1.0 - share, test.df)) * tester.reach(shift)
+    if not (math.isfinite(width) and width > 0.0):  # nothing varies at δ = 0, but it does elsewhere
+        width = tester.reach(shift)
+    ends = _inverted(tester, test, shift, width, confidence_level, alternative)
+    return opened(*ends, alternative)
+
+
+def _nothing_varies(tester: Tester, shift: float) -> bool:
+    """Whether units all changed alike: aligned samples show no variance either."""
+    return math.isfinite(shift) and tester.test(shift).standard_error == 0.0
+
+
+def _inverted(
+    tester: Tester,
+    test: Studentized,
+    middle: float,
+    width: float,
+    confidence_level: float,
+    alternative: str,
+) -> tuple[float, float]:
+    """Both ends. The statistic is 0 at ``middle``, and ``width`` is the expected half width."""
+    limit = critical(1.0 - tail_share(confidence_level, alternative), math.inf)
+
+    def beyond(delta: float, side: float) -> float:
+        """A normal score minus its limit. It falls with delta and is 0 at an end of the interval.
+
+        The score is −Φ⁻¹(upper) for the lower end (side 1) and Φ⁻¹(lower) for the upper end.
+        """
+        found = tester.test(delta)
+        return normal_score(found.tail(side), side, found.statistic) - side * limit
+
+    rejected = test.pvalue(alternative) < 1.0 - confidence_level
+    ends = []
+    for side in (1.0, -1.0):
+        # the reported p-value decides whether 0 lies beyond this end
+        zero_beyond = rejected and (alternative != "two-sided" or test.statistic * side > 0.0)
+        at_zero = abs(normal_score(test.tail(side), side, test.statistic) - side * limit) or 1e-300
+        at_zero = math.copysign(at_zero, side if zero_beyond else -side)
+        known = ((middle, -side * limit), (0.0, at_zero))
+        ends.append(end_of(partial(beyond, side=side), known, width))
+    return ends[0], ends[1]
+
+
+def normal_score(tail: float, side: float, statistic: float) -> float:
+    """The normal score of a tail; ±``FAR_OUT``, by the sign of the statistic, without a tail."""
+    if math.isnan(tail):
+        return math.copysign(FAR_OUT, statistic)
+    return max(-FAR_OUT, min(FAR_OUT, -side * critical(tail, math.inf)))
+
+
+FAR_OUT = 40.0
+"""A score beyond that of the smallest p-value that a double can hold."""
+
+DOUBLINGS = 42
+"""After this many doublings of the expected half width doubles are coarse: the end is infinite."""
+
+ACCURACY = 1e-7
+"""The accuracy of the ends of an interval, as a share of its expected half width."""
+
+OVERSHOOT = 1.05
+"""A step that should cross an end goes a little farther, so that the end is bracketed."""
+
+Point = tuple[float, float]
+"""A point and the value of a function at that point."""
+
+
+def end_of(function: Callable[[float], float], known: tuple[Point, Point], width: float) -> float:
+    """The root of a falling function, about ``width`` away from the first of two known points."""
+    middle, zero = known
+    if not math.isfinite(middle[0]):  # the shift is infinite or every δ is one; its end need not be
+        middle = zero
+    if middle[1] == 0.0:
+        return middle[0]
+    if middle[1] * zero[1] < 0.0:
+        return root_between(function, middle, zero, width)
+    toward = math.copysign(1.0, middle[1])  # a positive value: the root lies to the right
+    here = max(middle, zero) if toward > 0.0 else min(middle, zero)
+    following = middle[0] + toward * width
+    if (following - here[0]) * toward <= 0.0:
+        following = here[0] + toward * width
+    start = middle
+    for _ in range(DOUBLINGS):
+        there = (following, function(following))
+        if here[1] * there[1] <= 0.0:
+            return root_between(function, here, there, width)
+        # just beyond where a straight line crosses 0, and at most twice as far as before
+        gap = there[0] - start[0]  # 0 for steps below the resolution of doubles there
+        fall = (start[1] - there[1]) / gap if gap else 0.0
+        ahead = OVERSHOOT * there[1] / fall if fall * there[1] * toward > 0.0 else math.inf
+        width = min(max(abs(ahead), 1e-3 * width), 2.0 * width)
+        start, here = here, there
+        following += toward * width
+    return toward * math.inf
+
+
+def root_between(function: Callable[[float], float], a: Point, b: Point, width: float) -> float:
+    """A root between two (point, value) pairs of opposite sign, by the Illinois method.
+
+    ``width`` is a length over which the function is nearly straight. A step of the secant between
+    two points e and f away from the root leaves an error of about e·f/width.
+
+    By hand, because importing ``scipy.optimize`` takes 0.1 s, a tenth of the time that the command
+    needs for two small files. ``brentq`` would also evaluate both ends again.
+    """
+    (left, at_left), (right, at_right) = a, b
+    if at_right == 0.0 or at_left * at_right > 0.0:
+        return right
+    point, straight = right, True
+    for _ in range(100):
+        point = right - at_right * (right - left) / (at_right - at_left)
+        if straight and abs(point - right) * abs(point - left) <= ACCURACY * width * width:
+            break
+        if abs(right - left) <= ACCURACY * width:
+            break
+        value = function(point)
+        if value == 0.0:
+            break
+        straight = value * at_right < 0.0
+        if straight:
+            left, at_left = right, at_right
+        else:
+            at_left *= 0.5  # keeps one end from getting stuck
+        right, at_right = point, value
+    return point

@@ -1,0 +1,181 @@
+"""Thousands of small tests at once: rows of two arrays, compared in compiled code.
+
+A row goes through the same functions as a single test, so its numbers agree to the last digits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dkmd.base.arrays import Array
+from dkmd.base.compiled import compiled, spread
+from dkmd.inference.test.balance import balanced
+from dkmd.inference.test.pair import (
+    ACCURATE,
+    NO_VARIANCE,
+    least_tails,
+    plain_variance,
+    relabelled_values,
+)
+from dkmd.inference.test.scan import Moments, moments_at
+from dkmd.inference.test.sides import Side, atoms_of, quantile
+from dkmd.inference.test.tails import (
+    Tails,
+    few_relabellings,
+    larger,
+    one_of_all,
+    student_tail,
+)
+from dkmd.inference.test.width import LARGEST, MULTIPLE, SMALLEST, scale_of_two
+
+ROWS_AT_ONCE = 256
+"""Rows that one thread processes at a time."""
+
+Flags = npt.NDArray[np.int64]
+
+FINE, NO_NUMBERS, ODD = 0, 1, 2
+"""States of a row: compared, with NaN, or for the slow path (equal values, no variance)."""
+
+
+class RowTests(NamedTuple):
+    """The tests of all rows in the order of x and y; arrays of (rows,)."""
+
+    moments: Any  # Moments of arrays, in canonical order
+    sign: Array
+    width: Array
+    shift: Array
+    least: Tails
+    state: Flags
+    sizes: tuple[int, int]
+
+    @property
+    def fine(self) -> npt.NDArray[np.bool_]:
+        """The rows that were compared."""
+        return np.asarray(self.state == FINE)
+
+    def numbers(self, alternative: str) -> dict[str, Array]:
+        """What a result shows of every row that was compared; NaN for the others."""
+        fine = self.fine
+        names = ("statistic", "standard_error", "df", "pvalue")
+        found = {name: np.full(fine.size, math.nan) for name in names}
+        found["shift"], found["width"] = self.shift, self.width
+        if fine.any():
+            n, m = sorted(self.sizes)
+            moments = Moments(*(each[fine] for each in self.moments))
+            sign, bound = self.sign[fine], 2.0 * self.width[fine]
+            variance, df, _ = plain_variance(moments, float(n), float(m))
+            found["statistic"][fine] = sign * bound * moments.mean
+            found["standard_error"][fine] = bound * np.sqrt(variance)
+            found["df"][fine] = df
+            found["pvalue"][fine] = self.tails().pvalue(alternative)[fine]
+        return found
+
+    def tails(self) -> Tails:
+        """Both one-sided p-values of every row; NaN for rows that were not compared."""
+        fine = self.fine
+        upper, lower = np.full((2, fine.size), math.nan)
+        if fine.any():
+            n, m = (float(size) for size in sorted(self.sizes))
+            moments = Moments(*(each[fine] for each in self.moments))
+            variance, df, guard = plain_variance(moments, n, m)
+            t, floor = moments.mean / np.sqrt(variance), one_of_all(n, m)
+            both = []
+            least = Tails(*(each[fine] for each in self.least))
+            if not few_relabellings(n, m):
+                least = least_tails(moments, n, m)
+            for side, bound in ((1.0, least.upper), (-1.0, least.lower)):
+                tail = guard.tail(side, student_tail(side * t, df))
+                both.append(larger(larger(tail, bound), floor))
+            flipped = self.sign[fine] < 0.0
+            upper[fine] = np.where(flipped, both[1], both[0])
+            lower[fine] = np.where(flipped, both[0], both[1])
+        return Tails(upper, lower)
+
+
+def compare_rows(
+    x: npt.NDArray[Any], y: npt.NDArray[Any], scale: float | None = None, delta: float = 0.0
+) -> RowTests:
+    """Compare the rows of x (rows, n) with those of y (rows, m), each with its own width.
+
+    With a ``delta`` the test is of (x − delta, y), but the width is still that of x and y.
+    """
+    rows = x.shape[0]
+    out = np.full((rows, len(Moments._fields) + 5), math.nan)
+    state = np.zeros(rows, dtype=np.int64)
+    swapped = x.shape[1] > y.shape[1]
+    counted = few_relabellings(float(x.shape[1]), float(y.shape[1]))
+    given = math.nan if scale is None else scale
+
+    def part(start: int) -> None:
+        these = slice(start, min(start + ROWS_AT_ONCE, rows))
+        left, right = (np.ascontiguousarray(a[these], dtype=np.float64) for a in (x, y))
+        one, two, by = (right, left, -delta) if swapped else (left, right, delta)
+        _compare_rows(one, two, given, by, counted, out[these], state[these])
+
+    spread(part, range(0, rows, ROWS_AT_ONCE), x.size + y.size)
+    columns: list[Any] = list(out.T)
+    moments, (width, shift, upper, lower, sign) = Moments(*columns[:-5]), columns[-5:]
+    if swapped:
+        sign, shift = -sign, -shift
+    sizes = x.shape[1], y.shape[1]
+    return RowTests(moments, sign, width, shift, Tails(upper, lower), state, sizes)
+
+
+@compiled
+def _compare_rows(
+    xs: Array, ys: Array, given: float, delta: float, counted: bool, out: Array, state: Flags
+) -> None:
+    """For each row: sort, order, find the width, and compute the moments and the shift."""
+    n, m = float(xs.shape[1]), float(ys.shape[1])
+    for row in range(xs.shape[0]):
+        if np.isnan(xs[row]).any() or np.isnan(ys[row]).any():
+            state[row] = NO_NUMBERS
+            continue
+        x, y = np.sort(xs[row]), np.sort(ys[row])
+        sign = _order(x, y)
+        by = delta
+        if sign < 0.0:
+            x, y = y, x
+            by = -delta
+        origin = y[y.size // 2]
+        if math.isinf(origin):
+            state[row] = ODD
+            continue
+        side_x, side_y = Side(*atoms_of(x, origin)), Side(*atoms_of(y, origin))
+        width = given
+        if math.isnan(given):
+            width = MULTIPLE * scale_of_two(side_x, side_y)
+        if sign == 0.0 or not SMALLEST < width < LARGEST:
+            state[row] = ODD
+            continue
+        found = moments_at(side_x, side_y, by, width)
+        if not found.variance_x / n + found.variance_y / m > NO_VARIANCE:
+            state[row] = ODD
+            continue
+        near = 0.0
+        if side_x.offset.size and side_y.offset.size:
+            near = quantile(side_x.offset, side_x.counts, 0.5)
+            near -= quantile(side_y.offset, side_y.counts, 0.5)
+        shift = balanced(side_x, side_y, width, 0.0, near, ACCURATE)
+        upper = lower = 0.0
+        if counted:
+            upper, lower = relabelled_values(side_x, side_y, by, width)
+        for i in range(len(found)):
+            out[row, i] = found[i]
+        out[row, -5], out[row, -4] = width, sign * shift
+        out[row, -3], out[row, -2], out[row, -1] = upper, lower, sign
+
+
+@compiled
+def _order(x: Array, y: Array) -> float:
+    """``canonical`` of ``one_test`` for sorted rows of which x is not the longer one."""
+    if x.size < y.size:
+        return 1.0
+    for i in range(x.size):
+        if x[i] != y[i]:
+            return 1.0 if x[i] < y[i] else -1.0
+    return 0.0

@@ -1,0 +1,52 @@
+"""A state that a file can keep: what monitors and detectors have in common."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+from dkmd.base.documents import Document, Format
+from dkmd.base.errors import StateFileError
+
+
+class Stateful(ABC):
+    """An object whose state is a JSON document."""
+
+    files: ClassVar[Format]
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def document(self) -> Document:
+        """The state as JSON, to be kept together with other state. See ``of_document``."""
+
+    @classmethod
+    @abstractmethod
+    def of_document(cls, document: Document) -> Self:
+        """The object of a ``document``. Any error means that the document is damaged."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a file, in one step. ``load`` continues from there."""
+        self.files.write(path, {"kind": self.kind, **self.document()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file written by ``save``. Any other file raises a StateFileError."""
+        document, name = cls.files.read(path), os.fspath(path)
+        if document.get("kind") != cls.kind:
+            raise StateFileError(f"{name} is not the state of a {cls.__name__}")
+        try:
+            return cls.of_document(document)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise StateFileError(f"{name} is damaged: {error}") from None
+
+
+def state_files(name: str, version: int) -> Format:
+    """The files of one class."""
+    return Format(
+        name=f"dkmd-{name}",
+        noun=f"a saved dkmd {name}",
+        version=version,
+        remedy=f"Start the {name} anew",
+        error=StateFileError,
+    )
