@@ -68,7 +68,6 @@ def numbers(result: DkmdResult) -> tuple[float, float, float, float]:
     return result.statistic, result.standard_error, result.df, result.shift
 
 
-@pytest.mark.xfail(reason="the smooth guard of a design is up to 0.9% too wide away from 0")
 def test_the_raw_numbers_are_those_of_the_plain_test() -> None:
     for n, m in ((N, M), (1500, 800)):
         x, y, cx, cy = data(2, n, m)
@@ -414,7 +413,6 @@ def test_files_agree_with_frames(ending: str, tmp_path: Path) -> None:
         assert ours.pvalue == pytest.approx(frame.pvalue, rel=1e-6)
 
 
-@pytest.mark.xfail(reason="the smooth guard of a design is up to 0.9% too wide away from 0")
 def test_the_answer_says_what_it_is_adjusted_for() -> None:
     answer = compare(REFERENCE, CURRENT, column="revenue", **DESIGN)
     assert answer.adjustment is not None

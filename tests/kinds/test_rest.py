@@ -65,9 +65,11 @@ def test_the_finding_has_the_factor_of_the_logarithms_and_its_own_interval() -> 
     assert found.ratio is not None
     assert found.ratio == pytest.approx(math.exp(alone.shift))
     assert found.ratio_interval == pytest.approx(np.exp(alone.shift_interval(0.95)))
-    assert found.reference * found.ratio == pytest.approx(found.current)
-    # in data units: what the factor does to a value like the centre of the reference
-    assert found.estimate == pytest.approx(found.current - found.reference)
+    # each sample shows its own median, whose ratio may differ a little from the factor
+    medians = np.exp(np.median(np.log(y))), np.exp(np.median(np.log(x)))
+    assert (found.reference, found.current) == pytest.approx(medians)
+    # in data units: what the factor does to a value like the median of the reference
+    assert found.estimate == pytest.approx(found.reference * (found.ratio - 1.0))
     assert found.interval == pytest.approx(
         found.reference * (np.asarray(found.ratio_interval) - 1.0)
     )
@@ -80,7 +82,7 @@ def test_without_logarithms_the_finding_has_a_shift_and_no_factor() -> None:
     assert (found.ratio, found.ratio_interval) == (None, None)
     assert found.estimate == alone.shift
     assert found.interval == alone.shift_interval(0.95)
-    assert found.current - found.reference == pytest.approx(alone.shift)
+    assert (found.reference, found.current) == pytest.approx((np.median(y), np.median(x)))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -167,13 +169,14 @@ def test_if_only_the_rest_has_an_impossible_scale_the_share_is_compared() -> Non
     )
 
 
-def test_a_factor_is_found_more_often_than_in_the_data_themselves() -> None:
-    """20 against 80 values, as with 60% zeros among 50 and 200: 37% instead of 30% are found."""
+def test_a_factor_is_found_as_often_as_in_the_data_themselves() -> None:
+    """20 against 80 values, as with 60% zeros among 50 and 200: 37% are found either way."""
     rng = np.random.default_rng(8)
     x, y = 1.5 * rng.lognormal(3.0, 0.8, (500, 20)), rng.lognormal(3.0, 0.8, (500, 80))
     own = np.mean([_rest(a, b).pvalue < 0.025 for a, b in zip(x, y, strict=True)])
     # the difference has a standard error of 1.3 points, because both see the same samples
-    assert own > np.mean(row_tails(x, y).pvalue("two-sided") < 0.025) + 0.03
+    assert own > np.mean(row_tails(x, y).pvalue("two-sided") < 0.025) - 0.03
+    assert own > 0.33
 
 
 def test_a_centre_at_infinity_is_an_infinite_factor_with_a_lower_end() -> None:

@@ -8,8 +8,10 @@ import naive
 import numpy as np
 import pytest
 from matrix_samples import two_matrices
+from scipy.optimize import brentq
 
 import dkmd
+from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
 from dkmd.bins.grid import PER_MAD
 from dkmd.matrices.multivariate import run_multivariate
@@ -38,19 +40,32 @@ def test_statistic_and_shift_follow_their_definitions() -> None:
     )
 
 
-def test_one_column_agrees_with_the_test_of_one_column() -> None:
+def _m_center(values: Array, width: float) -> float:
+    """The c with Σ ψ(value − c) = 0, by bisection."""
+    psi = dkmd.Witness(sigma=width, tau=width)
+    ends = float(values.min()), float(values.max())
+    return float(brentq(lambda c: float(np.sum(psi(values - c))), *ends, xtol=1e-14))
+
+
+def test_one_column_is_the_paper_s_statistic_at_the_centre_of_both_samples() -> None:
     x, y = two_matrices(3, n=60, m=45, d=1)
     found = run_multivariate(x, y, n_resamples=99)
     assert found.fit is not None
     pooled = np.vstack([x, y])
-    scale = PER_MAD * np.median(np.abs(pooled - np.median(pooled)))
-    one = dkmd.dkmd_2samp(x[:, 0], y[:, 0], scale=float(scale))
-    assert found.statistic[0] == pytest.approx(one.statistic, rel=1e-8)
-    within = dkmd.dkmd_2samp(x[:, 0], y[:, 0], scale=float(found.scale[0]))
-    assert found.shift[0] == pytest.approx(within.shift, rel=1e-8)
-    low, high = within.shift_interval()
-    error = (high - low) / 2 / 1.98  # the interval of the other test inverts it, so 5% apart
-    assert found.standard_error[0] == pytest.approx(error, rel=0.05)
+    scale = float(PER_MAD * np.median(np.abs(pooled - np.median(pooled))))
+    psi = dkmd.Witness(sigma=scale, tau=scale, center=_m_center(pooled[:, 0], scale))
+    assert found.statistic[0] == pytest.approx(dkmd.exact(x[:, 0], y[:, 0], psi), rel=1e-7)
+    # the shift is the difference of both samples' own centres, each with its own error
+    within = float(found.scale[0])
+    centers, variances = [], []
+    for side in (x[:, 0], y[:, 0]):
+        at = _m_center(side, within)
+        own = dkmd.Witness(sigma=within, tau=within, center=at)
+        centers.append(at)
+        slope = float(np.mean(own.derivative(side)))
+        variances.append(float(np.var(own(side), ddof=1)) / slope**2 / side.size)
+    assert found.shift[0] == pytest.approx(centers[0] - centers[1], rel=1e-7)
+    assert found.standard_error[0] == pytest.approx(math.sqrt(sum(variances)), rel=0.03)
 
 
 def test_swapping_the_samples_flips_the_signs() -> None:

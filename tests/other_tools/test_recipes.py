@@ -112,7 +112,8 @@ def test_pandera_says_what_moved() -> None:
     before = pd.read_csv("examples/data/latency_before.csv")
     after = pd.read_csv("examples/data/latency_after.csv")
     schema.validate(before)
-    with pytest.raises(pa.errors.SchemaError, match=r"HIGHER.*by more than 3%: \+5\.65 ms"):
+    words = r"HIGHER.*by more than 3%: typically \+5\.55 ms"
+    with pytest.raises(pa.errors.SchemaError, match=words):
         schema.validate(after)
 
 
@@ -124,7 +125,7 @@ def test_dagster_stores_the_answer() -> None:
     (check,) = result.get_asset_check_evaluations()
     assert not check.passed
     assert "HIGHER" in str(check.metadata["answer"].value)
-    assert check.metadata["shift"].value == pytest.approx(5.65, abs=0.01)
+    assert check.metadata["shift"].value == pytest.approx(5.55, abs=0.01)
 
 
 def test_scikit_learn_clones_the_detector() -> None:

@@ -80,7 +80,7 @@ class Design(NamedTuple):
                 math.sqrt(each.variance / spread),
                 each.skewness,
                 each.units,
-                each.smooth and (math.sqrt(each.smooth[0] / spread), each.smooth[1]),
+                each.smooth and (math.sqrt(each.smooth[0] / independent), each.smooth[1]),
             )
             for each in self.relabelled
             if each.variance > 0.0

@@ -82,13 +82,16 @@ class WitnessPair:
         guards = self._guards(delta, statistic)
         floor, design = one_of_all(n, m), self.design
         if design is not None:
+            spread = statistic / guards[0].z if guards and guards[0].z else math.nan
+            independent = math.sqrt(variance)
             statistic, variance = (
                 statistic - self.bound * design.offset,
                 variance * design.inflation,
             )
             df, floor = design.df, design.floor
-            spread = statistic / guards[0].z if guards and guards[0].z else math.nan
-            guards = tuple(guard.at(statistic, spread) for guard in design.guards if spread > 0.0)
+            guards = tuple(
+                guard.at(statistic, spread, independent) for guard in design.guards if spread > 0.0
+            )
         least = NO_LEAST if design is None or delta != 0.0 else design.least
         if not variance > 0.0:
             return Studentized(statistic, 0.0, df, (), floor, least)

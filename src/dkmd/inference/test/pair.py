@@ -136,13 +136,16 @@ class UnitGuard(NamedTuple):
     factor: float
     skewness: float
     units: float
-    smooth: tuple[float, float] | None = None  # another such factor, and its degrees of freedom
+    smooth: tuple[float, float] | None = None  # over the error of independent values; its df
 
-    def at(self, statistic: float, spread: float) -> Guard:
-        """The guard of a statistic whose spread under relabelling of single values is known."""
+    def at(self, statistic: float, spread: float, independent: float) -> Guard:
+        """The guard of a statistic with this spread under relabelling of single values.
+
+        ``independent`` is its standard error for independent values.
+        """
         smooth = None
-        if self.smooth is not None:
-            smooth = statistic / (spread * self.smooth[0]), self.smooth[1]
+        if self.smooth is not None and independent > 0.0:
+            smooth = statistic / (independent * self.smooth[0]), self.smooth[1]
         return Guard(statistic / (spread * self.factor), self.skewness, self.units, smooth)
 
 
@@ -228,12 +231,13 @@ class Pair:
         """The test with the variance, the degrees of freedom and the guards of a design."""
         n, m = self.x.size, self.y.size
         mean = found.mean - design.offset
-        variance = (found.variance_x / n + found.variance_y / m) * design.inflation
+        independent = found.variance_x / n + found.variance_y / m
+        variance = independent * design.inflation
         if not variance > NO_VARIANCE:
             mean = mean if abs(mean) > math.sqrt(NO_VARIANCE) else 0.0
             return Studentized(self.bound * mean, 0.0, design.df, (), design.floor, design.least)
         spread = math.sqrt(found.pooled * (1.0 / n + 1.0 / m))
-        guards = tuple(guard.at(mean, spread) for guard in design.guards)
+        guards = tuple(guard.at(mean, spread, math.sqrt(independent)) for guard in design.guards)
         error = self.bound * math.sqrt(variance)
         return Studentized(self.bound * mean, error, design.df, guards, design.floor, design.least)
 

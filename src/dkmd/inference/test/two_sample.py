@@ -146,7 +146,7 @@ def dkmd_2samp(
     ('x is larger', 3.1, True)
     >>> low, high = result.shift_interval()
     >>> round(low, 1), round(high, 1)
-    (1.8, 4.3)
+    (1.9, 4.3)
     """
     options = check_options(
         witness, scale, estimator, alternative, method, nan_policy, weigh if paired else None,
