@@ -50,8 +50,7 @@ class Tails(NamedTuple):
             return self.upper
         if alternative == "less":
             return self.lower
-        smaller = -larger(-self.upper, -self.lower)
-        return -larger(-2.0 * smaller, -1.0)
+        return smaller(2.0 * smaller(self.upper, self.lower), 1.0)
 
     def at_least(self, least: Tails) -> Tails:
         """The larger of these tails and of lower bounds for them."""
@@ -76,11 +75,11 @@ class Guard(NamedTuple):
     def tail(self, side: float, found: Numbers = 0.0) -> Numbers:
         """The larger of ``found`` and the upper tail (side 1) or the lower one (side −1)."""
         relabelled = relabelling_tail(side * self.z, side * self.skewness, self.units)
-        if self.smooth is None or np.all(relabelled <= found):
-            return np.maximum(found, relabelled)
+        if self.smooth is None or (isinstance(relabelled, float) and relabelled <= found):
+            return larger(relabelled, found)
         t, df = self.smooth
         smooth = hall_tail(side * t, df, side * self.skewness)
-        return np.maximum(found, np.minimum(relabelled, smooth))
+        return larger(smaller(relabelled, smooth), found)
 
 
 def relabelled_skewness(skewness: Numbers, n: Numbers, m: Numbers) -> Numbers:
@@ -159,9 +158,13 @@ def satterthwaite(parts: Sequence[tuple[Numbers, Numbers]]) -> Numbers:
 
     The sum must be positive.
     """
-    total = sum(part for part, _ in parts)
-    # in shares: the squares of the parts could overflow or underflow
-    return 1.0 / sum((part / total) ** 2 / df for part, df in parts)
+    total = inverse = 0.0
+    for part, _ in parts:
+        total = total + part
+    for part, df in parts:
+        share = part / total  # the squares of the parts could overflow or underflow
+        inverse = inverse + share * share / df
+    return 1.0 / inverse
 
 
 def larger(value: Numbers, bound: Numbers) -> Numbers:
@@ -169,6 +172,13 @@ def larger(value: Numbers, bound: Numbers) -> Numbers:
     if isinstance(value, float) and isinstance(bound, float):
         return max(value, bound)
     return np.maximum(value, bound)
+
+
+def smaller(value: Numbers, bound: Numbers) -> Numbers:
+    """The smaller of the two."""
+    if isinstance(value, float) and isinstance(bound, float):
+        return min(value, bound)
+    return np.minimum(value, bound)
 
 
 def _where(condition: Numbers, yes: Numbers, no: Numbers) -> Numbers:
