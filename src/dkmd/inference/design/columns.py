@@ -155,15 +155,18 @@ class Frame(NamedTuple):
         ]
         return found
 
-    def columns(self, covariates: Sequence[Array], codes: Sequence[Index], rows: int) -> Columns:
-        """The columns g of some rows, from their covariates and the numbers of their levels."""
-        numbers = self.numbers
-        matrix = np.empty((rows, len(numbers)))
-        for j, (i, kind) in enumerate(numbers):
+    def columns(
+        self, covariates: Sequence[Array], codes: Sequence[Index], numbers: Array
+    ) -> Columns:
+        """The columns g of some rows, from their covariates and the numbers of their levels.
+
+        The numeric columns are written into ``numbers`` (rows, numeric columns).
+        """
+        for j, (i, kind) in enumerate(self.numbers):
             of = covariates[i]
-            matrix[:, j] = np.isnan(of) if kind == MISSING else self.covariates[i](of)
+            numbers[:, j] = np.isnan(of) if kind == MISSING else self.covariates[i](of)
         levels = tuple(factor.columns for factor in self.factors)
-        return Columns(matrix, tuple(codes), levels)
+        return Columns(numbers, tuple(codes), levels)
 
 
 class Columns(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,8 +18,9 @@ from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
 from dkmd.inference.design.columns import Columns, Frame
 from dkmd.inference.design.labels import Coded, coded, common, missing_labels
-from dkmd.inference.design.score_loops import CLOSE, add_by_unit, add_levels, add_rows
+from dkmd.inference.design.score_loops import add_by_unit, add_levels, power_sums
 from dkmd.inference.design.stored import (
+    CLOSE,
     Labels,
     RowSums,
     Sample,
@@ -43,17 +44,17 @@ class AtomScores(NamedTuple):
         """How many scores a row has."""
         return int(self.found.shape[1])
 
-    def scorer(self) -> AtomScores:
-        """A function for many arrays."""
-        return self
+    def scorer(self) -> Callable[[Array, Array], None]:
+        """A function that writes the scores of values into the columns of a matrix from 1 on."""
+        return self._score
 
-    def __call__(self, values: Array) -> Array:
-        """The scores of values that are among the atoms, (values, scores)."""
+    def _score(self, values: Array, out: Array) -> None:
+        """The scores of values that are among the atoms."""
         at = np.searchsorted(self.offset, values - self.origin)
-        scores = self.found[np.minimum(at, max(self.offset.size - 1, 0))].copy()
+        found = out[:, 1 : 1 + self.scores]
+        found[:] = self.found[np.minimum(at, max(self.offset.size - 1, 0))]
         for end, infinite in zip((-np.inf, np.inf), self.infinite, strict=True):
-            scores[values == end] = infinite
-        return scores
+            found[values == end] = infinite
 
 
 Scores = ScoreTable | AtomScores
@@ -203,26 +204,30 @@ class HeldRows:
             return self.values, weights
         return self.values[shared[codes]], weights[shared[codes]]
 
-    def _columns(self, frame: Frame, at: slice) -> Columns:
-        """The columns g of some of the rows that count."""
+    def _columns(self, frame: Frame, at: slice, numbers: Array) -> Columns:
+        """The columns g of some of the rows that count. Numbers are written into ``numbers``."""
         rows: Any = at if self._kept is None else np.flatnonzero(self._kept)[at]
-        size = len(range(*at.indices(self.values.size)))
         covariates = [each[rows] for each in self._beside.values()]
         codes = [
             factor.codes(of.labels.tolist())[of.codes[rows]]
             for factor, of in zip(frame.factors, self._levels if frame.factors else [], strict=True)
         ]
-        return frame.columns(covariates, codes, size)
+        return frame.columns(covariates, codes, numbers)
 
     def _pieces(
         self, scores: Scores, frame: Frame, logs: bool, part: slice
     ) -> Iterator[tuple[slice, Array, Columns]]:
-        """Rows, their scores and their columns, in pieces that stay in a core's cache."""
-        score = scores.scorer()
+        """Rows as (1, scores, numbers) and their columns, in pieces that stay in a core's cache.
+
+        The next piece overwrites the last one.
+        """
+        score, first = scores.scorer(), 1 + scores.scores
+        held = np.ones((min(CACHED, part.stop - part.start), first + len(frame.numbers)))
         for start in range(part.start, part.stop, CACHED):
             at = slice(start, min(start + CACHED, part.stop))
-            values = np.log(self.values[at]) if logs else self.values[at]
-            yield at, score(values), self._columns(frame, at)
+            rows = held[: at.stop - at.start]
+            score(np.log(self.values[at]) if logs else self.values[at], rows)
+            yield at, rows, self._columns(frame, at, rows[:, first:])
 
     def units(self, scores: Scores, frame: Frame, logs: bool) -> UnitTable:
         """The sums of every unit; of every row if there are no labels."""
@@ -232,11 +237,11 @@ class HeldRows:
         weighted = self.row_weights
 
         def part(_: int, part: slice) -> tuple[Array, Array]:
-            powers, table = np.zeros(4), np.zeros((size, 2 + scores.scores + frame.width))
-            for at, of, g in self._pieces(scores, frame, logs, part):
-                some, counts = _some(self.relative, at), _some(self.counts, at)
-                add_by_unit(codes[at], some, counts, of, g.numbers, table, powers)
-                first = 2 + of.shape[1] + g.numbers.shape[1]
+            powers, table = np.zeros(4), np.zeros((size, 1 + scores.scores + frame.width))
+            for at, rows, g in self._pieces(scores, frame, logs, part):
+                add_by_unit(codes[at], _some(weighted, at), rows, table)
+                powers += power_sums(rows[:, scores.scores], _some(self.counts, at))
+                first = rows.shape[1]
                 for levels, width in zip(g.codes, g.levels, strict=True):
                     add_levels(codes[at], _some(weighted, at), levels, first, table)
                     first += width
@@ -244,12 +249,15 @@ class HeldRows:
 
         found = spread_parts(part, [self.values.size], [4 * size])[0]
         table = np.sum([each for each, _ in found], axis=0)
+        rows = table[:, 0]
+        if self.relative is not None:
+            rows = np.bincount(codes, self.counts, size).astype(np.float64)
         there = table[:, 0] > 0.0
         if not there.all():
-            table, labels = table[there], None if labels is None else labels[there]
-        rows = table[:, 1].copy()
+            table, rows = table[there], rows[there]
+            labels = None if labels is None else labels[there]
         powers = np.sum([each for _, each in found], axis=0)
-        return UnitTable(labels, table[:, 0].copy(), table[:, 2:].copy(), rows, powers)
+        return UnitTable(labels, table[:, 0].copy(), table[:, 1:].copy(), rows.copy(), powers)
 
     def rows(self, scores: Scores, frame: Frame, logs: bool, theta: Array | None = None) -> RowSums:
         """The sums over all rows."""
@@ -257,9 +265,12 @@ class HeldRows:
 
         def part(_: int, part: slice) -> RowSums:
             found = empty_sums(scores.scores + frame.width)
-            for at, of, g in self._pieces(scores, frame, logs, part):
+            for at, rows, g in self._pieces(scores, frame, logs, part):
+                left = rows[:, scores.scores]
+                if theta is not None:
+                    left = left - g.explained(theta)
                 some, counts = _some(self.relative, at), _some(self.counts, at)
-                add_row_sums(of, g, some, counts, total, theta, found)
+                _add_rows(rows, g, left, some, counts, total, found)
             return found
 
         first, *rest = spread_parts(part, [self.values.size])[0]
@@ -281,33 +292,46 @@ def empty_sums(columns: int) -> RowSums:
     return RowSums(np.zeros((4, 4)), np.zeros(columns), np.zeros((columns + 1, columns + 1)))
 
 
-def add_row_sums(
-    scores: Array,
+def _add_rows(
+    rows: Array,
     columns: Columns,
+    left: Array,
     weights: Array | None,
     counts: Array | None,
     total: float,
-    theta: Array | None,
     out: RowSums,
 ) -> None:
-    """Add some rows to sums, of whose gram only the lower half is filled (``add_rows``).
+    """Add rows (1, scores, numbers) to sums, of whose gram only the lower half is filled.
 
-    Weights are over their mean, and ``total`` is Σw of the whole side.
+    ``left`` is d. Weights are over their mean, and ``total`` is Σw of the whole side. Without
+    weights, only the first row of the powers is filled, and the gram is that of c = 1.
     """
-    left = None if theta is None else scores[:, -1] - columns.explained(theta)
-    dense = 1 + scores.shape[1] + columns.numbers.shape[1]
-    gram = out.gram[:dense, :dense]
-    add_rows(scores, columns.numbers, left, weights, counts, total, out.powers, out.sums, gram)
+    each = np.ones(left.size) if counts is None else counts
+    dense = rows.shape[1]
+    if weights is None:
+        out.powers[0] += power_sums(left, counts)
+        scaled = rows if counts is None else rows * np.sqrt(counts)[:, None]
+    else:
+        part = each
+        for power in range(4):
+            out.powers[power] += power_sums(left, part)
+            part = part * weights
+        root, rest = np.sqrt(each), np.maximum(total - weights, CLOSE * total)
+        share = weights / rest
+        scaled = np.empty((left.size, dense + 1))
+        np.multiply(rows, (root * share)[:, None], out=scaled[:, :dense])
+        scaled[:, dense] = root * rest  # times the other columns it is w·v
+        at = dense - 1
+        for codes, levels in zip(columns.codes, columns.levels, strict=True):
+            out.sums[at : at + levels] += np.bincount(codes, each * weights, levels + 1)[1:]
+            at += levels
+        each = each * share**2
+    gram = scaled.T @ scaled
+    out.gram[:dense, :dense] += gram[:dense, :dense]
+    if weights is not None:
+        out.sums[: dense - 1] += gram[dense, 1:dense]
     if columns.codes:
-        each = np.ones(scores.shape[0]) if counts is None else counts
-        beside = np.column_stack([np.ones(each.size), scores, columns.numbers])
-        if weights is not None:
-            at = dense - 1
-            for codes, levels in zip(columns.codes, columns.levels, strict=True):
-                out.sums[at : at + levels] += np.bincount(codes, each * weights, levels + 1)[1:]
-                at += levels
-            each = each * (weights / np.maximum(total - weights, CLOSE * total)) ** 2
-        columns.add_levels_to_gram(beside, each, out.gram)
+        columns.add_levels_to_gram(rows, each, out.gram)
 
 
 def _as_levels(labels: Labels) -> Coded:

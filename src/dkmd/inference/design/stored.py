@@ -46,7 +46,6 @@ class ScoreTable(NamedTuple):
     mean: Array  # (bins,) μ, in units of the grid
     coefficients: Array  # (bins, scores, 3)
     infinite: Array  # (2, scores) the scores at −inf and at +inf
-    missing: Array | None = None  # (scores,) the scores of NaN; None: such rows do not count
 
     @property
     def scores(self) -> int:
@@ -55,10 +54,12 @@ class ScoreTable(NamedTuple):
 
     def __call__(self, values: Array) -> Array:
         """The scores of an array, (values, scores)."""
-        return self.scorer()(np.ascontiguousarray(values, dtype=np.float64))
+        found = np.empty((values.size, 1 + self.scores))
+        self.scorer()(np.ascontiguousarray(values, dtype=np.float64), found)
+        return found[:, 1:]
 
-    def scorer(self) -> Callable[[Array], Array]:
-        """The same as a function for many arrays."""
+    def scorer(self) -> Callable[[Array, Array], None]:
+        """A function that writes the scores of values into the columns of a matrix from 1 on."""
         return scorer(self)
 
     @classmethod
@@ -133,6 +134,10 @@ class ScoreTable(NamedTuple):
             if np.isinf(position[end]):
                 infinite[end] = jets[:, 0, end]
         return cls(summary.grid, summary.bins, side.offset / unit, coefficients, infinite)
+
+
+CLOSE = 1e-12
+"""Floor for Σw − w, as a share of Σw: a single weight must not divide by 0."""
 
 
 class UnitTable(NamedTuple):

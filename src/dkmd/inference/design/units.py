@@ -22,8 +22,8 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.design.score_loops import CLOSE
-from dkmd.inference.design.stored import RowSums, UnitTable, Weighing
+from dkmd.inference.design.score_loops import power_sums
+from dkmd.inference.design.stored import CLOSE, RowSums, UnitTable, Weighing
 from dkmd.inference.test.mean_pair import Relabelled
 from dkmd.inference.test.pair import NO_VARIANCE, DesignEffect, Studentized, UnitGuard
 from dkmd.inference.test.tails import (
@@ -305,7 +305,7 @@ def powers_of(side: Table, theta: Array, scores: int) -> Array:
         return side.powers
     weight = side.weight * (side.weight.size / float(side.weight.sum()))
     left = (side.sums[:, scores - 1] - side.sums[:, scores:] @ theta) / side.weight
-    return np.stack([weight**p for p in range(4)]) @ np.stack([left**k for k in range(4)], axis=1)
+    return np.stack([power_sums(left, weight**p) for p in range(4)])
 
 
 def values_move(x: Array, y: Array) -> Relabelled:

@@ -20,8 +20,8 @@ from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
 from dkmd.inference.design.columns import Frame, Level
 from dkmd.inference.design.labels import common
-from dkmd.inference.design.score_loops import CLOSE
 from dkmd.inference.design.stored import (
+    CLOSE,
     Labels,
     RowSums,
     Sample,
