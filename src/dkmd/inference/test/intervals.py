@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from dkmd.inference.test.pair import Studentized
-from dkmd.inference.test.tails import critical, tail_share
+from dkmd.inference.test.tails import Tails, critical, tail_share
 
 
 class Tester(Protocol):
@@ -62,7 +62,8 @@ def shift_interval(
     order of so few values is not significant, every δ is inside.
     """
     share = tail_share(confidence_level, alternative)
-    if math.isnan(test.tail(1.0)):
+    tails = test.tails()
+    if math.isnan(tails.upper):
         return math.nan, math.nan
     if test.statistic == 0.0 and test.standard_error == 0.0:  # no pair or unit differs
         return opened(min(shift, 0.0), max(shift, 0.0), alternative)
@@ -74,7 +75,7 @@ def shift_interval(
     width = abs(critical(1.0 - share, test.df)) * tester.reach(shift)
     if not (math.isfinite(width) and width > 0.0):  # nothing varies at δ = 0, but it does elsewhere
         width = tester.reach(shift)
-    ends = _inverted(tester, test, shift, width, confidence_level, alternative)
+    ends = _inverted(tester, test.statistic, tails, shift, width, confidence_level, alternative)
     return opened(*ends, alternative)
 
 
@@ -85,13 +86,17 @@ def _nothing_varies(tester: Tester, shift: float) -> bool:
 
 def _inverted(
     tester: Tester,
-    test: Studentized,
+    statistic: float,
+    tails: Tails,
     middle: float,
     width: float,
     confidence_level: float,
     alternative: str,
 ) -> tuple[float, float]:
-    """Both ends. The statistic is 0 at ``middle``, and ``width`` is the expected half width."""
+    """Both ends, from the statistic and the tails at δ = 0.
+
+    The statistic is 0 at ``middle``, and ``width`` is the expected half width.
+    """
     limit = critical(1.0 - tail_share(confidence_level, alternative), math.inf)
 
     def beyond(delta: float, side: float) -> float:
@@ -102,12 +107,13 @@ def _inverted(
         found = tester.test(delta)
         return normal_score(found.tail(side), side, found.statistic) - side * limit
 
-    rejected = test.pvalue(alternative) < 1.0 - confidence_level
+    rejected = tails.pvalue(alternative) < 1.0 - confidence_level
     ends = []
     for side in (1.0, -1.0):
         # the reported p-value decides whether 0 lies beyond this end
-        zero_beyond = rejected and (alternative != "two-sided" or test.statistic * side > 0.0)
-        at_zero = abs(normal_score(test.tail(side), side, test.statistic) - side * limit) or 1e-300
+        zero_beyond = rejected and (alternative != "two-sided" or statistic * side > 0.0)
+        tail = tails.upper if side > 0.0 else tails.lower
+        at_zero = abs(normal_score(tail, side, statistic) - side * limit) or 1e-300
         at_zero = math.copysign(at_zero, side if zero_beyond else -side)
         known = ((middle, -side * limit), (0.0, at_zero))
         ends.append(end_of(partial(beyond, side=side), known, width))

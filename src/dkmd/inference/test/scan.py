@@ -163,7 +163,12 @@ def _powers_of_gaps(position: Array, sigma: float) -> Array:
 
 @compiled
 def _weighted_variances(atoms: Merged, sigma: float) -> tuple[Array, Array]:
-    """½·weight·variance/σ² of the narrow atoms of both samples. Times k² it belongs to t^k."""
+    """½·weight·variance/σ² of the narrow atoms of both samples. Times k² it belongs to t^k.
+
+    Both are empty if the atoms are single values.
+    """
+    if not (atoms.variance_x.any() or atoms.variance_y.any()):
+        return np.empty(0), np.empty(0)
     narrow, per = NARROW * sigma * sigma, 0.5 / (sigma * sigma)
     wide_x = np.where(atoms.variance_x <= narrow, atoms.weight_x * atoms.variance_x * per, 0.0)
     wide_y = np.where(atoms.variance_y <= narrow, atoms.weight_y * atoms.variance_y * per, 0.0)
@@ -190,6 +195,8 @@ def _walk(
     first = 4 * block
     c0, c1, c2, c3 = COEFFICIENTS[first : first + 4]
     k0, k1, k2, k3 = POWERS[first : first + 4]
+    s0, s1, s2, s3 = k0 * k0, k1 * k1, k2 * k2, k3 * k3
+    binned = wide_x.size > 0
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
     weight_x, weight_y = atoms.weight_x, atoms.weight_y
     rows, sign = weight_x.size, float(way)
@@ -208,12 +215,15 @@ def _walk(
             d0, d1, d2, d3 = d0 * k0 / sigma, d1 * k1 / sigma, d2 * k2 / sigma, d3 * k3 / sigma
             slopes[2, i] -= sign * (d0 * a0 + d1 * a1 + d2 * a2 + d3 * a3)
             slopes[3, i] -= sign * (d0 * b0 + d1 * b1 + d2 * b2 + d3 * b3)
-        w, v = weight_x[i], wide_x[i]
-        a0, a1 = a0 + (w + k0 * k0 * v), a1 + (w + k1 * k1 * v)
-        a2, a3 = a2 + (w + k2 * k2 * v), a3 + (w + k3 * k3 * v)
-        w, v = weight_y[i], wide_y[i]
-        b0, b1 = b0 + (w + k0 * k0 * v), b1 + (w + k1 * k1 * v)
-        b2, b3 = b2 + (w + k2 * k2 * v), b3 + (w + k3 * k3 * v)
+        w = weight_x[i]
+        a0, a1, a2, a3 = a0 + w, a1 + w, a2 + w, a3 + w
+        w = weight_y[i]
+        b0, b1, b2, b3 = b0 + w, b1 + w, b2 + w, b3 + w
+        if binned:
+            v = wide_x[i]
+            a0, a1, a2, a3 = a0 + s0 * v, a1 + s1 * v, a2 + s2 * v, a3 + s3 * v
+            v = wide_y[i]
+            b0, b1, b2, b3 = b0 + s0 * v, b1 + s1 * v, b2 + s2 * v, b3 + s3 * v
 
 
 @compiled
@@ -270,14 +280,15 @@ def _pairs_by_power(
     k0, k1, k2, k3 = POWERS[4 * block : 4 * block + 4] ** 2
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
     r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
+    binned = wide_x.size > 0
     for i in range(atoms.weight_x.size):
         p0, p1, p2, p3 = _four_powers(powers, i, block)
         a0, a1, a2, a3 = a0 * p0, a1 * p1, a2 * p2, a3 * p3
         b0, b1, b2, b3 = b0 * p0, b1 * p1, b2 * p2, b3 * p3
-        w, v = atoms.weight_x[i], wide_x[i]
+        w, v = atoms.weight_x[i], wide_x[i] if binned else 0.0
         w0, w1, w2, w3 = w + k0 * v, w + k1 * v, w + k2 * v, w + k3 * v
         r0, r1, r2, r3 = r0 + w0 * b0, r1 + w1 * b1, r2 + w2 * b2, r3 + w3 * b3
-        w, v = atoms.weight_y[i], wide_y[i]
+        w, v = atoms.weight_y[i], wide_y[i] if binned else 0.0
         v0, v1, v2, v3 = w + k0 * v, w + k1 * v, w + k2 * v, w + k3 * v
         s0, s1, s2, s3 = s0 + v0 * a0, s1 + v1 * a1, s2 + v2 * a2, s3 + v3 * a3
         a0, a1, a2, a3 = a0 + w0, a1 + w1, a2 + w2, a3 + w3
