@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.inference.test.balance import balanced
-from dkmd.inference.test.pair import ACCURATE
+from dkmd.inference.test.pair import ACCURATE, balanced
 from dkmd.inference.test.scan import Moments, mean_at, moments_at
 from dkmd.inference.test.sides import Side, atoms_of, quantile
 from dkmd.inference.test.width import MULTIPLE, scale_of_two
@@ -207,7 +206,8 @@ def log_e_of(x: Side, y: Side, found: Moments, width: float, scale: float, r: fl
     df = variance * variance / (part_x * part_x / (n - 1.0) + part_y * part_y / (m - 1.0))
     information = scale * scale / shift_variance(x, y, shift_of(x, y, width), width)
     own = log_evidence(found.mean / math.sqrt(variance), df, information, r)
-    pooled = found.mean / math.sqrt(found.within / values)
+    within = ((n - 1.0) * found.within_x + (m - 1.0) * found.within_y) / (n + m - 2.0)
+    pooled = found.mean / math.sqrt(within / values)
     other = log_evidence(pooled, n + m - 2.0, values, r)
     return min(own, other, -math.log(2.0) - log_least(found, n, m))
 
@@ -220,7 +220,7 @@ def rejected(
     found = moments_at(x, y, truth, width)
     n, m = x.size, y.size
     variance = found.variance_x / n + found.variance_y / m
-    if not (variance > 0.0 and found.within > 0.0):
+    if not (variance > 0.0 and found.within_x + found.within_y > 0.0):
         return False
     if abs(found.mean) < LEAST_T * math.sqrt(variance):
         return False

@@ -15,7 +15,7 @@ from outcomes import exact_outcome
 from dkmd import Grid, Summary, compare, dkmd_2samp
 from dkmd.base.arrays import PIECE
 from dkmd.bins.logarithms import log_grid, log_summaries
-from dkmd.inference.test.neighbours import RUNS, Middle, _stretches, neighbour_correlation
+from dkmd.inference.kinds.neighbours import RUNS, Middle, _stretches, neighbour_correlation
 from dkmd.sources import column_data as samples
 from dkmd.sources.column_data import HeldColumn
 

@@ -18,12 +18,12 @@ from .inference.plan.planning import detectable_shift as detectable_shift
 from .inference.plan.planning import plan as plan
 from .inference.plan.planning import power as power
 from .inference.plan.planning import sample_size as sample_size
-from .inference.test.fitting import fit_witness as fit_witness
 from .inference.test.margins import equivalence as equivalence
 from .inference.test.margins import verdict as verdict
 from .inference.test.rel import dkmd_rel as dkmd_rel
 from .inference.test.result import DkmdResult as DkmdResult
 from .inference.test.two_sample import dkmd_2samp as dkmd_2samp
+from .inference.test.width import fit_witness as fit_witness
 from .matrices.multivariate import dkmd_multivariate as dkmd_multivariate
 from .matrices.result import DkmdMultivariateResult as DkmdMultivariateResult
 from .sequential.alarm import Alarm as Alarm

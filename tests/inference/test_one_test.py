@@ -10,7 +10,8 @@ from families import two_of
 from naive import two_sample as naive_two_sample
 
 from dkmd import Grid, Summary, Witness, dkmd_2samp
-from dkmd.inference.test.one_test import origin_of, side_of_values
+from dkmd.inference.test.one_test import origin_of
+from dkmd.inference.test.sides import side_of_values
 
 
 def test_an_origin_is_a_value_of_y_or_else_of_x() -> None:

@@ -19,8 +19,8 @@ from outcomes import exact_outcome
 from scipy import stats
 
 from dkmd import Witness, dkmd_2samp
-from dkmd.inference.test.one_test import side_of_values
 from dkmd.inference.test.pair import Pair, Studentized
+from dkmd.inference.test.sides import side_of_values
 from dkmd.inference.test.tails import one_of_all
 
 

@@ -15,7 +15,7 @@ from outcomes import exact_outcome
 from dkmd import dkmd_2samp
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.result import ExactOutcome, NoOutcome
-from dkmd.inference.test.riemann_outcome import RiemannOutcome
+from dkmd.inference.test.riemann_test import RiemannOutcome
 
 
 def test_a_result_survives_a_copy_with_its_logarithms() -> None:

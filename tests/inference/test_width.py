@@ -1,4 +1,4 @@
-"""The width of ψ is a tenth of the robust scale of both samples."""
+"""The width of ψ is a tenth of the robust scale of both samples; a fitted ψ has all of it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from atoms import sides
+from families import two_of
+from naive import m_center as naive_center
 from naive import robust_scale as naive_scale
 
-from dkmd import dkmd_2samp
+from dkmd import Witness, dkmd_2samp, fit_witness
 from dkmd.base.arrays import Array
-from dkmd.inference.test.one_test import side_of_values
+from dkmd.inference.test.sides import side_of_values
 from dkmd.inference.test.width import chosen_width, require_squares, robust_scale, spread_in_bins
 
 
@@ -72,3 +74,21 @@ def test_revenue_like_data_keep_a_scale(fraction: float) -> None:
     result = dkmd_2samp(x, y)
     assert result.witness.sigma > 1.0
     assert 0.001 < result.pvalue <= 1.0
+
+
+def test_a_fitted_psi_has_the_scale_and_the_centre_of_all_values() -> None:
+    x, y = two_of("laplace", 300, 300)
+    pooled = np.concatenate([x, y])
+    fitted = fit_witness(x, y)
+    assert fitted.sigma == fitted.tau == pytest.approx(naive_scale(pooled, np.empty(0)))
+    around = Witness(fitted.sigma, fitted.tau)
+    assert fitted.center == pytest.approx(naive_center(pooled, around), abs=1e-9)
+    given = fit_witness(x, y, scale=0.3)
+    assert (given.sigma, given.tau) == (0.3, 0.3)
+    assert fit_witness(np.append(x, math.nan), y) == fitted
+
+
+def test_values_without_a_scale_or_a_centre_are_refused() -> None:
+    for empty in ([], [math.nan], [3.0, 3.0], [math.inf, math.inf, 1.0]):
+        with pytest.raises(ValueError, match=r"no scale|no centre"):
+            fit_witness(empty)

@@ -12,9 +12,9 @@ from looks_arms import CELLS, Frozen, fill, frozen, log_e_of, side_from
 
 from dkmd import Monitor, PairMonitor, Witness
 from dkmd.inference.test.one_sample import OneSample
-from dkmd.inference.test.one_test import side_of_values
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.scan import moments_at
+from dkmd.inference.test.sides import side_of_values
 from dkmd.sequential.look import Look
 from dkmd.sequential.mixture import prior_information
 

@@ -10,9 +10,9 @@ from dkmd.answers.compare import compare
 from dkmd.answers.comparison import Comparison
 from dkmd.answers.comparison.several import MOVED
 from dkmd.answers.options import GroupLabels
+from dkmd.base.defaults import ALPHA
 from dkmd.base.errors import TooLittleError
 from dkmd.inference.kinds.column_kind import CATEGORY, CONSTANT
-from dkmd.inference.test.defaults import ALPHA
 from dkmd.inference.test.margins import Margin
 
 

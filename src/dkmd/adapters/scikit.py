@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dkmd.answers.drift import drift
-from dkmd.inference.test.defaults import ALPHA
+from dkmd.base.defaults import ALPHA
 from dkmd.inference.test.margins import Margin
 
 if TYPE_CHECKING:

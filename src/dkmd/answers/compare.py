@@ -30,7 +30,7 @@ from dkmd.answers.options import (
 )
 from dkmd.answers.together import compare_together, require_none
 from dkmd.base.calls import recorded
-from dkmd.inference.test.defaults import ALPHA
+from dkmd.base.defaults import ALPHA
 from dkmd.inference.test.margins import Margin
 from dkmd.sources.files.conventions import reading_text
 

@@ -11,7 +11,7 @@ from dkmd.answers.designs import columns_beside, sides_beside
 from dkmd.answers.many_columns import TwoTables, compare_columns
 from dkmd.answers.options import Advance, CompareOptions, Ratio, units_or_groups, weigh_of
 from dkmd.base.calls import recorded
-from dkmd.inference.test.defaults import ALPHA
+from dkmd.base.defaults import ALPHA
 from dkmd.inference.test.margins import Margin
 from dkmd.sources.files.conventions import reading_text
 from dkmd.sources.loading import open_table

@@ -13,7 +13,7 @@ import numpy as np
 from dkmd.answers.comparison import QUANTILES, Infinite, SampleFacts
 from dkmd.base.arrays import Array, present
 from dkmd.bins.summary import Summary
-from dkmd.inference.test.neighbours import ALIKE, CORRELATED, Middle, neighbour_correlation
+from dkmd.inference.kinds.neighbours import ALIKE, CORRELATED, Middle, neighbour_correlation
 from dkmd.inference.test.result import ExactOutcome, Outcome
 from dkmd.inference.test.sides import Side
 from dkmd.sources.column_data import LARGE, ColumnData, HeldColumn, StreamedColumn

@@ -27,7 +27,6 @@ from dkmd.inference.kinds.percentiles import (
 )
 from dkmd.inference.kinds.proportions import Counts, share_interval, share_tails
 from dkmd.inference.kinds.spread import compare_spreads
-from dkmd.inference.test.one_sample import OneSample
 from dkmd.inference.test.options import check_options
 from dkmd.inference.test.result import ConfidenceInterval, DkmdResult, ExactOutcome, Outcome
 
@@ -140,7 +139,7 @@ def missing_finding(
 
 def spread_finding(outcome: Outcome, confidence: float) -> Finding | None:
     """The ratio of spreads, current over reference; None where there is none."""
-    if not isinstance(outcome, ExactOutcome) or isinstance(outcome.tester, OneSample):
+    if not isinstance(outcome, ExactOutcome) or outcome.paired:
         return None
     found = compare_spreads(*outcome.sides, confidence)
     if math.isnan(found.ratio):

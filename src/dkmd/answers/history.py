@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from dkmd.answers.comparison import FORMAT_VERSION
+from dkmd.base.defaults import ALPHA, require_shares
 from dkmd.base.whole_files import locked
 from dkmd.base.wording import count, plain, rounded, signed_number
 from dkmd.inference.runs.between_runs import RunVariance, from_history
 from dkmd.inference.runs.heavy_tails import RunsOfPast, tails_of_means, with_tails
 from dkmd.inference.runs.level_changes import Stretch, stretches
 from dkmd.inference.runs.moderation import moderated
-from dkmd.inference.test.defaults import ALPHA, require_shares
 from dkmd.inference.test.margins import Margin, parse_margin
 from dkmd.inference.test.tails import critical
 from dkmd.sources.files.history_file import (

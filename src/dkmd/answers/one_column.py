@@ -46,12 +46,12 @@ from dkmd.bins.summary import Summary
 from dkmd.inference.design.labels import coded
 from dkmd.inference.kinds.column_kind import AMOUNT
 from dkmd.inference.kinds.column_kind import DATE as DATE_KIND
+from dkmd.inference.kinds.neighbours import Middle
 from dkmd.inference.kinds.opinions import direction_of
 from dkmd.inference.kinds.percentiles import PercentileChange
 from dkmd.inference.kinds.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.kinds.shapes import crossing
 from dkmd.inference.test.margins import beyond_margin, verdict
-from dkmd.inference.test.neighbours import Middle
 from dkmd.inference.test.one_test import ALL_EQUAL, NOTHING_VARIES, stopped_by_nan
 from dkmd.inference.test.options import Options
 from dkmd.inference.test.result import (

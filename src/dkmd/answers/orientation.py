@@ -16,8 +16,8 @@ from dkmd.bins.summary import Summary
 from dkmd.inference.design.outcome import compare_stored
 from dkmd.inference.design.stored import Stored
 from dkmd.inference.test.options import DesignArguments, Options
-from dkmd.inference.test.outcome_rows import Rows
 from dkmd.inference.test.result import DkmdResult, ExactOutcome, Outcome
+from dkmd.inference.test.rows import Rows
 from dkmd.inference.test.two_sample import run
 from dkmd.sources.column_data import Beside
 

@@ -34,10 +34,10 @@ from dkmd.answers.page_rows import (
     page_row,
 )
 from dkmd.base.calls import Call
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.base.errors import ColumnError
 from dkmd.base.wording import amount, level_of, percent, short_p
 from dkmd.bins.logarithms import as_change
-from dkmd.inference.test.defaults import CONFIDENCE
 from dkmd.inference.test.margins import Margin
 from dkmd.inference.test.result import ExactOutcome
 from dkmd.render.figures.curves import can_be_drawn

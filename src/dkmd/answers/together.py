@@ -13,9 +13,9 @@ from dkmd.answers.comparison.together import SHOWN, TogetherComparison, Together
 from dkmd.answers.options import GroupLabels
 from dkmd.answers.orientation import turned
 from dkmd.base.arrays import Array
+from dkmd.base.defaults import require_shares
 from dkmd.base.errors import DkmdError
 from dkmd.base.wording import count
-from dkmd.inference.test.defaults import require_shares
 from dkmd.inference.test.margins import Margin, parse_margin
 from dkmd.matrices.multivariate import RESAMPLES, run_multivariate
 from dkmd.sources.matrices import Matrix, in_one_order, matrix_pair

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from dkmd.base.defaults import ALPHA
 from dkmd.base.wording import visible
 from dkmd.cli.completion import data_files
 from dkmd.cli.options import (
@@ -58,7 +59,6 @@ from dkmd.cli.show import (
     telling_too_little,
     working,
 )
-from dkmd.inference.test.defaults import ALPHA
 from dkmd.render.terminal import listing_of
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dkmd.base.defaults import ALPHA
 from dkmd.base.wording import visible
 from dkmd.cli.completion import columns, data_files
 from dkmd.cli.options import (
@@ -46,7 +47,6 @@ from dkmd.cli.show import (
     show_several,
     telling_too_little,
 )
-from dkmd.inference.test.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison import ColumnAnswer

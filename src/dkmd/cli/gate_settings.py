@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dkmd.inference.test.defaults import ALPHA
+from dkmd.base.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.answers.gate import Rule

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from dkmd.base.defaults import ALPHA
 from dkmd.cli.once import OnceCommand
 from dkmd.cli.options import Force, Json, Quiet, Report, require_apart, require_outputs
 from dkmd.cli.show import after_writing, report_of, show, show_answer, show_json, working
-from dkmd.inference.test.defaults import ALPHA
 
 history = typer.Typer(
     help="Keep a few numbers of every run of a suite, for dkmd gate --history.",

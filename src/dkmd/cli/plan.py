@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dkmd.base.defaults import ALPHA
 from dkmd.cli.completion import data_files
 from dkmd.cli.options import Alpha, Column, Decimal, Groups, Json, PlanCovariates, PlanStrata, Quiet
 from dkmd.cli.show import show_answer, show_json, working
-from dkmd.inference.test.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.bins.summary import Summary

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dkmd.base.defaults import ALPHA
 from dkmd.cli import INTERRUPTED, NO_ANSWER
 from dkmd.cli.options import Json, Quiet, require_outputs
 from dkmd.cli.show import after_writing, progress, show, tell_if_lost
 from dkmd.cli.terminal import show_remarks, show_sentence, show_table, width
-from dkmd.inference.test.defaults import ALPHA
 from dkmd.render.terminal import fitted, listing_of
 
 if TYPE_CHECKING:

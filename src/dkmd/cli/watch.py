@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dkmd.base.defaults import ALPHA
 from dkmd.base.wording import count
 from dkmd.cli import BAD_INPUT, NO_ANSWER, fail
 from dkmd.cli.completion import data_files
@@ -21,7 +22,6 @@ from dkmd.cli.options import Decimal, Force, Quiet, Report, margin_of, require_o
 from dkmd.cli.show import after_writing, report_of, show_answer, show_json, warn, working
 from dkmd.cli.status_line import StatusLine
 from dkmd.cli.terminal import show_sentence
-from dkmd.inference.test.defaults import ALPHA
 
 if TYPE_CHECKING:
     from dkmd.answers.watch import Input, Question, Watched, Watching

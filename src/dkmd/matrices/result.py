@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.inference.test.defaults import CONFIDENCE, require_shares
+from dkmd.base.defaults import CONFIDENCE, require_shares
 from dkmd.inference.test.result import ConfidenceInterval
 from dkmd.matrices.fit import Fit
 from dkmd.matrices.length import length_interval

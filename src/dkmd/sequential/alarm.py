@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.base.wording import count, signed_number
 from dkmd.bins.summary import Summary
-from dkmd.inference.test.defaults import CONFIDENCE
 from dkmd.inference.test.one_test import compare_summaries
 from dkmd.inference.test.options import check_options
 from dkmd.sequential.result import without_infinities

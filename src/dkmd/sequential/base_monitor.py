@@ -7,11 +7,11 @@ from abc import abstractmethod
 from dataclasses import asdict, dataclass
 from typing import ClassVar, NamedTuple, Self
 
+from dkmd.base.defaults import ALPHA, require_shares
 from dkmd.base.documents import Document
 from dkmd.base.wording import direction_in_words
 from dkmd.bins.grid import Grid
 from dkmd.bins.logarithms import LARGEST_LOG, as_change
-from dkmd.inference.test.defaults import ALPHA, require_shares
 from dkmd.inference.test.margins import Margin, against_margin, parse_margin
 from dkmd.sequential.gathering import BURN_IN, OFF_THE_COMMON_VALUE, Gathering
 from dkmd.sequential.look import Look, Tester

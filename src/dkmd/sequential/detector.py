@@ -15,8 +15,8 @@ from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.documents import Document, packed, unpacked
 from dkmd.bins.summary import Summary
 from dkmd.bins.summary_file import content_of, summary_of
+from dkmd.inference.kinds.neighbours import CORRELATED, Middle, neighbour_correlation
 from dkmd.inference.test.margins import Margin
-from dkmd.inference.test.neighbours import CORRELATED, Middle, neighbour_correlation
 from dkmd.sequential import detection as loop
 from dkmd.sequential.alarm import Alarm, Amount, Began, amount_of, beginning
 from dkmd.sequential.baseline import Baseline

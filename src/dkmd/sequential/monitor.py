@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import present
+from dkmd.base.defaults import ALPHA
 from dkmd.base.errors import TooLittleError
 from dkmd.bins.summary import Summary
-from dkmd.inference.test.defaults import ALPHA
+from dkmd.inference.kinds.neighbours import CORRELATED, Middle, neighbour_correlation
 from dkmd.inference.test.margins import Margin
-from dkmd.inference.test.neighbours import CORRELATED, Middle, neighbour_correlation
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.sides import Side
 from dkmd.inference.test.width import MULTIPLE, chosen_width, robust_scale, scale_of_two

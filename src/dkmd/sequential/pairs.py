@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.inference.test.defaults import ALPHA
+from dkmd.base.defaults import ALPHA
 from dkmd.inference.test.margins import Margin
 from dkmd.inference.test.one_sample import OneSample
 from dkmd.inference.test.rel import WIDTH

@@ -45,9 +45,9 @@ from dkmd.answers.gate.runs import (
 from dkmd.answers.gate.unjudged import NOTHING_VARIED, changed, without_direction
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.answers.orientation import centers_of, compared
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.bins.logarithms import as_change
 from dkmd.inference.runs.outcome import RunsOutcome
-from dkmd.inference.test.defaults import CONFIDENCE
 from dkmd.inference.test.margins import opposed, parse_margin, region_of
 from dkmd.inference.test.result import DkmdResult, ExactOutcome, Outcome
 from dkmd.sources.files.benchmarks import UNKNOWN, BenchmarkFile, Measurements

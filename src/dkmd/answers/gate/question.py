@@ -20,8 +20,8 @@ from dkmd.answers.gate.shared_machines import paired_runs
 from dkmd.answers.gate.unjudged import NO_DIRECTION
 from dkmd.answers.gate.words import processors_differ
 from dkmd.base.calls import recorded
+from dkmd.base.defaults import ALPHA, require_shares
 from dkmd.bins.logarithms import as_factor
-from dkmd.inference.test.defaults import ALPHA, require_shares
 from dkmd.inference.test.margins import Margin
 from dkmd.render.terminal import named
 from dkmd.sources.files.benchmarks import BenchmarkFile, Benchmarks

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from dkmd.answers.comparison import FORMAT_VERSION
 from dkmd.answers.comparison.documents import Paged
 from dkmd.base.calls import Call
-from dkmd.inference.test.defaults import ALPHA
+from dkmd.base.defaults import ALPHA
 from dkmd.inference.test.margins import Margin
 from dkmd.inference.test.result import DkmdResult
 from dkmd.sources.files.benchmarks import Measurements

@@ -8,10 +8,10 @@ import os
 from dkmd.answers.watch.arms import ArmsWatch
 from dkmd.answers.watch.result import Watched
 from dkmd.answers.watch.stream import StreamWatch
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.base.whole_files import write_whole
 from dkmd.base.wording import count, level_of
 from dkmd.bins.summary import Summary
-from dkmd.inference.test.defaults import CONFIDENCE
 from dkmd.inference.test.one_test import compare_summaries
 from dkmd.inference.test.options import check_options
 from dkmd.render.figures.drawings import colour_of

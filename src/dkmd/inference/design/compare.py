@@ -25,18 +25,20 @@ from dkmd.inference.design.columns import (
     fit_covariate,
     fit_factor,
 )
+from dkmd.inference.design.guards import Table, Weighings
 from dkmd.inference.design.held import HeldRows
 from dkmd.inference.design.labels import Coded, check_groups, numbered, numbered_alone
 from dkmd.inference.design.plain import FEW_ROWS, Sizes, plain_pair
 from dkmd.inference.design.shared import kinds_of_labels, parts_of_units, shared_design
 from dkmd.inference.design.stored import RowSums, Stored, UnitTable
-from dkmd.inference.design.units import Design, Left, Table, Weighings, design_of, unbalanced
+from dkmd.inference.design.units import Design, Left, PlainVariances, design_of, unbalanced
 from dkmd.inference.design.weights import check_counts, check_weights, repeated
-from dkmd.inference.test.fixed import WitnessPair
 from dkmd.inference.test.options import Options
 from dkmd.inference.test.pair import Pair, Studentized
 from dkmd.inference.test.result import Pairing
 from dkmd.inference.test.sides import side_sums
+from dkmd.inference.test.tails import smooth_variance
+from dkmd.inference.test.witness_pair import WitnessPair
 
 ENOUGH = FEW_ROWS // 2 + 1
 """With so many rows on both sides, the skewness under relabelling is that of Ψ, not of what is left
@@ -206,12 +208,12 @@ def stored_pair(
     if options.weigh is None and checked and frame.width:
         notes += unbalanced(*aligned, frame.column_names, rule.scores)
     variances = _variances(pair, found.delta)
-    whole = raw = replace(pair, design=design.effect(*variances))
+    whole = raw = replace(pair, design=design.effect(variances))
     adjustment = None
     if design.rank:
         adjustment = Adjusted(frame.names, design.rank, design.worth)
         bare, _ = rule.design_at(rule.bare(aligned), rule.bare(at_zero))
-        raw = replace(pair, design=bare.effect(*variances))
+        raw = replace(pair, design=bare.effect(variances))
     parts = None
     of_x, of_y = at_zero
     if isinstance(of_x, UnitTable) and isinstance(of_y, UnitTable) and options.weigh == "units":
@@ -264,20 +266,22 @@ def design_test(
     return found.difference, found.test()
 
 
-def _variances(pair: Pair | WitnessPair, delta: float) -> tuple[float, float]:
-    """The variances of T for independent values and under relabelling, over the squared bound."""
+def _variances(pair: Pair | WitnessPair, delta: float) -> PlainVariances:
+    """The variances of the plain test, over the squared bound."""
     n, m = pair.x.size, pair.y.size
     if isinstance(pair, Pair):
         found = pair.moments(delta)
         independent = found.variance_x / n + found.variance_y / m
-        return independent, found.pooled * (1.0 / n + 1.0 / m)
+        smooth, _ = smooth_variance(n, m, found.within_x, found.within_y)
+        return PlainVariances(independent, found.pooled * (1.0 / n + 1.0 / m), smooth)
     x, y = (side_sums(side, pair.witness, pair.center) for side in (pair.x, pair.y))
     mean = (n * x.mean + m * y.mean) / (n + m)
     around = (n - 1.0) * x.variance + (m - 1.0) * y.variance
     around += n * (x.mean - mean) ** 2 + m * (y.mean - mean) ** 2
     spread = around / (n + m - 1.0) * (1.0 / n + 1.0 / m)
     squared = pair.bound**2
-    return (x.variance / n + y.variance / m) / squared, spread / squared
+    independent = (x.variance / n + y.variance / m) / squared
+    return PlainVariances(independent, spread / squared, independent)
 
 
 def frame_of(x: Stored, y: Stored) -> Frame:

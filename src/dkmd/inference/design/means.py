@@ -8,6 +8,7 @@ linearised values (the delta method).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,18 +29,79 @@ from dkmd.inference.design.compare import (
     held_sides,
     weighings_of,
 )
+from dkmd.inference.design.guards import Relabelled
 from dkmd.inference.design.held import HeldRows
 from dkmd.inference.design.plain import plain_pair
 from dkmd.inference.design.stored import RowSums, ScoreTable, Stored, UnitTable
 from dkmd.inference.design.units import Design, design_of, unbalanced
-from dkmd.inference.test.mean_pair import MeanPair
 from dkmd.inference.test.options import Options
+from dkmd.inference.test.pair import Studentized
 from dkmd.inference.test.sides import Side
+from dkmd.inference.test.tails import NO_LEAST, Tails
 from dkmd.inference.test.width import MULTIPLE
+from dkmd.statistic.witness import Witness
 
 INFINITE = "a mean needs finite values; the shift does not"
 
 INFINITE_COVARIATE = "a mean needs finite covariates; the shift does not"
+
+
+@dataclass(frozen=True)
+class MeanPair:
+    """Two samples, their means, and how sure the difference is."""
+
+    x: Side
+    y: Side
+    origin: float  # the zero point of offsets
+    means: tuple[float, float]
+    difference: float  # without what covariates explain
+    error: float
+    df: float
+    relabelled: tuple[Relabelled, ...] = ()
+    floor: float = 0.0
+    least: Tails = NO_LEAST
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """x and y."""
+        return self.x, self.y
+
+    @property
+    def width(self) -> float:
+        """A mean has no width."""
+        return math.nan
+
+    @property
+    def witness(self) -> Witness:
+        """ψ of a mean is linear."""
+        return Witness(weight="linear")
+
+    @property
+    def constant(self) -> bool:
+        """Whether nothing varies."""
+        return not self.error > 0.0
+
+    @property
+    def coarse(self) -> MeanPair:
+        """The same numbers."""
+        return self
+
+    def test(self, delta: float = 0.0) -> Studentized:
+        """The test that the means differ by ``delta``."""
+        apart = self.difference - delta
+        guards = tuple(
+            each.guard(self.difference, apart) for each in self.relabelled if each.variance > 0.0
+        )
+        least = self.least if delta == 0.0 else NO_LEAST
+        return Studentized(apart, self.error, self.df, guards, self.floor, least)
+
+    def shift(self) -> float:
+        """The difference of means."""
+        return self.difference
+
+    def reach(self, _middle: float) -> float:
+        """The standard error."""
+        return self.error
 
 
 def mean_of_summaries(x: Summary, y: Summary) -> MeanPair:

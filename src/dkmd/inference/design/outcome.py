@@ -23,12 +23,12 @@ from dkmd.inference.design.compare import (
 )
 from dkmd.inference.design.means import (
     DesignedMeans,
+    MeanPair,
     linearised,
     mean_of_summaries,
     stored_means,
 )
 from dkmd.inference.design.stored import Stored
-from dkmd.inference.test.mean_pair import MeanPair
 from dkmd.inference.test.one_sample import flip_share
 from dkmd.inference.test.one_test import (
     ALL_EQUAL,
@@ -125,6 +125,7 @@ def _outcome_of_means(found: DesignedMeans, options: Options) -> Outcome:
             pairing=design.pairing,
             effective=design.effective,
             units=design.units,
+            means=pair.means,
         )
 
     whole = outcome(found.pair, design.notes)

@@ -13,13 +13,13 @@ from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
 from dkmd.inference.design.held import AtomScores, HeldRows
 from dkmd.inference.design.stored import ScoreTable, Stored
-from dkmd.inference.test.fixed import WitnessPair
 from dkmd.inference.test.one_test import grid_for
 from dkmd.inference.test.options import Options
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.scan import merged, sums_of_psi
 from dkmd.inference.test.sides import Side
 from dkmd.inference.test.width import chosen_width
+from dkmd.inference.test.witness_pair import WitnessPair
 
 FEW_ROWS = 2048
 """Up to this many rows in both samples together, the values are compared without bins."""

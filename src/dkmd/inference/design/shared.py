@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
+from dkmd.inference.design.guards import powers_of, values_move
 from dkmd.inference.design.labels import Labels, common
 from dkmd.inference.design.stored import UnitTable
 from dkmd.inference.design.units import (
@@ -27,9 +28,7 @@ from dkmd.inference.design.units import (
     few_units,
     freedom_of,
     moves_of,
-    powers_of,
     regressed,
-    values_move,
 )
 from dkmd.inference.test.one_sample import flip_tails
 from dkmd.inference.test.result import Pairing

@@ -22,21 +22,25 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.design.score_loops import power_sums
+from dkmd.inference.design.guards import (
+    Relabelled,
+    Table,
+    Weighings,
+    powers_of,
+    single_values_move,
+    smooth_guard,
+    values_move,
+    weights_move_along,
+)
 from dkmd.inference.design.stored import CLOSE, RowSums, UnitTable, Weighing
-from dkmd.inference.test.mean_pair import Relabelled
 from dkmd.inference.test.pair import NO_VARIANCE, DesignEffect, Studentized, UnitGuard
 from dkmd.inference.test.tails import (
     NO_LEAST,
     Tails,
     one_of_all,
-    relabelled_skewness,
     satterthwaite,
-    smooth_variance,
     student_tails,
 )
-
-Table = UnitTable | RowSums
 
 FEW_UNITS = 8
 """With fewer groups than this on a side, docs/inference.md does not promise the test's size."""
@@ -45,6 +49,14 @@ NO_MOVE = 1e-10
 """Directions of g with less than this share of the squared moves are constant or collinear."""
 
 ONE_UNIT = "one sample has a single unit, and one unit shows no variance"
+
+
+class PlainVariances(NamedTuple):
+    """Variances of T in a plain test."""
+
+    independent: float  # of independent values
+    relabelled: float  # of relabelled values
+    smooth: float  # of the smooth guard
 
 
 class Design(NamedTuple):
@@ -68,24 +80,21 @@ class Design(NamedTuple):
         """The variance without an adjustment over that with it: as good as so much more data."""
         return self.raw / self.variance if self.variance > 0.0 else math.inf
 
-    def effect(self, independent: float, spread: float) -> DesignEffect:
-        """The effect on a plain test, from two of its variances in the same units.
-
-        ``independent`` is that of independent values, ``spread`` that of relabelled values.
-        """
-        if not (independent > NO_VARIANCE and spread > 0.0):
+    def effect(self, plain: PlainVariances) -> DesignEffect:
+        """The effect on a plain test, from its variances in the same units."""
+        if not (plain.independent > NO_VARIANCE and plain.relabelled > 0.0):
             return DesignEffect(self.explained, 1.0, self.df, (), self.floor, self.least)
         guards = tuple(
             UnitGuard(
-                math.sqrt(each.variance / spread),
+                math.sqrt(each.variance / plain.relabelled),
                 each.skewness,
                 each.units,
-                each.smooth and (math.sqrt(each.smooth[0] / independent), each.smooth[1]),
+                each.smooth and (math.sqrt(each.smooth[0] / plain.smooth), each.smooth[1]),
             )
             for each in self.relabelled
             if each.variance > 0.0
         )
-        inflation = self.variance / independent
+        inflation = self.variance / plain.independent
         return DesignEffect(self.explained, inflation, self.df, guards, self.floor, self.least)
 
     def test(self) -> Studentized:
@@ -98,9 +107,6 @@ class Design(NamedTuple):
         )
         return Studentized(self.difference, error, self.df, guards, self.floor, self.least)
 
-
-Weighings = tuple[Weighing, Weighing]
-"""The weights of the rows of x and of y."""
 
 Left = Callable[[Array], tuple[RowSums, RowSums]]
 """Sums the rows of both sides up again, with d = r − g·θ."""
@@ -130,18 +136,21 @@ def design_of(
     powers = [powers_of(side, found.theta, scores) for side in (x, y)]
     relabelled = [values_move(*powers)]
     if weighings is None:
-        smooth = _smooth(powers[0], powers[1], found, one.df + 1.0, two.df + 1.0, share)
+        smooth = None
+        if all(part > 0.0 for part in found.parts):
+            units_x, units_y = one.df + 1.0, two.df + 1.0
+            smooth = smooth_guard(powers[0], powers[1], units_x, units_y, share, found.rank)
         relabelled = [relabelled[0]._replace(smooth=smooth)]
     if weighings is not None and not any(each.alike for each in weighings):
         units = [
             Weighing.of(side.weight) if isinstance(side, UnitTable) else of
             for side, of in zip((x, y), weighings, strict=True)
         ]
-        relabelled += _weights_move_along(powers[0], powers[1], units[0], units[1])
+        relabelled += weights_move_along(powers[0], powers[1], units[0], units[1])
     relabelled = [each._replace(variance=share * each.variance) for each in relabelled]
     if _have_labels(x) and _have_labels(y):
         if max(x.rows.max(), y.rows.max()) > 1.0:  # otherwise units are single rows
-            relabelled.append(_single_values(x, y, weighings, found.share))
+            relabelled.append(single_values_move(x, y, weighings, found.share))
         notes = few_units(one.units, two.units)
     return design_from(found, one, two, relabelled, floor)._replace(notes=notes)
 
@@ -297,109 +306,6 @@ def effective_units(shares: Array) -> float:
     """(Σs)²/Σs²: the number of units if all are alike, fewer if a few have most of the weight."""
     squares = float(shares @ shares)
     return float(shares.sum()) ** 2 / squares if squares > 0.0 else float(shares.size)
-
-
-def powers_of(side: Table, theta: Array, scores: int) -> Array:
-    """Σ Wᵖ·dᵏ over units, (4, 4); W over its mean, d the unit's mean of what is left of r."""
-    if isinstance(side, RowSums):
-        return side.powers
-    weight = side.weight * (side.weight.size / float(side.weight.sum()))
-    left = (side.sums[:, scores - 1] - side.sums[:, scores:] @ theta) / side.weight
-    return np.stack([power_sums(left, weight**p) for p in range(4)])
-
-
-def values_move(x: Array, y: Array) -> Relabelled:
-    """The unit means of d move, and the weights of units stay in place: D = Σ a_g·d_g."""
-    units_x, units_y = x[0, 0], y[0, 0]
-    units, first, second, third = (x + y)[0]
-    mean = first / units
-    around = second - mean * first
-    cubes = third - 3.0 * mean * second + 2.0 * mean * mean * first
-    squared = x[2, 0] / units_x**2 + y[2, 0] / units_y**2  # Σa²
-    cubed = x[3, 0] / units_x**3 - y[3, 0] / units_y**3
-    return _relabelled(
-        squared * around / (units - 1.0),
-        cubed * cubes * units / ((units - 1.0) * (units - 2.0)),
-        units,
-        second,
-    )
-
-
-def _smooth(
-    x: Array, y: Array, found: Regressed, n: float, m: float, share: float
-) -> tuple[float, float] | None:
-    """The smooth guard of DESIGN 2.6 for n and m effective units of similar size."""
-    rows, _, second = x[0, :3] + y[0, :3]
-    around = second - x[0, 1] ** 2 / x[0, 0] - y[0, 1] ** 2 / y[0, 0]
-    within = share * float(around) / (float(rows) - 2.0) if rows > 2.0 else 0.0
-    if not (within > NO_VARIANCE and all(part > 0.0 for part in found.parts)):
-        return None
-    variance, df = smooth_variance(n, m, found.parts[0], found.parts[1], within)
-    left = float(df) - found.rank
-    return (float(variance), left) if left > 0.0 else None
-
-
-def _relabelled(variance: float, third: float, units: float, size: float) -> Relabelled:
-    """The relabelling with this variance and third moment; no variance if it is rounding error."""
-    if not variance > NO_VARIANCE * (1.0 + size):
-        return Relabelled(0.0, 0.0, float(units))
-    return Relabelled(float(variance), float(third / variance**1.5), float(units))
-
-
-ONE_SCALE = 1.0
-"""Standard errors by which the scales of the weights of both sides may be off. With 0.5, weights
-that equal the value rejected 2.2% at the 1% level (15 against 150 lognormal values; 1.2% with 1).
-With 2, the power with weights that say nothing fell from 44% to 27% there. From 30:30 on neither
-matters much."""
-
-
-def _weights_move_along(x: Array, y: Array, of_x: Weighing, of_y: Weighing) -> list[Relabelled]:
-    """Units move with their weights, which may depend on the values.
-
-    A sample that misses its heaviest values has too small a mean weight, which moves its mean by
-    1 over that. So the variance of q = W·(d − d̄) over all units is divided by the squared mean
-    weight of each side. Only ratios of weights within a side have a meaning: their geometric means
-    put both sides on one scale, up to the error of that.
-    """
-    (log_x, error_x), (log_y, error_y) = of_x.log_mean, of_y.log_mean
-    reach = ONE_SCALE * math.sqrt(error_x + error_y)
-    found = []
-    n, m = float(x[0, 0]), float(y[0, 0])
-    for off in (-reach, reach):
-        times = math.exp(log_x - log_y + off)
-        both = x * times ** np.arange(4.0)[:, None] + y
-        mean = both[1, 1] / both[1, 0]
-        second = both[2, 2] - 2.0 * mean * both[2, 1] + mean**2 * both[2, 0]
-        third = both[3, 3] - 3.0 * mean * both[3, 2] + 3.0 * mean**2 * both[3, 1]
-        third -= mean**3 * both[3, 0]
-        units = n + m
-        variance = second / (units - 1.0) * (1.0 / (n * times**2) + 1.0 / m)
-        if variance > NO_VARIANCE:
-            skewness = float(third / units / (second / units) ** 1.5)
-            moved = float(relabelled_skewness(skewness, n, m))
-            found.append(Relabelled(float(variance), moved, units))
-    return found
-
-
-def _single_values(
-    x: UnitTable, y: UnitTable, weighings: Weighings | None, share: float
-) -> Relabelled:
-    """Single rows of r move, whatever their unit: rare events may hide the variance of units.
-
-    ``share`` is that of the variance which the columns leave, as units show it.
-    """
-    rows, first, second, third = x.powers + y.powers
-    n, m = float(x.powers[0]), float(y.powers[0])
-    if weighings is not None:
-        n, m = weighings[0].effective, weighings[1].effective
-    mean = first / rows
-    around = second - mean * first
-    if not around > NO_VARIANCE * (1.0 + second):
-        return Relabelled(0.0, 0.0, n + m)
-    cubes = third - 3.0 * mean * second + 2.0 * mean * mean * first
-    variance = share * around / (rows - 1.0) * (1.0 / n + 1.0 / m)
-    skewness = float(cubes / rows / (around / rows) ** 1.5)
-    return Relabelled(float(variance), float(relabelled_skewness(skewness, n, m)), n + m)
 
 
 def few_units(x: float, y: float, word: str = "groups") -> tuple[str, ...]:

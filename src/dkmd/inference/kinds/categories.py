@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.inference.kinds.proportions import Counts, fisher_tail, share_interval, share_tails
-from dkmd.inference.test.defaults import CONFIDENCE
 from dkmd.inference.test.resampling import LARGEST_POOL
 
 LEAST_EXPECTED = 5.0

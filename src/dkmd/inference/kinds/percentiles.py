@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.base.reading import Codes
 from dkmd.inference.design.units import moves_of
 from dkmd.inference.kinds.unit_shares import unit_truths
-from dkmd.inference.test.defaults import CONFIDENCE
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 """The levels of the percentiles that are shown by default."""

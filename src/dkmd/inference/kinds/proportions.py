@@ -16,7 +16,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.inference.test.defaults import CONFIDENCE
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.inference.test.tails import Tails, critical, student_tails, tail_share
 
 EXACT_COUNTS = 200

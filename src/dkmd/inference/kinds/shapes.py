@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dkmd.inference.test.mean_pair import MeanPair
-from dkmd.inference.test.one_sample import OneSample
+from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.result import ExactOutcome
 from dkmd.inference.test.sides import Side
+from dkmd.inference.test.witness_pair import WitnessPair
 
 CLEAR = 2.58
 """A difference of shares beyond this many standard errors is clear: p is below 1%."""
@@ -30,11 +30,12 @@ def crossing(outcome: ExactOutcome) -> Crossing | None:
 
     A design multiplies the variance of shares as it does that of the test.
     """
-    if isinstance(outcome.tester, OneSample | MeanPair):
+    tester = outcome.tester
+    if not isinstance(tester, Pair | WitnessPair):
         return None
     x, y = outcome.sides
     both = x.joined(y)
-    design = outcome.tester.design
+    design = tester.design
     spread = (1.0 / x.size + 1.0 / y.size) * (1.0 if design is None else design.inflation)
     found = []
     for level in (0.25, 0.75):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.compiled import compiled
-from dkmd.inference.test.defaults import CONFIDENCE
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.inference.test.sides import Form, Side, center_of, quantile
 from dkmd.inference.test.tails import (
     Guard,

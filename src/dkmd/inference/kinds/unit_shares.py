@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.inference.design.joint import joint_pvalue
 from dkmd.inference.design.means import mean_of_shares
 from dkmd.inference.design.stored import UnitTable
@@ -26,7 +27,6 @@ from dkmd.inference.kinds.categories import (
     confidence_of_each,
 )
 from dkmd.inference.kinds.proportions import Counts, share_interval, share_tails
-from dkmd.inference.test.defaults import CONFIDENCE
 from dkmd.inference.test.intervals import shift_interval
 
 RARE = 2.0

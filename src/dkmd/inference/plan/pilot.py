@@ -17,10 +17,10 @@ from dkmd.bins.summary import Summary
 from dkmd.inference.design.compare import check_design, designed_pair
 from dkmd.inference.kinds.column_kind import Sample, TwoSamples, count_of, distinct_values
 from dkmd.inference.plan.models import PLAIN, Amounts, Design, Shares
-from dkmd.inference.test.one_test import MOST_VALUES, origin_of, side_of_values
+from dkmd.inference.test.one_test import MOST_VALUES, origin_of
 from dkmd.inference.test.options import check_options
 from dkmd.inference.test.pair import Pair
-from dkmd.inference.test.sides import Side
+from dkmd.inference.test.sides import Side, side_of_values
 from dkmd.inference.test.width import chosen_width
 
 Given = npt.ArrayLike | Summary

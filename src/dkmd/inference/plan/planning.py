@@ -14,6 +14,7 @@ from typing import NamedTuple, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from dkmd.base.defaults import ALPHA, require_shares
 from dkmd.inference.kinds.column_kind import Sample
 from dkmd.inference.plan.models import Model, Shares
 from dkmd.inference.plan.pilot import (
@@ -23,7 +24,6 @@ from dkmd.inference.plan.pilot import (
     shares_of,
     yes_and_no,
 )
-from dkmd.inference.test.defaults import ALPHA, require_shares
 
 TRIALS, FEWEST_TRIALS, MOST_DRAWN = 1000, 200, 2_000_000
 """The check compares 1,000 pairs of samples, or fewer with 2 million values in all. A power of 80%

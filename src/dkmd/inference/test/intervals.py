@@ -11,11 +11,29 @@ from functools import partial
 from typing import Protocol
 
 from dkmd.inference.test.pair import Studentized
+from dkmd.inference.test.sides import Side
 from dkmd.inference.test.tails import Tails, critical, tail_share
+from dkmd.statistic.witness import Witness
 
 
 class Tester(Protocol):
     """Two samples, or the differences of pairs, that can be tested at any shift."""
+
+    @property
+    def origin(self) -> float:
+        """The zero point of offsets."""
+
+    @property
+    def width(self) -> float:
+        """The width σ of ψ."""
+
+    @property
+    def witness(self) -> Witness:
+        """The ψ: of values, or of differences."""
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Both samples as atoms. Pairs have differences only and raise an error."""
 
     @property
     def constant(self) -> bool:

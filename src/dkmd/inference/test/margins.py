@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.base.errors import ColumnError
-from dkmd.inference.test.defaults import CONFIDENCE
 from dkmd.inference.test.result import DkmdResult, ExactOutcome
-from dkmd.inference.test.riemann_outcome import NO_SHIFT, RiemannOutcome
+from dkmd.inference.test.riemann_test import NO_SHIFT, RiemannOutcome
 
 Margin = float | str
 

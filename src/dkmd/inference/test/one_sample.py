@@ -51,6 +51,11 @@ class OneSample:
         return self
 
     @property
+    def sides(self) -> tuple[Side, Side]:
+        """Pairs have none."""
+        raise ValueError("pairs are compared by their differences")
+
+    @property
     def constant(self) -> bool:
         """Whether all differences are alike."""
         return self.side.constant

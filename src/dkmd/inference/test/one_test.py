@@ -15,17 +15,17 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array, present
 from dkmd.base.compiled import WORTH_THREADS, spread
-from dkmd.base.errors import TOO_FAR_APART, ColumnError
+from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import UNITS_PER_SCALE, Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.test.fixed import WitnessPair
 from dkmd.inference.test.options import Options
 from dkmd.inference.test.pair import Pair, Studentized
 from dkmd.inference.test.resampling import Bootstrap, permutation_pvalue
 from dkmd.inference.test.result import MIRRORED, ExactOutcome, NoOutcome, Outcome
 from dkmd.inference.test.riemann_test import riemann_outcome
-from dkmd.inference.test.sides import Side, side_of_sorted
+from dkmd.inference.test.sides import Side, side_of_values
 from dkmd.inference.test.width import MULTIPLE, chosen_width, require_squares
+from dkmd.inference.test.witness_pair import WitnessPair
 from dkmd.statistic.witness import Witness
 
 MOST_VALUES = 2048
@@ -112,14 +112,6 @@ def origin_of(x: Array, y: Array) -> float:
         if values.size and math.isfinite(values[values.size // 2]):
             return float(values[values.size // 2])
     return 0.0
-
-
-def side_of_values(values: Array, origin: float) -> Side:
-    """Sorted values as a side. Values too far from the origin for a double raise an error."""
-    side = side_of_sorted(values, origin)
-    if np.isinf(side.offset[[0, -1]] if side.offset.size else side.offset).any():
-        raise ColumnError(TOO_FAR_APART)
-    return side
 
 
 def compare_sides(x: Side, y: Side, origin: float, options: Options, sign: float) -> Outcome:

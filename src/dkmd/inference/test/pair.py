@@ -20,7 +20,6 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
-from dkmd.inference.test.balance import balanced
 from dkmd.inference.test.scan import Moments, mean_at, merged, moments_at, sums_of_psi
 from dkmd.inference.test.sides import Side, coarsened, quantile
 from dkmd.inference.test.tails import (
@@ -37,6 +36,7 @@ from dkmd.inference.test.tails import (
     smooth_variance,
     student_tail,
 )
+from dkmd.statistic.witness import Witness
 
 PlainSide = tuple[Array, Array, Array, float, float, float]
 """The numbers of a ``Side``."""
@@ -101,7 +101,7 @@ def plain_variance(found: Moments, n: float, m: float) -> tuple[Any, Any, Guard]
     The moments may be arrays, with one entry per test.
     """
     part_x, part_y = found.variance_x / n, found.variance_y / m
-    smooth, smooth_df = smooth_variance(n, m, part_x, part_y, found.within)
+    smooth, smooth_df = smooth_variance(n, m, found.within_x, found.within_y)
     guard = Guard(
         found.mean / (found.pooled * (1.0 / n + 1.0 / m)) ** 0.5,
         relabelled_skewness(found.skewness, n, m),
@@ -136,16 +136,16 @@ class UnitGuard(NamedTuple):
     factor: float
     skewness: float
     units: float
-    smooth: tuple[float, float] | None = None  # over the error of independent values; its df
+    smooth: tuple[float, float] | None = None  # over the smooth error of single values; its df
 
-    def at(self, statistic: float, spread: float, independent: float) -> Guard:
+    def at(self, statistic: float, spread: float, smooth_error: float) -> Guard:
         """The guard of a statistic with this spread under relabelling of single values.
 
-        ``independent`` is its standard error for independent values.
+        ``smooth_error`` is that of the smooth guard for single values.
         """
         smooth = None
-        if self.smooth is not None and independent > 0.0:
-            smooth = statistic / (independent * self.smooth[0]), self.smooth[1]
+        if self.smooth is not None and smooth_error > 0.0:
+            smooth = statistic / (smooth_error * self.smooth[0]), self.smooth[1]
         return Guard(statistic / (spread * self.factor), self.skewness, self.units, smooth)
 
 
@@ -169,6 +169,16 @@ class Pair:
     width: float
     origin: float  # the zero point of offsets
     design: DesignEffect | None = None
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """x and y."""
+        return self.x, self.y
+
+    @property
+    def witness(self) -> Witness:
+        """The ψ of the differences."""
+        return Witness(self.width, self.width)
 
     @property
     def bound(self) -> float:
@@ -237,7 +247,8 @@ class Pair:
             mean = mean if abs(mean) > math.sqrt(NO_VARIANCE) else 0.0
             return Studentized(self.bound * mean, 0.0, design.df, (), design.floor, design.least)
         spread = math.sqrt(found.pooled * (1.0 / n + 1.0 / m))
-        guards = tuple(guard.at(mean, spread, math.sqrt(independent)) for guard in design.guards)
+        smooth, _ = smooth_variance(n, m, found.within_x, found.within_y)
+        guards = tuple(guard.at(mean, spread, math.sqrt(smooth)) for guard in design.guards)
         error = self.bound * math.sqrt(variance)
         return Studentized(self.bound * mean, error, design.df, guards, design.floor, design.least)
 
@@ -278,13 +289,14 @@ class Pair:
 @compiled
 def _plain_moments(
     x: PlainSide, y: PlainSide, delta: float, sigma: float
-) -> tuple[float, float, float, float, float, float, float, float, float, float]:
+) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
     """``moments_at`` with plain tuples."""
     found = moments_at(Side(*x), Side(*y), delta, sigma)
-    mean, variance_x, variance_y, pooled, within, skewness = found[:6]
-    above_x, below_x, above_y, below_y = found[6:]
+    mean, variance_x, variance_y, pooled, within_x, within_y, skewness = found[:7]
+    above_x, below_x, above_y, below_y = found[7:]
     return (
-        mean, variance_x, variance_y, pooled, within, skewness, above_x, below_x, above_y, below_y
+        mean, variance_x, variance_y, pooled, within_x, within_y, skewness,
+        above_x, below_x, above_y, below_y,
     )  # fmt: skip
 
 
@@ -304,3 +316,79 @@ def relabelled_values(x: Side, y: Side, delta: float, sigma: float) -> tuple[flo
             scores[k] = of_x[i] + of_y[i]
             k += 1
     return counted_relabellings(scores, from_x)
+
+
+FLAT = 1e-13
+"""Below this slope, in units of 2σ per σ, doubles cannot tell T at two shifts apart."""
+
+STEPS = 200
+"""Steps of the search for the shift. Newton's method needs about five."""
+
+
+@compiled
+def balanced(x: Side, y: Side, sigma: float, level: float, start: float, tolerance: float) -> float:
+    """The δ at which T of (x − δ, y) is ``level``, in units of 2σ. T falls with δ.
+
+    Values at an infinity move T by a constant. If it outweighs all finite pairs, δ is infinite.
+    """
+    finite_x = x.size - x.minus_inf - x.plus_inf
+    finite_y = y.size - y.minus_inf - y.plus_inf
+    finite = finite_x * finite_y
+    lean = x.plus_inf * (y.size - y.plus_inf) - x.minus_inf * (y.size - y.minus_inf)
+    lean += finite_x * (y.minus_inf - y.plus_inf)
+    lean -= level * x.size * y.size
+    if abs(lean) >= finite * (1.0 - 1e-12):
+        return math.copysign(math.inf, lean) if lean != 0.0 else math.nan
+    low, high = -math.inf, math.inf
+    reach = sigma
+    delta = start
+    for _ in range(STEPS):
+        found = mean_at(x, y, delta, sigma)
+        value = found.value - level
+        if -found.slope * sigma < FLAT and abs(value) < FLAT:
+            return _middle_of_flat(x, y, sigma, level, delta)
+        if value == 0.0:
+            return delta
+        if value > 0.0:
+            low = delta
+        else:
+            high = delta
+        step = -value / found.slope if found.slope < 0.0 else math.nan
+        bent = 1.0 - 0.5 * value * found.curve / (found.slope * found.slope + 1e-300)
+        if 0.5 < bent < 2.0:  # Halley's correction of Newton's step
+            step /= bent
+        following = delta + step
+        if abs(step) <= tolerance * sigma:
+            return following
+        if not (low < following < high) or abs(step) > 4.0 * reach:
+            if math.isinf(low) or math.isinf(high):
+                following = delta + math.copysign(reach, value)
+                reach *= 2.0
+            else:
+                following = 0.5 * (low + high)
+                if not low < following < high:
+                    return following
+        delta = following
+    return delta
+
+
+@compiled
+def _middle_of_flat(x: Side, y: Side, sigma: float, level: float, inside: float) -> float:
+    """The middle of the shifts at which T is ``level``, if clusters lie too far apart."""
+    ends = np.empty(2)
+    for end in range(2):
+        away = 1.0 if end else -1.0
+        reach = sigma
+        while (
+            reach < 1e300 and abs(mean_at(x, y, inside + away * reach, sigma).value - level) < FLAT
+        ):
+            reach *= 2.0
+        near, far = 0.0, reach
+        for _ in range(80):
+            middle = 0.5 * (near + far)
+            if abs(mean_at(x, y, inside + away * middle, sigma).value - level) < FLAT:
+                near = middle
+            else:
+                far = middle
+        ends[end] = inside + away * near
+    return float(0.5 * (ends[0] + ends[1]))

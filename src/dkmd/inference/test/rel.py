@@ -17,14 +17,12 @@ from dkmd.inference.test.one_test import (
     ALL_EQUAL,
     MOST_VALUES,
     require_positive_values,
-    side_of_values,
     stopped_by_nan,
 )
-from dkmd.inference.test.options import DesignArguments, Options, check_options
-from dkmd.inference.test.outcome_rows import Rows
+from dkmd.inference.test.options import DesignArguments, Options, check_options, slices
 from dkmd.inference.test.result import MIRRORED, DkmdResult, ExactOutcome, NoOutcome, Outcome
-from dkmd.inference.test.sides import Side
-from dkmd.inference.test.slices import slices
+from dkmd.inference.test.rows import Rows
+from dkmd.inference.test.sides import Side, side_of_values
 from dkmd.statistic.witness import Witness
 
 WIDTH_FROM = MOST_VALUES // 2

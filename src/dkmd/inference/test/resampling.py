@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import WORTH_THREADS, compiled, spread
-from dkmd.inference.test.fixed import WitnessPair
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.scan import NARROW, merged, sums_of_psi
 from dkmd.inference.test.sides import Form, Side, atom_means
+from dkmd.inference.test.witness_pair import WitnessPair
 from dkmd.statistic.witness import Witness
 
 Counts = npt.NDArray[np.int64]

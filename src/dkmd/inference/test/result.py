@@ -15,17 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.base.defaults import CONFIDENCE
 from dkmd.base.wording import direction_in_words
-from dkmd.inference.test.defaults import CONFIDENCE
-from dkmd.inference.test.fixed import WitnessPair
-from dkmd.inference.test.intervals import shift_interval, statistic_interval
-from dkmd.inference.test.mean_pair import MeanPair
-from dkmd.inference.test.neighbours import Middle
-from dkmd.inference.test.one_sample import OneSample
-from dkmd.inference.test.outcome_rows import Rows
-from dkmd.inference.test.pair import Pair, Studentized
+from dkmd.inference.kinds.neighbours import Middle
+from dkmd.inference.test.intervals import Tester, shift_interval, statistic_interval
+from dkmd.inference.test.pair import Studentized
 from dkmd.inference.test.resampling import Bootstrap
-from dkmd.inference.test.riemann_outcome import RiemannOutcome
+from dkmd.inference.test.riemann_test import RiemannOutcome
+from dkmd.inference.test.rows import Rows
 from dkmd.inference.test.sides import Side, side_of_sorted
 from dkmd.inference.test.tails import tail_share
 from dkmd.inference.test.width import robust_scale
@@ -52,7 +49,7 @@ class ExactOutcome:
     paper's Theorem 1).
     """
 
-    tester: Pair | WitnessPair | OneSample | MeanPair
+    tester: Tester
     sign: float
     test: Studentized
     pvalue: float
@@ -66,6 +63,7 @@ class ExactOutcome:
     adjustment: Adjustment | None = None
     effective: tuple[float, float] | None = None  # effective sizes of x and y, with weights
     units: tuple[int, int] | None = None  # groups of x and of y
+    means: tuple[float, float] | None = None  # of x and of y, or their ratios, if these are tested
 
     @property
     def statistic(self) -> float:
@@ -90,11 +88,12 @@ class ExactOutcome:
     @property
     def witness(self) -> Witness:
         """The ψ: of the differences, or the one that was given."""
-        if isinstance(self.tester, Pair):
-            return Witness(self.tester.width, self.tester.width)
-        if isinstance(self.tester, MeanPair):
-            return Witness(weight="linear")
         return self.tester.witness
+
+    @property
+    def paired(self) -> bool:
+        """Whether differences of pairs were tested."""
+        return self.reference is not None
 
     @property
     def designed(self) -> bool:
@@ -109,9 +108,7 @@ class ExactOutcome:
     @property
     def sides(self) -> tuple[Side, Side]:
         """x and y as atoms, without what a covariate explains. Pairs have differences only."""
-        if isinstance(self.tester, OneSample):
-            raise ValueError("pairs are compared by their differences")
-        x, y = self.tester.x, self.tester.y
+        x, y = self.tester.sides
         return (y, x) if self.sign < 0.0 else (x, y)
 
     @property
@@ -124,14 +121,6 @@ class ExactOutcome:
         """The medians of x and of y."""
         x, y = self.sides
         return self.origin + x.median(), self.origin + y.median()
-
-    @property
-    def means(self) -> tuple[float, float] | None:
-        """The means of x and of y, or their ratios of sums; None unless these were compared."""
-        if not isinstance(self.tester, MeanPair):
-            return None
-        x, y = self.tester.means
-        return (y, x) if self.sign < 0.0 else (x, y)
 
     @property
     def reference_scale(self) -> float:

@@ -8,13 +8,13 @@ list. It is normal in the limit unless a single ψ̂ dominates. In that case rel
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dkmd.inference.test.resampling import extreme_share, generator_of, relabelled_sums
-from dkmd.inference.test.riemann_outcome import RiemannOutcome
 from dkmd.inference.test.tails import student_tails
 from dkmd.statistic.riemann import riemann_witness
 from dkmd.statistic.witness import Witness
@@ -47,3 +47,36 @@ def riemann_outcome(
         values = sums / n + sums / m  # ``around`` sums to 0, so the sum over y is −sums
         probability = extreme_share(values, statistic, alternative, complete=False)
     return RiemannOutcome(statistic, probability, standard_error, witness, alternative)
+
+
+@dataclass(frozen=True)
+class RiemannOutcome:
+    """A test by the paper's estimator against its permutation distribution. It has no shift."""
+
+    statistic: float
+    pvalue: float
+    standard_error: float
+    witness: Witness
+    alternative: str
+    df: float = math.inf
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shift(self) -> float:
+        """Not defined, because the Riemann estimator is not a sum of a fixed ψ over the data."""
+        raise AttributeError(NO_SHIFT)
+
+    def statistic_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Not defined."""
+        raise ValueError(NO_INTERVAL)
+
+    def shift_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Not defined."""
+        raise ValueError(NO_SHIFT)
+
+
+NO_SHIFT = "the Riemann estimator has no shift: use estimator='exact' for an amount in data units"
+NO_INTERVAL = (
+    "the Riemann estimator has no interval, because its distribution is known only under the null: "
+    "use estimator='exact'"
+)

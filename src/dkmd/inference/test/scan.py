@@ -68,7 +68,8 @@ class Moments(NamedTuple):
     variance_x: float  # unbiased variance of h
     variance_y: float  # unbiased variance of g
     pooled: float  # variance of Ψ, divisor N − 1
-    within: float  # variance of Ψ about the mean of its own sample, divisor N − 2
+    within_x: float  # unbiased variance of Ψ within x
+    within_y: float  # … within y
     skewness: float  # of Ψ, divisor N
     above_x: float  # how many values have a Ψ of at least the mean Ψ of x
     below_x: float  # … of at most the mean Ψ of x
@@ -319,7 +320,7 @@ def _moments_of_values(atoms: Merged, sums: Sums, n: float, m: float) -> Moments
     mean, mean_g = mean / (n * m), mean_g / (n * m)
     middle = (inner_x + inner_y) / (total * total)
     inner_x, inner_y = inner_x / (n * total), inner_y / (m * total)
-    square_x = square_y = second = third = within = 0.0
+    square_x = square_y = second = third = within_x = within_y = 0.0
     for i in range(rows):
         h, g = of_y[i] / m - mean, -of_x[i] / n - mean_g
         psi = (of_x[i] + of_y[i]) / total
@@ -329,9 +330,11 @@ def _moments_of_values(atoms: Merged, sums: Sums, n: float, m: float) -> Moments
         part = (weight_x[i] + weight_y[i]) * apart * apart
         second += part
         third += part * apart
-        within += weight_x[i] * (psi - inner_x) ** 2 + weight_y[i] * (psi - inner_y) ** 2
+        within_x += weight_x[i] * (psi - inner_x) ** 2
+        within_y += weight_y[i] * (psi - inner_y) ** 2
     beyond = _beyond(atoms, sums, inner_x * total, inner_y * total, SAME_PSI * total)
-    return _as_moments(mean, square_x, square_y, second, third, within, n, m, beyond)
+    squares = square_x, square_y, within_x, within_y
+    return _as_moments(mean, squares, second, third, n, m, beyond)
 
 
 @compiled
@@ -355,7 +358,7 @@ def _moments_of_bins(atoms: Merged, n: float, m: float, sigma: float) -> Moments
     mean, mean_g = mean / (n * m), mean_g / (n * m)
     middle = (inner_x + inner_y) / (total * total)
     inner_x, inner_y = inner_x / (n * total), inner_y / (m * total)
-    square_x = square_y = second = third = within = 0.0
+    square_x = square_y = second = third = within_x = within_y = 0.0
     for i in range(rows):
         bent, rise = slopes[2, i] + slopes[3, i], (slopes[0, i] + slopes[1, i]) / total
         for of in range(2):
@@ -366,16 +369,18 @@ def _moments_of_bins(atoms: Merged, n: float, m: float, sigma: float) -> Moments
             apart, spread = psi - middle, rise * rise * v
             second += weight * (apart * apart + spread)
             third += weight * apart * (apart * apart + 3.0 * spread)
-            within += weight * ((psi - (inner_x if of == 0 else inner_y)) ** 2 + spread)
             if of == 0:
+                within_x += weight * ((psi - inner_x) ** 2 + spread)
                 score, steep = (of_y[i] + 0.5 * v * slopes[3, i]) / m - mean, slopes[1, i] / m
                 square_x += weight * (score * score + steep * steep * v)
             else:
+                within_y += weight * ((psi - inner_y) ** 2 + spread)
                 score, steep = (of_x[i] + 0.5 * v * slopes[2, i]) / n + mean_g, slopes[0, i] / n
                 square_y += weight * (score * score + steep * steep * v)
     sums = Sums(of_x, of_y)
     beyond = _beyond(atoms, sums, inner_x * total, inner_y * total, SAME_PSI * total)
-    return _as_moments(mean, square_x, square_y, second, third, within, n, m, beyond)
+    squares = square_x, square_y, within_x, within_y
+    return _as_moments(mean, squares, second, third, n, m, beyond)
 
 
 SAME_PSI = 1e-9
@@ -397,24 +402,22 @@ def _beyond(atoms: Merged, sums: Sums, level_x: float, level_y: float, slack: fl
 
 @compiled
 def _as_moments(
-    mean: float,
-    square_x: float,
-    square_y: float,
-    second: float,
-    third: float,
-    within: float,
-    n: float,
-    m: float,
-    beyond: Four,
+    mean: float, squares: Four, second: float, third: float, n: float, m: float, beyond: Four
 ) -> Moments:
-    """Sums of squares as variances, and the skewness."""
+    """Sums of squares as variances, and the skewness.
+
+    ``squares`` are those of h, of g, and of Ψ within x and within y.
+    """
     total = n + m
+    free_x = n - 1.0 if n > 1.0 else math.nan
+    free_y = m - 1.0 if m > 1.0 else math.nan
     return Moments(
         mean,
-        square_x / (n - 1.0) if n > 1.0 else math.nan,
-        square_y / (m - 1.0) if m > 1.0 else math.nan,
+        squares[0] / free_x,
+        squares[1] / free_y,
         second / (total - 1.0),
-        within / (total - 2.0) if total > 2.0 else math.nan,
+        squares[2] / free_x,
+        squares[3] / free_y,
         (third / total) / (second / total) ** 1.5 if second > 0.0 else 0.0,
         beyond[0],
         beyond[1],

@@ -14,6 +14,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled
+from dkmd.base.errors import TOO_FAR_APART, ColumnError
 from dkmd.bins.summary import Summary
 from dkmd.statistic.table import Jet, jet_at
 from dkmd.statistic.witness import TABLE_UNIT, Witness
@@ -108,6 +109,14 @@ class Side(NamedTuple):
 def side_of_sorted(values: Array, origin: float) -> Side:
     """Sorted values without NaN as a side. Equal values share an atom."""
     return Side(*atoms_of(values, origin))
+
+
+def side_of_values(values: Array, origin: float) -> Side:
+    """Sorted values as a side. Values too far from the origin for a double raise an error."""
+    side = side_of_sorted(values, origin)
+    if np.isinf(side.offset[[0, -1]] if side.offset.size else side.offset).any():
+        raise ColumnError(TOO_FAR_APART)
+    return side
 
 
 @compiled

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array, RealArray, real_numbers
 from dkmd.bins.summary import Summary
-from dkmd.inference.test.neighbours import ALIKE, alike
+from dkmd.inference.kinds.neighbours import ALIKE, alike
 from dkmd.inference.test.one_test import (
     compare_summaries,
     compare_values,
@@ -23,13 +23,11 @@ from dkmd.inference.test.one_test import (
     require_positive_values,
     stopped_by_nan,
 )
-from dkmd.inference.test.options import DesignArguments, Options, check_options
-from dkmd.inference.test.outcome_rows import Rows
+from dkmd.inference.test.options import DesignArguments, Options, check_options, slices
 from dkmd.inference.test.rel import require_flips, run_rel
 from dkmd.inference.test.result import DkmdResult, NoOutcome, Outcome
-from dkmd.inference.test.riemann_outcome import NO_SHIFT
-from dkmd.inference.test.rows import NO_NUMBERS, compare_rows
-from dkmd.inference.test.slices import slices
+from dkmd.inference.test.riemann_test import NO_SHIFT
+from dkmd.inference.test.rows import NO_NUMBERS, Rows, compare_rows
 from dkmd.inference.test.tails import Tails
 from dkmd.statistic.witness import Witness
 

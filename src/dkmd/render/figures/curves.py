@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.inference.test.one_sample import OneSample
 from dkmd.inference.test.result import ExactOutcome, Outcome
 from dkmd.inference.test.sides import Side, quantile
 
@@ -136,7 +135,7 @@ def curves_of(outcome: ExactOutcome, values: tuple[Array, Array] | None = None) 
 
 def can_be_drawn(outcome: Outcome) -> TypeGuard[ExactOutcome]:
     """Whether an outcome has two samples that an axis can hold. Pairs have differences only."""
-    if not isinstance(outcome, ExactOutcome) or isinstance(outcome.tester, OneSample):
+    if not isinstance(outcome, ExactOutcome) or outcome.paired:
         return False
     offsets = np.concatenate([side.offset for side in outcome.sides])
     return bool(np.ptp(offsets) < WIDEST / 1e3) if offsets.size else True

@@ -11,7 +11,7 @@ import pytest
 from shell import here
 
 from dkmd import Monitor, Witness, compare, dkmd_2samp
-from dkmd.inference.test.neighbours import CLEAR, Middle, neighbour_correlation
+from dkmd.inference.kinds.neighbours import CLEAR, Middle, neighbour_correlation
 
 Array = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from dkmd import Witness, dkmd_2samp, exact
-from dkmd.inference.test.fixed import WitnessPair
+from dkmd.inference.test.witness_pair import WitnessPair
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])

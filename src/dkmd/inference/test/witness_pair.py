@@ -50,6 +50,11 @@ class WitnessPair:
         return replace(self, x=coarsened(self.x, cell), y=coarsened(self.y, cell))
 
     @property
+    def sides(self) -> tuple[Side, Side]:
+        """x and y."""
+        return self.x, self.y
+
+    @property
     def constant(self) -> bool:
         """Whether all values are equal on each side."""
         return self.x.constant and self.y.constant
@@ -83,14 +88,14 @@ class WitnessPair:
         floor, design = one_of_all(n, m), self.design
         if design is not None:
             spread = statistic / guards[0].z if guards and guards[0].z else math.nan
-            independent = math.sqrt(variance)
+            plain = math.sqrt(variance)
             statistic, variance = (
                 statistic - self.bound * design.offset,
                 variance * design.inflation,
             )
             df, floor = design.df, design.floor
             guards = tuple(
-                guard.at(statistic, spread, independent) for guard in design.guards if spread > 0.0
+                guard.at(statistic, spread, plain) for guard in design.guards if spread > 0.0
             )
         least = NO_LEAST if design is None or delta != 0.0 else design.least
         if not variance > 0.0:
