@@ -269,6 +269,20 @@ def test_ancova_is_within_a_tenth_of_a_standard_error(seed: int) -> None:
     assert result.standard_error == pytest.approx(fitted.bse[1], rel=0.05)
 
 
+@pytest.mark.parametrize("far", [math.inf, -1e200])
+@pytest.mark.parametrize("design", ["plain", "groups", "weights"])
+def test_a_covariate_too_large_to_be_squared_is_an_error(far: float, design: str) -> None:
+    x, y, cx, cy = _with_covariate(1, 40, 30)
+    cx[3] = far
+    how = {
+        "plain": {},
+        "groups": {"groups": (np.arange(40) // 4, np.arange(30) // 3)},
+        "weights": {"weights": (x - x.min() + 1.0, y - y.min() + 1.0)},
+    }[design]
+    with pytest.raises(ValueError, match="a mean needs finite covariates"):
+        _means(x, y, covariate=(cx, cy), randomized=True, **how)
+
+
 def test_covariates_with_groups_are_adjusted_for_by_unit() -> None:
     """Every unit repeated thrice is one unit: the adjusted numbers are those of single rows."""
     x, y, cx, cy = _with_covariate(3, 40, 35)

@@ -108,7 +108,7 @@ def test_the_check_is_a_seeded_simulation_beside_the_closed_form() -> None:
 
 
 def test_samples_too_large_to_draw_have_no_check() -> None:
-    large, larger = plan(NORMAL, 0.4, n=4900), plan(NORMAL, 0.4, n=5100)
+    large, larger = plan(NORMAL, 0.1, n=24_500), plan(NORMAL, 0.1, n=25_100)
     assert large.check is not None
     assert large.check.trials == 204
     assert larger.check is None

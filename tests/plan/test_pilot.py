@@ -37,10 +37,39 @@ def test_groups_multiply_the_size_by_their_design_effect() -> None:
 
 def test_few_groups_have_few_degrees_of_freedom() -> None:
     """As many independent values would have more power."""
-    found = plan(REPEATED, 1.5, n=80, groups=GROUPS)
+    found = plan(REPEATED, 2.0, n=40, groups=GROUPS)
     assert found.design_effect is not None
-    alone = power(REPEATED, 1.5, round(80 / found.design_effect))
-    assert found.power < alone - 0.03
+    alone = power(REPEATED, 2.0, round(40 / found.design_effect))
+    assert found.power < alone - 0.05
+
+
+@pytest.mark.parametrize(("shift", "n"), [(2.0, 40), (1.5, 80), (1.0, 200), (0.7, 400)])
+def test_the_check_of_a_plan_with_groups_draws_whole_groups(shift: float, n: int) -> None:
+    found = plan(REPEATED, shift, n=n, groups=GROUPS)
+    assert found.check is not None
+    assert found.check.power == pytest.approx(
+        found.power, abs=0.03 + 2 * found.check.standard_error
+    )
+    too_few = plan(REPEATED, 3.0, n=20, groups=GROUPS)  # two groups a side cannot be told apart
+    assert too_few.check is not None
+    assert too_few.check.power == too_few.power == 0.0
+
+
+def test_the_check_of_a_plan_draws_covariates_and_strata_with_their_values() -> None:
+    found = plan(EXPLAINED, 0.2, covariate=KNOWN, strata=np.sign(KNOWN).astype(int))
+    assert found.check is not None
+    assert found.check.power == pytest.approx(0.8, abs=0.03 + 2 * found.check.standard_error)
+    other = plan(EXPLAINED, 0.2, covariate=KNOWN, other=EXPLAINED)
+    assert other.check is None
+
+
+def test_the_check_of_a_share_turns_values_of_one_kind_into_the_other() -> None:
+    yes = REPEATED > 0.8
+    for share in (0.1, -0.1):
+        found = plan(yes, share=share, groups=GROUPS)
+        assert found.check is not None
+        # values turn one by one, which is a little clearer than whole groups would be
+        assert 0.75 < found.check.power < 0.95
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def assert_not_shifted(
         ...
     AssertionError: x (current) is shifted against y (reference):
     value is HIGHER in current than in reference, by more than 1%: typically +3.03 (95% interval
-    +1.85 to +4.19), +3.08%. p = 4e-7, n = 500 and 500.
+    +1.85 to +4.19), +3.08%. p = 5e-7, n = 500 and 500.
     """
     __tracebackhide__ = True  # pytest then shows the line that called this one
     answer = _answer(x, y, margin, alpha, column, groups)
@@ -115,7 +115,7 @@ def assert_equivalent(
     Traceback (most recent call last):
         ...
     AssertionError: x (current) is not shown to be equivalent to y (reference) up to 5%:
-    value: no clear change (INCONCLUSIVE): typically +4.77 (95% interval −1.47 to +10.4), +4.86%.
+    value: no clear change (INCONCLUSIVE): typically +4.77 (95% interval −1.49 to +10.6), +4.86%.
     p = 0.13, n = 20 and 20.
     """
     __tracebackhide__ = True

@@ -270,7 +270,7 @@ def compare(
     >>> answer = compare(before, after, margin="1%")
     >>> print(answer.headline())  # doctest: +NORMALIZE_WHITESPACE
     value is HIGHER in current than in reference, by more than 1%: typically +3.11
-    (95% interval +1.93 to +4.28), +3.16%. p = 2e-7, n = 500 and 500.
+    (95% interval +1.93 to +4.28), +3.16%. p = 3e-7, n = 500 and 500.
     >>> answer.verdict, answer.direction, answer.current.plus_inf
     ('higher', 'current is larger', 3)
     """

@@ -42,6 +42,10 @@ FIT_ALL, FIT_PART = 1 << 15, 1 << 11
 AT_ENDS = 1e-320
 """``per`` of a covariate of which half or more is infinite: only infinite values differ from 0."""
 
+MOST_REACHES = 1e100
+"""A raw covariate this many reaches from its centre is as good as infinite: sums of its squares
+would overflow."""
+
 VALUE, MISSING = 0, 1
 """Kinds of numeric columns: the number of a covariate, or whether it is missing."""
 
@@ -84,6 +88,8 @@ def _numbers_of(source: Array, center: float, per: float, bounded: bool, out: Ar
         if bounded:
             t = min(max(t, -1.0), 1.0)
             t *= 1.5 - 0.5 * t * t
+        elif abs(t) > MOST_REACHES:
+            t = math.copysign(math.inf, t)
         out[i] = t if source[i] == source[i] else 0.0
 
 

@@ -7,7 +7,7 @@ are summed by unit (``stored``), and the sums say what the design does to the te
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,16 +28,18 @@ from dkmd.inference.design.columns import (
 from dkmd.inference.design.guards import Table, Weighings
 from dkmd.inference.design.held import HeldRows
 from dkmd.inference.design.labels import Coded, check_groups, numbered, numbered_alone
-from dkmd.inference.design.plain import FEW_ROWS, Sizes, plain_pair
-from dkmd.inference.design.shared import kinds_of_labels, parts_of_units, shared_design
+from dkmd.inference.design.means import INFINITE, MeanPair, linear_scores, with_cubes
+from dkmd.inference.design.plain import FEW_ROWS, PlainTest, Sizes, plain_pair
+from dkmd.inference.design.shared import DesignRule, Tables, kinds_of_labels, parts_of_units
 from dkmd.inference.design.stored import RowSums, Stored, UnitTable
-from dkmd.inference.design.units import Design, Left, PlainVariances, design_of, unbalanced
+from dkmd.inference.design.units import Design, Left, PlainVariances, unbalanced
 from dkmd.inference.design.weights import check_counts, check_weights, repeated
 from dkmd.inference.test.options import Options
 from dkmd.inference.test.pair import Pair, Studentized
 from dkmd.inference.test.result import Pairing
 from dkmd.inference.test.sides import side_sums
-from dkmd.inference.test.tails import smooth_variance
+from dkmd.inference.test.tails import smooth_variances
+from dkmd.inference.test.width import MULTIPLE
 from dkmd.inference.test.witness_pair import WitnessPair
 
 ENOUGH = FEW_ROWS // 2 + 1
@@ -49,6 +51,8 @@ NO_METHOD = "weights, covariates, strata and groups cannot be combined with a re
 WEIGHTS_OR_PAIRS = (
     "give weights or pairs, not both: pairs are weighed by their units (weigh='units')"
 )
+
+INFINITE_COVARIATE = "a mean needs finite covariates; the shift does not"
 
 TOO_FEW, ALL_EQUAL = "too few", "all equal"
 """Why there is no test: a side has fewer than two rows, or all values are equal."""
@@ -92,8 +96,8 @@ class Adjusted(NamedTuple):
 class Designed(NamedTuple):
     """The test of a design, or the reason why there is none."""
 
-    pair: Pair | WitnessPair | None  # with the effect of the design
-    raw: Pair | WitnessPair | None = None  # without the adjustment
+    pair: DesignedPair | None  # with the effect of the design
+    raw: DesignedPair | None = None  # without the adjustment
     nothing: str = ""  # TOO_FEW or ALL_EQUAL, if there is no pair
     notes: tuple[str, ...] = ()
     pairing: Pairing | None = None
@@ -101,6 +105,9 @@ class Designed(NamedTuple):
     effective: Sizes | None = None  # effective sizes, with weights
     units: tuple[int, int] | None = None  # units of x and of y, with labels
     parts: Array | None = None  # of each shared unit in T, for sign flips
+
+
+DesignedPair = Pair | WitnessPair | MeanPair
 
 
 def designed_pair(
@@ -182,9 +189,48 @@ def stored_pair(
             kinds_of_labels(x.labels(), y.labels()).require(options.weigh)
         nothing = TOO_FEW if found is None else ALL_EQUAL
         return Designed(None, nothing=nothing, notes=tuple(frame.notes()))
+    if options.estimand == "mean":
+        frame = frame.unbounded()
+        scored = _scored_by_value(x, y, found.pair, frame, logs, grid)
+    elif not (x.has_units or frame.width or effective):
+        return Designed(found.pair, found.pair, notes=tuple(frame.notes()))
+    else:
+        scored = _scored_by_psi(x, y, found, frame, logs, options.weigh is not None)
+    rule = DesignRule(scored.scores, weighings, options.weigh, scored.left)
+    design, pairing = rule.design_at(scored.aligned, scored.at_zero)
+    notes = [*frame.notes(), *design.notes]
+    if options.weigh is None and checked and frame.width:
+        notes += unbalanced(*scored.aligned, frame.column_names, rule.scores)
+    whole = raw = scored.tester(design)
+    adjustment = None
+    if design.rank:
+        adjustment = Adjusted(frame.names, design.rank, design.worth)
+        bare, _ = rule.design_at(rule.bare(scored.aligned), rule.bare(scored.at_zero))
+        raw = scored.tester(bare)
+    parts = None
+    of_x, of_y = scored.at_zero
+    if isinstance(of_x, UnitTable) and isinstance(of_y, UnitTable) and options.weigh == "units":
+        parts = parts_of_units(of_x, of_y, rule.scores)
+    units = (int(design.units[0]), int(design.units[1])) if x.has_units else None
+    return Designed(whole, raw, "", tuple(notes), pairing, adjustment, effective, units, parts)
+
+
+class Scored(NamedTuple):
+    """The rows of both sides, scored and summed up, and the test that a design makes of them."""
+
+    scores: int  # of a row
+    aligned: Tables
+    at_zero: Tables  # at δ = 0; the same unless the samples lie far apart
+    left: Left | None
+    tester: Callable[[Design], DesignedPair]
+
+
+def _scored_by_psi(
+    x: Stored, y: Stored, found: PlainTest, frame: Frame, logs: bool, shared: bool
+) -> Scored:
+    """The scores of the shift. Of shared units, sign flips need those at δ = 0."""
     pair = found.pair
-    if not (x.has_units or frame.width or effective):
-        return Designed(pair, pair, notes=tuple(frame.notes()))
+    assert pair is not None
 
     def tables(scores: Sequence[Any]) -> Tables:
         of_x, of_y = (
@@ -198,60 +244,38 @@ def stored_pair(
         of_x, of_y = found.aligned
         return x.rows(of_x, frame, logs, theta), y.rows(of_y, frame, logs, theta)
 
-    few = min(pair.x.size, pair.y.size) < ENOUGH
-    rule = DesignRule(found.aligned[0].scores, weighings, options.weigh, left if few else None)
     aligned = at_zero = tables(found.aligned)
-    if options.weigh is not None and found.delta != 0.0:
+    if shared and found.delta != 0.0:
         at_zero = tables(found.scores)
-    design, pairing = rule.design_at(aligned, at_zero)
-    notes = [*frame.notes(), *design.notes]
-    if options.weigh is None and checked and frame.width:
-        notes += unbalanced(*aligned, frame.column_names, rule.scores)
     variances = _variances(pair, found.delta)
-    whole = raw = replace(pair, design=design.effect(variances))
-    adjustment = None
-    if design.rank:
-        adjustment = Adjusted(frame.names, design.rank, design.worth)
-        bare, _ = rule.design_at(rule.bare(aligned), rule.bare(at_zero))
-        raw = replace(pair, design=bare.effect(variances))
-    parts = None
-    of_x, of_y = at_zero
-    if isinstance(of_x, UnitTable) and isinstance(of_y, UnitTable) and options.weigh == "units":
-        parts = parts_of_units(of_x, of_y, rule.scores)
-    units = (int(design.units[0]), int(design.units[1])) if x.has_units else None
-    return Designed(whole, raw, "", tuple(notes), pairing, adjustment, effective, units, parts)
+    return Scored(
+        found.aligned[0].scores,
+        aligned,
+        at_zero,
+        left if min(pair.x.size, pair.y.size) < ENOUGH else None,
+        lambda design: replace(pair, design=design.effect(variances)),
+    )
 
 
-Tables = tuple[Table, Table]
-
-
-class DesignRule(NamedTuple):
-    """How the sums of both sides become a design."""
-
-    scores: int
-    weighings: Weighings | None
-    weigh: str | None
-    left: Left | None
-
-    def design(self, x: Table, y: Table) -> tuple[Design, Pairing | None]:
-        """The design, and what is known about units on both sides."""
-        if self.weigh is None:
-            return design_of(x, y, self.scores, self.weighings, self.left), None
-        assert isinstance(x, UnitTable)
-        assert isinstance(y, UnitTable)
-        return shared_design(x, y, self.weigh, self.scores)
-
-    def design_at(self, aligned: Tables, at_zero: Tables) -> tuple[Design, Pairing | None]:
-        """The design where the samples are aligned. Sign flips and notes are those at δ = 0."""
-        design, pairing = self.design(*aligned)
-        if at_zero is aligned:
-            return design, pairing
-        there, _ = self.design(*at_zero)
-        return design._replace(least=there.least, notes=there.notes), pairing
-
-    def bare(self, tables: Tables) -> Tables:
-        """The same sums without columns g."""
-        return tables[0].bare(self.scores), tables[1].bare(self.scores)
+def _scored_by_value(
+    x: Stored, y: Stored, pair: Pair | WitnessPair, frame: Frame, logs: bool, grid: Grid | None
+) -> Scored:
+    """The values themselves as scores, for means."""
+    if pair.x.finite + pair.y.finite < pair.x.size + pair.y.size:
+        raise ColumnError(INFINITE)
+    at = Grid.of_scale(pair.origin, pair.width / MULTIPLE) if grid is None else grid
+    at = with_cubes(at, pair.x, pair.y)
+    scores = linear_scores(at)
+    of_x, of_y = (
+        side.units(scores, frame, logs) if side.has_units else side.rows(scores, frame, logs)
+        for side in (x, y)
+    )
+    if not (np.isfinite(of_x.sums).all() and np.isfinite(of_y.sums).all()):
+        raise ColumnError(INFINITE_COVARIATE)
+    tables = of_x, of_y
+    return Scored(
+        1, tables, tables, None, lambda design: MeanPair.of_design(design, pair.x, pair.y, at)
+    )
 
 
 def design_test(
@@ -272,7 +296,8 @@ def _variances(pair: Pair | WitnessPair, delta: float) -> PlainVariances:
     if isinstance(pair, Pair):
         found = pair.moments(delta)
         independent = found.variance_x / n + found.variance_y / m
-        smooth, _ = smooth_variance(n, m, found.within_x, found.within_y)
+        parts = smooth_variances(n, m, found.within_x, found.within_y)
+        smooth = sum(part for part, _ in parts)
         return PlainVariances(independent, found.pooled * (1.0 / n + 1.0 / m), smooth)
     x, y = (side_sums(side, pair.witness, pair.center) for side in (pair.x, pair.y))
     mean = (n * x.mean + m * y.mean) / (n + m)

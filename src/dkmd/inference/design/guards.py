@@ -16,7 +16,12 @@ from dkmd.base.arrays import Array
 from dkmd.inference.design.score_loops import power_sums
 from dkmd.inference.design.stored import RowSums, UnitTable, Weighing
 from dkmd.inference.test.pair import NO_VARIANCE
-from dkmd.inference.test.tails import Guard, relabelled_skewness, smooth_variance
+from dkmd.inference.test.tails import (
+    Guard,
+    relabelled_skewness,
+    satterthwaite,
+    smooth_variances,
+)
 
 Table = UnitTable | RowSums
 """The sums of one side, by unit or over single rows."""
@@ -81,24 +86,19 @@ def values_move(x: Array, y: Array) -> Relabelled:
 
 
 def smooth_guard(
-    x: Array, y: Array, n: float, m: float, share: float, rank: int
+    of_x: float, of_y: float, n: float, m: float, rank: int
 ) -> tuple[float, float] | None:
-    """The smooth guard of DESIGN 2.6 for n and m effective units of similar size.
+    """The smooth guard of DESIGN 2.6: its variance and degrees of freedom.
 
-    The columns leave this share of the variance, and cost ``rank`` degrees of freedom.
+    ``of_x`` and ``of_y`` are the variances of the means of d, by leaving out one unit, of n and m
+    effective units. The columns cost ``rank`` degrees of freedom.
     """
-    within = [share * _variance(side) for side in (x, y)]
+    within = n * of_x, m * of_y
     if not min(within) > NO_VARIANCE:
         return None
-    variance, df = smooth_variance(n, m, within[0], within[1])
-    left = float(df) - rank
-    return (float(variance), left) if left > 0.0 else None
-
-
-def _variance(powers: Array) -> float:
-    """The unbiased variance of d over units, all of which weigh the same."""
-    units, first, second = powers[0, :3]
-    return float((second - first * first / units) / (units - 1.0)) if units > 1.0 else 0.0
+    parts = smooth_variances(n, m, *within)
+    left = float(satterthwaite(parts)) - rank
+    return (sum(part for part, _ in parts), left) if left > 0.0 else None
 
 
 def _relabelled(variance: float, third: float, units: float, size: float) -> Relabelled:

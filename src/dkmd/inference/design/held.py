@@ -326,7 +326,8 @@ def _add_rows(
             out.sums[at : at + levels] += np.bincount(codes, each * weights, levels + 1)[1:]
             at += levels
         each = each * share**2
-    gram = scaled.T @ scaled
+    with np.errstate(invalid="ignore"):  # covariates of a mean may be infinite, which is refused
+        gram = scaled.T @ scaled
     out.gram[:dense, :dense] += gram[:dense, :dense]
     if weights is not None:
         out.sums[: dense - 1] += gram[dense, 1:dense]

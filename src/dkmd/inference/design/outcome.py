@@ -9,30 +9,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import real_numbers
+from dkmd.base.arrays import Array, real_numbers
+from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
 from dkmd.inference.design.compare import (
     NO_METHOD,
     TOO_FEW,
     WEIGHTS_OR_PAIRS,
+    DesignArrays,
     Designed,
+    DesignedPair,
     check_design,
+    designed_pair,
     held_sides,
     stored_pair,
 )
-from dkmd.inference.design.means import (
-    DesignedMeans,
-    MeanPair,
-    linearised,
-    mean_of_summaries,
-    stored_means,
-)
+from dkmd.inference.design.held import HeldRows
+from dkmd.inference.design.means import INFINITE, MeanPair, mean_of_summaries
 from dkmd.inference.design.stored import Stored
 from dkmd.inference.test.one_sample import flip_share
 from dkmd.inference.test.one_test import (
     ALL_EQUAL,
-    NOTHING_VARIES,
     outcome_of,
     require_comparable,
     stopped_by_nan,
@@ -40,7 +38,7 @@ from dkmd.inference.test.one_test import (
 )
 from dkmd.inference.test.options import DesignArguments, Options
 from dkmd.inference.test.result import Adjustment, ExactOutcome, NoOutcome, Outcome
-from dkmd.inference.test.width import MULTIPLE, chosen_width, scale_of_two
+from dkmd.inference.test.width import MULTIPLE, chosen_width
 
 
 def compare_designed(
@@ -57,10 +55,7 @@ def compare_designed(
         x, y = linearised(x, y, below, checked, options)
     if stopped_by_nan(missing, options):
         return NoOutcome(options.alternative)
-    sides = held_sides(x, y, checked, options)
-    if options.estimand == "mean":
-        return _outcome_of_means(stored_means(*sides, options), options)
-    return outcome_of_design(stored_pair(*sides, options), options)
+    return outcome_of_design(designed_pair(x, y, checked, options), options)
 
 
 def compare_stored(
@@ -70,8 +65,6 @@ def compare_stored(
     _require_known(options)
     if options.weigh is not None and (x.weighing() or y.weighing()):
         raise ValueError(WEIGHTS_OR_PAIRS)
-    if options.estimand == "mean":
-        return _outcome_of_means(stored_means(x, y, options, logs, grid), options)
     return outcome_of_design(stored_pair(x, y, options, logs, grid), options)
 
 
@@ -81,7 +74,7 @@ def compare_means_of_summaries(x: Summary, y: Summary, options: Options) -> Outc
         return too_small(options)
     require_comparable(x, y)
     pair = mean_of_summaries(x, y)
-    return _outcome_of_means(DesignedMeans(pair, pair, Designed(None)), options)
+    return outcome_of_design(Designed(pair, pair), options)
 
 
 def check_denominator(
@@ -103,35 +96,41 @@ def check_denominator(
     return found[0], found[1]
 
 
-def _outcome_of_means(found: DesignedMeans, options: Options) -> Outcome:
-    """The test of two means as an outcome."""
-    design = found.design
-    if found.pair is None or found.raw is None:
-        return outcome_of_design(design, options)
+def linearised(
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    denominator: tuple[Array, Array],
+    design: DesignArrays,
+    options: Options,
+) -> tuple[Array, Array]:
+    """Values whose means are the ratios of sums Σa/Σb: R + (a − R·b)/b̄ (the delta method).
 
-    def outcome(pair: MeanPair, notes: tuple[str, ...]) -> ExactOutcome:
-        test = pair.test()
-        if pair.constant and test.statistic != 0.0:
-            notes = (*notes, NOTHING_VARIES)
-        return ExactOutcome(
-            tester=pair,
-            sign=1.0,
-            test=test,
-            pvalue=test.pvalue(options.alternative),
-            shift=pair.difference,
-            alternative=options.alternative,
-            robust_scale=float(scale_of_two(pair.x, pair.y)) or math.nan,
-            notes=notes,
-            pairing=design.pairing,
-            effective=design.effective,
-            units=design.units,
-            means=pair.means,
-        )
+    R and b̄ have the weights of the design. A row that misses a or b is left out.
+    """
+    top = [np.where(np.isnan(b), math.nan, a) for a, b in zip((x, y), denominator, strict=True)]
+    below = [np.where(np.isnan(a), math.nan, b) for a, b in zip((x, y), denominator, strict=True)]
+    tops = held_sides(top[0], top[1], design, options)
+    belows = held_sides(below[0], below[1], design, options)
+    found = []
+    for i, name in enumerate("xy"):
+        a, b = (_weighted_mean(sides[i], sides[1 - i], options) for sides in (tops, belows))
+        if math.isinf(a):
+            raise ColumnError(INFINITE)
+        if not (b > 0.0 and math.isfinite(b)):
+            raise ColumnError(
+                f"the denominators of {name} must be finite and add up to more than 0"
+            )
+        ratio = a / b
+        found.append(ratio + (top[i] - ratio * below[i]) / b)
+    return found[0], found[1]
 
-    whole = outcome(found.pair, design.notes)
-    if design.adjustment is None:
-        return whole
-    return replace(whole, adjustment=Adjustment(*design.adjustment, outcome(found.raw, ())))
+
+def _weighted_mean(side: HeldRows, beside: HeldRows, options: Options) -> float:
+    """The mean of a side as its design weighs it."""
+    if options.weigh == "units":
+        values, weights = side.shared_values(beside)
+        return float(np.average(values, weights=weights))
+    return float(np.average(side.values, weights=side.row_weights))
 
 
 def _require_known(options: Options) -> None:
@@ -161,26 +160,23 @@ def outcome_of_design(designed: Designed, options: Options) -> Outcome:
             options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=notes
         )
     pair = designed.pair
-    robust = chosen_width(pair.x, pair.y, None, options.label_free) / MULTIPLE
-    plain = options.without_method()
-    found = outcome_of(pair, plain, 1.0, robust or math.nan, designed.notes)
+    robust = chosen_width(*pair.sides, None, options.label_free) / MULTIPLE or math.nan
+
+    def outcome(pair: DesignedPair, notes: tuple[str, ...]) -> ExactOutcome:
+        found = outcome_of(pair, options.without_method(), 1.0, robust, notes)
+        return replace(found, means=pair.means) if isinstance(pair, MeanPair) else found
+
+    found = outcome(pair, designed.notes)
     adjustment = None
     if designed.adjustment is not None:
-        raw = outcome_of(designed.raw, plain, 1.0, robust or math.nan)
-        adjustment = Adjustment(*designed.adjustment, raw)
+        adjustment = Adjustment(*designed.adjustment, outcome(designed.raw, ()))
     probability = found.pvalue
     if options.method is not None and designed.parts is not None:
         ones = np.ones(designed.parts.size, dtype=np.int64)
         probability = flip_share(designed.parts, ones, options.alternative, options.method)
-    return ExactOutcome(
-        tester=found.tester,
-        sign=1.0,
-        test=found.test,
+    return replace(
+        found,
         pvalue=probability,
-        shift=found.shift,
-        alternative=options.alternative,
-        robust_scale=found.robust_scale,
-        notes=found.notes,
         pairing=designed.pairing,
         adjustment=adjustment,
         effective=designed.effective,

@@ -1,7 +1,8 @@
 """The same units on both sides: hosts before and after, users in two months.
 
 Equal labels in x and y are one unit. What its rows on both sides share cancels in the move of the
-unit, so the moves of x and y are subtracted before they are squared (``units``).
+unit, so the moves of x and y are subtracted before they are squared (``units``). A ``DesignRule``
+says whether equal labels are one unit.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.design.guards import powers_of, values_move
+from dkmd.inference.design.guards import Table, Weighings, powers_of, values_move
 from dkmd.inference.design.labels import Labels, common
 from dkmd.inference.design.stored import UnitTable
 from dkmd.inference.design.units import (
     FEW_UNITS,
     ONE_UNIT,
     Design,
+    Left,
     Moves,
     Part,
     design_from,
+    design_of,
     effective_units,
     few_units,
     freedom_of,
@@ -177,6 +180,7 @@ def _aligned(x: UnitTable, y: UnitTable) -> tuple[Sides, Labels, KindsOfUnits]:
 
 
 Sides = tuple[UnitTable, UnitTable]
+Tables = tuple[Table, Table]
 
 
 def _placed(side: UnitTable, places: npt.NDArray[Any], size: int) -> UnitTable:
@@ -252,3 +256,32 @@ def _unlike(x: UnitTable, y: UnitTable, labels: Labels, weigh: str) -> tuple[str
         name = str(labels[largest])[:40]
         notes.append(f"unit {name!r} has {most:,.0f} of {total:,.0f} values of one side {told}")
     return tuple(dict.fromkeys(notes))
+
+
+class DesignRule(NamedTuple):
+    """How the sums of both sides become a design."""
+
+    scores: int
+    weighings: Weighings | None
+    weigh: str | None
+    left: Left | None
+
+    def design(self, x: Table, y: Table) -> tuple[Design, Pairing | None]:
+        """The design, and what is known about units on both sides."""
+        if self.weigh is None:
+            return design_of(x, y, self.scores, self.weighings, self.left), None
+        assert isinstance(x, UnitTable)
+        assert isinstance(y, UnitTable)
+        return shared_design(x, y, self.weigh, self.scores)
+
+    def design_at(self, aligned: Tables, at_zero: Tables) -> tuple[Design, Pairing | None]:
+        """The design where the samples are aligned. Sign flips and notes are those at δ = 0."""
+        design, pairing = self.design(*aligned)
+        if at_zero is aligned:
+            return design, pairing
+        there, _ = self.design(*at_zero)
+        return design._replace(least=there.least, notes=there.notes), pairing
+
+    def bare(self, tables: Tables) -> Tables:
+        """The same sums without columns g."""
+        return tables[0].bare(self.scores), tables[1].bare(self.scores)

@@ -138,8 +138,9 @@ def design_of(
     if weighings is None:
         smooth = None
         if all(part > 0.0 for part in found.parts):
-            units_x, units_y = one.df + 1.0, two.df + 1.0
-            smooth = smooth_guard(powers[0], powers[1], units_x, units_y, share, found.rank)
+            left_of_r = np.concatenate([np.zeros(scores - 1), [1.0], -found.theta])
+            of_x, of_y = (float(left_of_r @ side.gram @ left_of_r) for side in (one, two))
+            smooth = smooth_guard(of_x, of_y, one.df + 1.0, two.df + 1.0, found.rank)
         relabelled = [relabelled[0]._replace(smooth=smooth)]
     if weighings is not None and not any(each.alike for each in weighings):
         units = [

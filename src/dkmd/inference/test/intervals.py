@@ -46,6 +46,9 @@ class Tester(Protocol):
     def test(self, delta: float = 0.0) -> Studentized:  # noqa: PT028
         """The test of (x − delta, y)."""
 
+    def shift(self) -> float:
+        """The δ at which the statistic is 0."""
+
     def reach(self, middle: float) -> float:
         """About the standard error of the shift; ``middle`` is the shift."""
 

@@ -18,6 +18,7 @@ from dkmd.base.compiled import WORTH_THREADS, spread
 from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import UNITS_PER_SCALE, Grid
 from dkmd.bins.summary import Summary
+from dkmd.inference.test.intervals import Tester
 from dkmd.inference.test.options import Options
 from dkmd.inference.test.pair import Pair, Studentized
 from dkmd.inference.test.resampling import Bootstrap, permutation_pvalue
@@ -141,7 +142,7 @@ def _same_place(x: Side, y: Side) -> bool:
 
 
 def outcome_of(
-    pair: Pair | WitnessPair,
+    pair: Tester,
     options: Options,
     sign: float,
     robust: float,
@@ -156,7 +157,7 @@ def outcome_of(
     probability = test.pvalue(alternative)
     bootstrap = None
     if options.method is not None:
-        if pair.design is not None:
+        if not isinstance(pair, Pair | WitnessPair) or pair.design is not None:
             raise ValueError("groups and a resampling method cannot be combined")
         from scipy.stats import BootstrapMethod
 

@@ -33,7 +33,7 @@ from dkmd.inference.test.tails import (
     one_of_all,
     relabelled_skewness,
     satterthwaite,
-    smooth_variance,
+    smooth_variances,
     student_tail,
 )
 from dkmd.statistic.witness import Witness
@@ -101,12 +101,13 @@ def plain_variance(found: Moments, n: float, m: float) -> tuple[Any, Any, Guard]
     The moments may be arrays, with one entry per test.
     """
     part_x, part_y = found.variance_x / n, found.variance_y / m
-    smooth, smooth_df = smooth_variance(n, m, found.within_x, found.within_y)
+    smooth = smooth_variances(n, m, found.within_x, found.within_y)
+    error = (smooth[0][0] + smooth[1][0] + smooth[2][0]) ** 0.5
     guard = Guard(
         found.mean / (found.pooled * (1.0 / n + 1.0 / m)) ** 0.5,
         relabelled_skewness(found.skewness, n, m),
         n + m,
-        (found.mean / smooth**0.5, smooth_df),
+        (found.mean / error, satterthwaite(smooth)),
     )
     return part_x + part_y, satterthwaite(((part_x, n - 1.0), (part_y, m - 1.0))), guard
 
@@ -247,8 +248,9 @@ class Pair:
             mean = mean if abs(mean) > math.sqrt(NO_VARIANCE) else 0.0
             return Studentized(self.bound * mean, 0.0, design.df, (), design.floor, design.least)
         spread = math.sqrt(found.pooled * (1.0 / n + 1.0 / m))
-        smooth, _ = smooth_variance(n, m, found.within_x, found.within_y)
-        guards = tuple(guard.at(mean, spread, math.sqrt(smooth)) for guard in design.guards)
+        parts = smooth_variances(n, m, found.within_x, found.within_y)
+        smooth = math.sqrt(sum(part for part, _ in parts))
+        guards = tuple(guard.at(mean, spread, smooth) for guard in design.guards)
         error = self.bound * math.sqrt(variance)
         return Studentized(self.bound * mean, error, design.df, guards, design.floor, design.least)
 

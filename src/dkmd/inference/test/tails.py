@@ -138,20 +138,19 @@ FEW = 10.0
 that variance is (10/n)³. docs/width_study.md compares the guard with and without this part."""
 
 
-def smooth_variance(
+def smooth_variances(
     n: float, m: float, within_x: Numbers, within_y: Numbers
-) -> tuple[Numbers, Numbers]:
-    """The variance of the smooth guard and its degrees of freedom (DESIGN 2.6).
+) -> tuple[tuple[Numbers, float], ...]:
+    """The parts of the variance of the smooth guard, each with its degrees of freedom (DESIGN 2.6).
 
     ``within_x`` and ``within_y`` are the variances of the pooled scores Ψ within the samples. Those
     of h and g fall when T is large by chance, so their t alone is too sure far out in the tails.
     """
     few_x, few_y = min(1.0, FEW / n) ** 3, min(1.0, FEW / m) ** 3
     own_x, own_y = (1.0 - few_x) * within_x / n, (1.0 - few_y) * within_y / m
-    both = ((n - 1.0) * within_x + (m - 1.0) * within_y) / (n + m - 2.0)
+    both = ((n - 1.0) * within_x + (m - 1.0) * within_y) / max(n + m - 2.0, TINY)
     shared = (few_x / n + few_y / m) * both
-    parts = ((own_x, n - 1.0), (own_y, m - 1.0), (shared, n + m - 2.0))
-    return own_x + own_y + shared, satterthwaite(parts)
+    return (own_x, n - 1.0), (own_y, m - 1.0), (shared, n + m - 2.0)
 
 
 def satterthwaite(parts: Sequence[tuple[Numbers, Numbers]]) -> Numbers:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.bins.grid import FARTHEST, SIDE
-from dkmd.inference.design.columns import AT_ENDS, MISSING, Covariate, Frame
+from dkmd.inference.design.columns import AT_ENDS, MISSING, MOST_REACHES, Covariate, Frame
 from dkmd.inference.design.stored import Index, ScoreTable
 from dkmd.sources.engines.aggregate import (
     BELOW,
@@ -146,7 +146,13 @@ def _g_of(x: Any, covariate: Covariate) -> Any:
         )
     center, per = exactly(covariate.center), exactly(covariate.per)
     if not covariate.bounded:
-        return ibis.cases((is_missing(x), zero), else_=(x - center) * per)
+        far = MOST_REACHES / covariate.per
+        return ibis.cases(
+            (is_missing(x), zero),
+            (x > exactly(covariate.center + far), exactly(math.inf)),
+            (x < exactly(covariate.center - far), exactly(-math.inf)),
+            else_=(x - center) * per,
+        )
     reach = 1.0 / covariate.per
     low, high = exactly(covariate.center - reach), exactly(covariate.center + reach)
     # NULL and NaN would be cut to an end, and infinite numbers must be cut before they are used
