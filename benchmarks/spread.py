@@ -33,6 +33,11 @@ FAMILIES: dict[str, Draw] = {
     "lognormal (very skewed)": lambda r, s: r.lognormal(size=s),
     "lognormal(2) (latencies)": lambda r, s: r.lognormal(0.0, 2.0, size=s),
     "normal, 5% far away": lambda r, s: r.normal(size=s) + 1000.0 * (r.random(s) < 0.05),
+    "normal, 10% far away": lambda r, s: r.normal(size=s) + 1000.0 * (r.random(s) < 0.1),
+    "normal, 15% far away": lambda r, s: r.normal(size=s) + 1000.0 * (r.random(s) < 0.15),
+    "two kinds of latencies": lambda r, s: np.where(
+        r.random(s) < 0.15, r.lognormal(5.0, 0.3, size=s), r.lognormal(1.0, 0.3, size=s)
+    ),
     "Poisson(6) (counts)": lambda r, s: r.poisson(6.0, size=s).astype(np.float64),
     "Poisson(2) (counts)": lambda r, s: r.poisson(2.0, size=s).astype(np.float64),
 }

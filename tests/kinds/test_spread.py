@@ -21,6 +21,7 @@ from dkmd.inference.kinds.spread import (
 )
 from dkmd.inference.test.sides import Side, side_of_sorted
 from dkmd.inference.test.tails import relabelled_skewness, satterthwaite
+from dkmd.inference.test.width import scale_of_two
 
 pytestmark = pytest.mark.slow
 
@@ -163,20 +164,16 @@ def test_power_is_that_of_brown_forsythe_or_more(family: str) -> None:
 
 
 def test_the_guard_is_the_law_of_squares_under_relabelling() -> None:
-    """Its z and skewness by definition: ψ² about each centre, less what the centres add."""
+    """Its z and skewness by definition: ψ² about each median, at one width."""
     rng = np.random.default_rng(9)
     x, y = rng.exponential(size=23), 1.4 * rng.exponential(size=41)
-    of_x, of_y = spread_of(side(x)), spread_of(side(y))
-    n, m, psi = 23, 41, Witness()
-    width = math.exp((n * math.log(of_x.spread) + m * math.log(of_y.spread)) / (n + m))
-    u = np.r_[x - of_x.center, y - of_y.center] / width
-    f, slope = psi(u), psi.derivative(u)
-    w = f**2 - (2.0 * f * slope).sum() / slope.sum() * f
-    difference = (f[:n] ** 2).sum() / (n - 1) - (f[n:] ** 2).sum() / (m - 1)
-    error = w.std(ddof=1) * math.sqrt(1.0 / n + 1.0 / m)
-    guard = _guard(side(x), of_x, side(y), of_y)
+    n, m, width = 23, 41, scale_of_two(side(x), side(y))
+    squares = Witness(width, width)(np.r_[x - np.median(x), y - np.median(y)]) ** 2
+    difference = squares[:n].sum() / (n - 1) - squares[n:].sum() / (m - 1)
+    error = squares.std(ddof=1) * math.sqrt(1.0 / n + 1.0 / m)
+    guard = _guard(side(x), side(y))
     assert guard.z == pytest.approx(difference / error, rel=1e-6)
-    assert guard.skewness == pytest.approx(relabelled_skewness(stats.skew(w), n, m), rel=1e-6)
+    assert guard.skewness == pytest.approx(relabelled_skewness(stats.skew(squares), n, m), rel=1e-6)
     assert guard.units == n + m
 
 

@@ -25,7 +25,7 @@ from dkmd.inference.test.tails import (
     satterthwaite,
     student_tails,
 )
-from dkmd.inference.test.width import PER_IQR
+from dkmd.inference.test.width import PER_IQR, scale_of_two
 from dkmd.statistic.table import jet_at
 from dkmd.statistic.witness import Witness
 
@@ -87,7 +87,7 @@ def compare_spreads(x: Side, y: Side, confidence_level: float = CONFIDENCE) -> S
         return NO_CHANGE
     error = math.sqrt(of_x.variance + of_y.variance) * _caution(x.size + y.size)
     df = float(satterthwaite(((of_x.variance, x.size - 1.0), (of_y.variance, y.size - 1.0))))
-    guard = _guard(x, of_x, y, of_y)
+    guard = _guard(x, y)
     tails = student_tails(log_ratio / error, df).at_least(Tails(guard.tail(1.0), guard.tail(-1.0)))
     if min(x.size, y.size) < FEW:
         tails = tails.at_least(_brown_forsythe(x, y))
@@ -229,25 +229,19 @@ def _moments(
     return f / n, f1 / n, f2 / n, ff1 / n, f1u / n, ff1u / n, f3 / n, f4 / n
 
 
-def _guard(x: Side, of_x: Spread, y: Side, of_y: Spread) -> Guard:
-    """The difference of ψ² about each centre under relabelling.
+def _guard(x: Side, y: Side) -> Guard:
+    """The difference of mean ψ² about each median under relabelling, at one width for both.
 
-    A value also acts through the centre. That effect is removed from ψ² before the variance.
+    The width and the medians do not follow values far away. The spreads do: if 15% of the values
+    lie far away, the spread and the centre of a sample jump when its share is a little higher.
     """
     n, m = x.size, y.size
     total = n + m
-    width = math.exp((n * math.log(of_x.spread) + m * math.log(of_y.spread)) / total)
+    width = scale_of_two(x, y)
     form = Form.of(Witness(width, width))
-    sides = ((x, of_x.center), (y, of_y.center))
-    slopes = products = 0.0
-    for side, center in sides:
-        moments = _moments(side, center, form)
-        slopes += side.size * moments[1]
-        products += side.size * 2.0 * moments[3]
-    share = products / slopes if slopes > 0.0 else 0.0
-    sums = [_score_sums(side, center, form, share) for side, center in sides]
+    sums = [_powers(side, quantile(side.offset, side.counts, 0.5), form) for side in (x, y)]
     mean_x, mean_y = sums[0][0] / (n - 1.0), sums[1][0] / (m - 1.0)
-    first, second, third = (sums[0][i] + sums[1][i] for i in (1, 2, 3))
+    first, second, third = (sums[0][i] + sums[1][i] for i in range(3))
     mean = first / total
     variance = second / total - mean * mean
     if not variance > 0.0:
@@ -258,23 +252,14 @@ def _guard(x: Side, of_x: Spread, y: Side, of_y: Spread) -> Guard:
 
 
 @compiled
-def _score_sums(
-    side: Side, center: float, form: Form, share: float
-) -> tuple[float, float, float, float]:
-    """Σψ², and Σw, Σw² and Σw³ of w = ψ² − share·ψ, over a side."""
-    squares = one = two = three = 0.0
+def _powers(side: Side, center: float, form: Form) -> tuple[float, float, float]:
+    """Σψ², Σψ⁴ and Σψ⁶ over a side."""
+    squares = fourth = sixth = 0.0
     for i in range(side.offset.size):
-        p = jet_at((side.offset[i] - center) * form.per_unit, form.jet)[0]
-        w, count = p * p - share * p, side.counts[i]
-        squares += count * p * p
-        one += count * w
-        two += count * w * w
-        three += count * w * w * w
-    for sign, count in ((1.0, side.plus_inf), (-1.0, side.minus_inf)):
-        p = sign * form.limit
-        w = p * p - share * p
-        squares += count * p * p
-        one += count * w
-        two += count * w * w
-        three += count * w * w * w
-    return squares, one, two, three
+        p, count = jet_at((side.offset[i] - center) * form.per_unit, form.jet)[0], side.counts[i]
+        square = p * p
+        squares += count * square
+        fourth += count * square * square
+        sixth += count * square * square * square
+    far, limit = side.plus_inf + side.minus_inf, form.limit**2
+    return squares + far * limit, fourth + far * limit**2, sixth + far * limit**3
