@@ -100,16 +100,22 @@ def designed(x: Rows, y: Rows, width: float, sizes: tuple[float, float]) -> Expe
         if kind.any():
             lost = share_x[kind].sum() + share_y[kind].sum()
             both = share_x[kind].sum() > 0.0 and share_y[kind].sum() > 0.0
-            parts.append((left[kind] ** 2).sum())
+            parts.append(((left[kind] ** 2).sum(), (moves[kind, 0] ** 2).sum()))
             freedom = expected[kind].sum() ** 2 / (expected[kind] ** 2).sum()
             freedoms.append(freedom - (0.5 * lost if both else lost))
-    variance = sum(parts)
-    freedom = variance**2 / sum(p * p / f for p, f in zip(parts, freedoms, strict=True))
+    variance = sum(p for p, _ in parts)
+    freedom = min(
+        sum(p[i] for p in parts) ** 2
+        / sum(p[i] * p[i] / f for p, f in zip(parts, freedoms, strict=True))
+        for i in ((0, 1) if rank else (0,))
+    )
     means = [np.average(t, axis=0, weights=s.weights) for t, s in ((table_x, x), (table_y, y))]
     apart = (means[0] - means[1])[1:] / np.where(size > 0.0, size, 1.0)
     statistic = means[0][0] - theta @ apart
     if rank:
         variance *= freedom / (freedom - rank)
+        gram = np.linalg.pinv(scaled.T @ scaled, rcond=1e-10)
+        variance *= 1.0 + apart @ gram @ apart / (freedom - rank)
     slopes = theta / np.where(size > 0.0, size, 1.0)
     return Expected(
         float(statistic),

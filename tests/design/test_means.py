@@ -211,7 +211,9 @@ def test_a_covariate_is_adjusted_for_by_least_squares_of_moves(seed: int) -> Non
     left = of_value - theta * of_known
     difference = x.mean() - y.mean() - theta * (cx.mean() - cy.mean())
     assert result.shift == pytest.approx(difference, rel=1e-8)
-    error = math.sqrt(left @ left)
+    # θ has an error, too, which counts by how far the covariates differ
+    apart = (cx.mean() - cy.mean()) ** 2 / (of_known @ of_known)
+    error = math.sqrt(left @ left * (1.0 + apart / result.df))
     assert result.standard_error == pytest.approx(error, rel=0.01)  # a degree of freedom more
     assert result.standard_error > error
     assert result.adjustment is not None

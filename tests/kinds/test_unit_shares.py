@@ -293,7 +293,9 @@ def test_groups_that_hardly_differ_are_not_surer_than_single_rows() -> None:
     counts = Counts(36, 60, 30, 60)
     found = compare_share(x, y)
     assert found.pvalue == pytest.approx(share_tails(counts).pvalue("two-sided"))
-    assert (found.low, found.high) == pytest.approx(share_interval(counts))
+    low, high = share_interval(counts)
+    assert low >= found.low >= 1.05 * low  # relabelling single rows says a little less
+    assert high <= found.high <= 1.05 * high
     assert _pvalue([[6, 4, 1]] * 6, [[5, 5, 1]] * 6) == category_pvalue([36, 24, 6], [30, 30, 6])
 
 

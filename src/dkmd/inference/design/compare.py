@@ -25,7 +25,7 @@ from dkmd.inference.design.columns import (
     fit_covariate,
     fit_factor,
 )
-from dkmd.inference.design.guards import Table, Weighings
+from dkmd.inference.design.guards import Drawn, Table, Weighings
 from dkmd.inference.design.held import HeldRows
 from dkmd.inference.design.labels import Coded, check_groups, numbered, numbered_alone
 from dkmd.inference.design.means import INFINITE, MeanPair, linear_scores, with_cubes
@@ -248,12 +248,13 @@ def _scored_by_psi(
     if shared and found.delta != 0.0:
         at_zero = tables(found.scores)
     variances = _variances(pair, found.delta)
+    single = not (x.has_units or frame.width)
     return Scored(
         found.aligned[0].scores,
         aligned,
         at_zero,
         left if min(pair.x.size, pair.y.size) < ENOUGH else None,
-        lambda design: replace(pair, design=design.effect(variances)),
+        lambda design: replace(pair, design=design.effect(variances, single)),
     )
 
 
@@ -266,16 +267,23 @@ def _scored_by_value(
     at = Grid.of_scale(pair.origin, pair.width / MULTIPLE) if grid is None else grid
     at = with_cubes(at, pair.x, pair.y)
     scores = linear_scores(at)
+    # with covariates, what is left of few rows is drawn row by row
+    few = isinstance(x, HeldRows) and isinstance(y, HeldRows) and x.size + y.size <= FEW_ROWS
+    by_row = x.has_units or (frame.width > 0 and few)
     of_x, of_y = (
-        side.units(scores, frame, logs) if side.has_units else side.rows(scores, frame, logs)
+        side.units(scores, frame, logs) if by_row else side.rows(scores, frame, logs)
         for side in (x, y)
     )
     if not (np.isfinite(of_x.sums).all() and np.isfinite(of_y.sums).all()):
         raise ColumnError(INFINITE_COVARIATE)
     tables = of_x, of_y
-    return Scored(
-        1, tables, tables, None, lambda design: MeanPair.of_design(design, pair.x, pair.y, at)
-    )
+    plain = None if x.has_units or frame.width else Drawn.of_sides(pair.x, pair.y)
+
+    def tester(design: Design) -> MeanPair:
+        found = MeanPair.of_design(design, pair.x, pair.y, at)
+        return found if plain is None else replace(found, drawn=plain)
+
+    return Scored(1, tables, tables, None, tester)
 
 
 def design_test(

@@ -16,7 +16,7 @@ import numpy as np
 from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.guards import Relabelled
+from dkmd.inference.design.guards import Drawn, Relabelled
 from dkmd.inference.design.shared import DesignRule
 from dkmd.inference.design.stored import RowSums, ScoreTable, UnitTable
 from dkmd.inference.design.units import Design, design_of
@@ -42,6 +42,7 @@ class MeanPair:
     relabelled: tuple[Relabelled, ...] = ()
     floor: float = 0.0
     least: Tails = NO_LEAST
+    drawn: Drawn | None = None
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -77,6 +78,7 @@ class MeanPair:
         return cls(
             x, y, grid.center, (of_x, of_y), unit * design.difference,
             unit * math.sqrt(design.variance), design.df, relabelled, design.floor, design.least,
+            design.drawn and design.drawn.scaled(unit),
         )  # fmt: skip
 
     def test(self, delta: float = 0.0) -> Studentized:
@@ -86,6 +88,8 @@ class MeanPair:
             each.guard(self.difference, apart) for each in self.relabelled if each.variance > 0.0
         )
         least = self.least if delta == 0.0 else NO_LEAST
+        if self.drawn is not None:
+            least = least.at_least(self.drawn.least(self.relabelled[0].skewness, delta))
         return Studentized(apart, self.error, self.df, guards, self.floor, least)
 
     def shift(self) -> float:
@@ -93,8 +97,10 @@ class MeanPair:
         return self.difference
 
     def reach(self, _middle: float) -> float:
-        """The standard error."""
-        return self.error
+        """The standard error; that under relabelling if no unit differs from the others."""
+        if self.error > 0.0:
+            return self.error
+        return math.sqrt(max((each.variance for each in self.relabelled), default=0.0))
 
 
 def mean_of_summaries(x: Summary, y: Summary) -> MeanPair:
@@ -102,7 +108,9 @@ def mean_of_summaries(x: Summary, y: Summary) -> MeanPair:
     sides = Side.of(x), Side.of(y)
     at = with_cubes(x.grid, *sides)
     of_x, of_y = (_sums_of_bins(side, at.unit) for side in (x, y))
-    design = design_of(of_x, of_y, scores=1)
+    design = design_of(of_x, of_y, scores=1)._replace(
+        drawn=Drawn.of_sides(*sides).scaled(1.0 / at.unit)
+    )
     return MeanPair.of_design(design, *sides, at)
 
 
@@ -148,6 +156,7 @@ def mean_of_shares(x: UnitTable, y: UnitTable, weigh: str | None = None) -> Shar
     pair = MeanPair(
         of_x, of_y, 0.0, design.means, design.difference,
         math.sqrt(design.variance), design.df, design.relabelled, design.floor, design.least,
+        design.drawn,
     )  # fmt: skip
     return Share(pair, design.notes)
 

@@ -23,6 +23,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.inference.design.guards import (
+    Drawn,
     Relabelled,
     Table,
     Weighings,
@@ -74,16 +75,28 @@ class Design(NamedTuple):
     units: tuple[float, float]
     least: Tails = NO_LEAST
     notes: tuple[str, ...] = ()
+    drawn: Drawn | None = None  # what relabelling would exchange; None if only its sums are known
 
     @property
     def worth(self) -> float:
         """The variance without an adjustment over that with it: as good as so much more data."""
         return self.raw / self.variance if self.variance > 0.0 else math.inf
 
-    def effect(self, plain: PlainVariances) -> DesignEffect:
-        """The effect on a plain test, from its variances in the same units."""
+    @property
+    def _least_at_zero(self) -> Tails:
+        """Lower bounds of both tails at δ = 0."""
+        if self.drawn is None:
+            return self.least
+        return self.least.at_least(self.drawn.least(self.relabelled[0].skewness))
+
+    def effect(self, plain: PlainVariances, single: bool) -> DesignEffect:
+        """The effect on a plain test, from its variances in the same units.
+
+        ``single`` says whether relabelling exchanges single rows as they are.
+        """
+        least = self._least_at_zero
         if not (plain.independent > NO_VARIANCE and plain.relabelled > 0.0):
-            return DesignEffect(self.explained, 1.0, self.df, (), self.floor, self.least)
+            return DesignEffect(self.explained, 1.0, self.df, (), self.floor, least)
         guards = tuple(
             UnitGuard(
                 math.sqrt(each.variance / plain.relabelled),
@@ -95,7 +108,7 @@ class Design(NamedTuple):
             if each.variance > 0.0
         )
         inflation = self.variance / plain.independent
-        return DesignEffect(self.explained, inflation, self.df, guards, self.floor, self.least)
+        return DesignEffect(self.explained, inflation, self.df, guards, self.floor, least, single)
 
     def test(self) -> Studentized:
         """The test of a difference of means: of values, shares, or a covariate."""
@@ -105,7 +118,8 @@ class Design(NamedTuple):
             for each in self.relabelled
             if each.variance > 0.0
         )
-        return Studentized(self.difference, error, self.df, guards, self.floor, self.least)
+        least = self._least_at_zero
+        return Studentized(self.difference, error, self.df, guards, self.floor, least)
 
 
 Left = Callable[[Array], tuple[RowSums, RowSums]]
@@ -142,7 +156,7 @@ def design_of(
             of_x, of_y = (float(left_of_r @ side.gram @ left_of_r) for side in (one, two))
             smooth = smooth_guard(of_x, of_y, one.df + 1.0, two.df + 1.0, found.rank)
         relabelled = [relabelled[0]._replace(smooth=smooth)]
-    if weighings is not None and not any(each.alike for each in weighings):
+    if weighings is not None and not all(each.alike for each in weighings):
         units = [
             Weighing.of(side.weight) if isinstance(side, UnitTable) else of
             for side, of in zip((x, y), weighings, strict=True)
@@ -153,7 +167,11 @@ def design_of(
         if max(x.rows.max(), y.rows.max()) > 1.0:  # otherwise units are single rows
             relabelled.append(single_values_move(x, y, weighings, found.share))
         notes = few_units(one.units, two.units)
-    return design_from(found, one, two, relabelled, floor)._replace(notes=notes)
+    drawn = None
+    if isinstance(x, UnitTable) and isinstance(y, UnitTable):
+        drawn = Drawn.of_units(x, y, found.theta, scores)
+    design = design_from(found, one, two, relabelled, floor)
+    return design._replace(notes=notes, drawn=drawn)
 
 
 def _have_labels(side: Table) -> TypeGuard[UnitTable]:
@@ -264,12 +282,17 @@ def regressed(parts: Sequence[Part], x: Moves, y: Moves, scores: int) -> Regress
     before, after = freedom_of(raw), freedom_of(adjusted)
     variance = sum(part for part, _ in adjusted)
     if rank:
+        # few units have most of the weight in θ, and columns that fit them leave nothing of them
+        after = before if math.isnan(after) else min(before, after)
         if not after > rank + 1.0 + 1e-9:  # a whole number of units must not pass by rounding
             raise ColumnError(
                 f"the covariates and strata are {rank} columns, too many for so few values or "
                 "units: give fewer of them"
             )
         variance *= after / (after - rank)
+        # θ has an error of its own, which counts by how far the columns differ between the sides
+        differ = vectors[:, kept].T @ ((x.mean - y.mean)[scores:] / sizes)
+        variance *= 1.0 + float(differ @ (differ / values[kept])) / (after - rank)
     return Regressed(
         np.asarray(theta),
         rank,

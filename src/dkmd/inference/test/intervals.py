@@ -90,7 +90,8 @@ def shift_interval(
         return opened(min(shift, 0.0), max(shift, 0.0), alternative)
     if test.floor >= share:
         return -math.inf, math.inf
-    if tester.constant or (test.standard_error == 0.0 and _nothing_varies(tester, shift)):
+    alike = test.standard_error == 0.0 and _nothing_varies(tester, shift)
+    if not test.guards and (tester.constant or alike):
         return opened(shift, shift, alternative)
     tester = tester.coarse
     width = abs(critical(1.0 - share, test.df)) * tester.reach(shift)

@@ -23,18 +23,18 @@ from dkmd.base.compiled import compiled
 from dkmd.inference.test.scan import Moments, mean_at, merged, moments_at, sums_of_psi
 from dkmd.inference.test.sides import Side, coarsened, quantile
 from dkmd.inference.test.tails import (
+    MANY,
     NO_LEAST,
     Guard,
     Tails,
-    all_among,
     counted_relabellings,
     few_relabellings,
-    larger,
     one_of_all,
     relabelled_skewness,
     satterthwaite,
     smooth_variances,
     student_tail,
+    tails_of_ties,
 )
 from dkmd.statistic.witness import Witness
 
@@ -80,8 +80,10 @@ class Studentized(NamedTuple):
         if math.isnan(t):
             return math.nan
         if math.isinf(t):
-            return max(self.floor, float(least)) if t * side > 0.0 else 1.0
-        found = max(float(student_tail(side * t, self.df)), self.floor, float(least))
+            found = 0.0 if t * side > 0.0 else 1.0
+        else:
+            found = float(student_tail(side * t, self.df))
+        found = max(found, self.floor, float(least))
         for guard in self.guards:
             found = float(guard.tail(side, found))
         return found
@@ -112,23 +114,14 @@ def plain_variance(found: Moments, n: float, m: float) -> tuple[Any, Any, Guard]
     return part_x + part_y, satterthwaite(((part_x, n - 1.0), (part_y, m - 1.0))), guard
 
 
-MANY = 1000.0
-"""With more values on each side, a tail is far above the bound of ``least_tails``, or far out."""
-
-
 def least_tails(found: Moments, n: float, m: float) -> Tails:
     """Lower bounds of both tails under relabelling, exact where ties end the law of T.
 
-    If x gets only values at or above its own mean Ψ, T is at least as large as observed. So it is
-    if y gets only values at or below its own mean Ψ. The moments may be arrays.
+    The moments may be arrays.
     """
     if min(n, m) > MANY:
         return NO_LEAST
-    total = n + m
-    return Tails(
-        larger(all_among(n, found.above_x, total), all_among(m, found.below_y, total)),
-        larger(all_among(n, found.below_x, total), all_among(m, found.above_y, total)),
-    )
+    return tails_of_ties(n, m, found.above_x, found.below_x, found.above_y, found.below_y)
 
 
 class UnitGuard(NamedTuple):
@@ -159,6 +152,7 @@ class DesignEffect(NamedTuple):
     guards: tuple[UnitGuard, ...] = ()
     floor: float = 0.0
     least: Tails = NO_LEAST  # of the test at δ = 0 alone: sign flips of shared units
+    single: bool = False  # whether single rows are relabelled as they are
 
 
 @dataclass(frozen=True)
@@ -244,15 +238,19 @@ class Pair:
         mean = found.mean - design.offset
         independent = found.variance_x / n + found.variance_y / m
         variance = independent * design.inflation
-        if not variance > NO_VARIANCE:
-            mean = mean if abs(mean) > math.sqrt(NO_VARIANCE) else 0.0
-            return Studentized(self.bound * mean, 0.0, design.df, (), design.floor, design.least)
-        spread = math.sqrt(found.pooled * (1.0 / n + 1.0 / m))
-        parts = smooth_variances(n, m, found.within_x, found.within_y)
-        smooth = math.sqrt(sum(part for part, _ in parts))
-        guards = tuple(guard.at(mean, spread, smooth) for guard in design.guards)
-        error = self.bound * math.sqrt(variance)
-        return Studentized(self.bound * mean, error, design.df, guards, design.floor, design.least)
+        error = self.bound * math.sqrt(variance) if variance > NO_VARIANCE else 0.0
+        if error == 0.0 and not abs(mean) > math.sqrt(NO_VARIANCE):
+            mean = 0.0
+        guards: tuple[Guard, ...] = ()
+        least = design.least
+        if found.pooled > NO_VARIANCE:
+            spread = math.sqrt(found.pooled * (1.0 / n + 1.0 / m))
+            parts = smooth_variances(n, m, found.within_x, found.within_y)
+            smooth = math.sqrt(sum(part for part, _ in parts))
+            guards = tuple(guard.at(mean, spread, smooth) for guard in design.guards)
+            if design.single:
+                least = least.at_least(least_tails(found, n, m))
+        return Studentized(self.bound * mean, error, design.df, guards, design.floor, least)
 
     def _counted(self, delta: float) -> Tails:
         """The shares of all relabellings."""

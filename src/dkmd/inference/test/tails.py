@@ -208,6 +208,26 @@ def all_among(chosen: float, these: Numbers, total: float) -> Numbers:
     return np.where(these >= chosen, np.exp(np.minimum(ways, 0.0)), 0.0)
 
 
+MANY = 1000.0
+"""With more values on each side, a tail is far above the bound of ``tails_of_ties``, or far out."""
+
+
+def tails_of_ties(
+    n: float, m: float, above_x: Numbers, below_x: Numbers, above_y: Numbers, below_y: Numbers
+) -> Tails:
+    """Lower bounds of both tails under relabelling of n + m values, exact where ties end its law.
+
+    If x gets only values at or above its own mean, the difference of means is at least as large as
+    observed. So it is if y gets only values at or below its own mean. The arguments say how many
+    of all values lie at or above, and at or below, the means of x and of y.
+    """
+    total = n + m
+    return Tails(
+        larger(all_among(n, above_x, total), all_among(m, below_y, total)),
+        larger(all_among(n, below_x, total), all_among(m, above_y, total)),
+    )
+
+
 def one_of_all(n: float, m: float) -> float:
     """1 over the number of ways to choose n of n + m values: the least p-value by relabelling."""
     return math.exp(min(0.0, -_log_choose(n, m)))
