@@ -168,7 +168,8 @@ def test_the_guard_is_the_law_of_squares_under_relabelling() -> None:
     rng = np.random.default_rng(9)
     x, y = rng.exponential(size=23), 1.4 * rng.exponential(size=41)
     n, m, width = 23, 41, scale_of_two(side(x), side(y))
-    squares = Witness(width, width)(np.r_[x - np.median(x), y - np.median(y)]) ** 2
+    apart = np.r_[x - np.median(x), y - np.median(y)]
+    squares = np.asarray(Witness(width, width)(apart)) ** 2
     difference = squares[:n].sum() / (n - 1) - squares[n:].sum() / (m - 1)
     error = squares.std(ddof=1) * math.sqrt(1.0 / n + 1.0 / m)
     guard = _guard(side(x), side(y))

@@ -25,8 +25,6 @@ def percentage_of(result: DkmdResult, confidence: float) -> Percentage:
     outcome = result.outcome()
     if not isinstance(outcome, ExactOutcome):
         return Percentage()
-    if outcome.means is not None:
-        return _of_means(result, outcome.means[1], confidence)
     try:
         on_logs = result.on_logs()
     except EngineError:  # an engine that did not answer says nothing about the data
@@ -34,21 +32,15 @@ def percentage_of(result: DkmdResult, confidence: float) -> Percentage:
     except ValueError:
         return Percentage()
     # a shift at infinity, or near it: every percentage is too small
-    if math.isinf(result.shift) or beyond_the_data(on_logs.outcome()):
+    if math.isinf(result.shift):
+        return Percentage()
+    if outcome.means is None and beyond_the_data(on_logs.outcome()):
         return Percentage()
     if opposed(result, on_logs, confidence):
         return Percentage(note=DISAGREE)
     low, high = on_logs.shift_interval(confidence)
     interval = ConfidenceInterval(as_change(low), as_change(high))
     return Percentage(as_change(on_logs.shift), interval)
-
-
-def _of_means(result: DkmdResult, before: float, confidence: float) -> Percentage:
-    """The difference of means in percent of the reference's mean."""
-    if not before > 0.0:
-        return Percentage()
-    low, high = result.shift_interval(confidence)
-    return Percentage(result.shift / before, ConfidenceInterval(low / before, high / before))
 
 
 DISAGREE = (

@@ -8,7 +8,7 @@ linearised values (the delta method, ``outcome``).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,8 @@ class MeanPair:
     floor: float = 0.0
     least: Tails = NO_LEAST
     drawn: Drawn | None = None
+    reference: tuple[float, float] = (0.0, 0.0)
+    """The variance of the mean of y, and its covariance with the difference."""
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -79,7 +81,31 @@ class MeanPair:
             x, y, grid.center, (of_x, of_y), unit * design.difference,
             unit * math.sqrt(design.variance), design.df, relabelled, design.floor, design.least,
             design.drawn and design.drawn.scaled(unit),
+            (unit * unit * design.reference[0], unit * unit * design.reference[1]),
         )  # fmt: skip
+
+    def on_logs(self) -> MeanPair:
+        """The ratio of the means, as a difference of their logarithms (the delta method).
+
+        The mean of y has an error, too: a ratio is less certain than the difference over that mean.
+        """
+        before = self.means[1]
+        after = before + self.difference
+        if not (before > 0.0 and after > 0.0):
+            raise ColumnError("percentages need means above 0")
+        per, moved = 1.0 / after, 1.0 / after - 1.0 / before
+        of_y, together = self.reference
+        variance = per * per * self.error**2 + moved * moved * of_y + 2.0 * per * moved * together
+        error = math.sqrt(max(variance, 0.0))
+        times = error / self.error if self.error > 0.0 else per
+        return replace(
+            self,
+            means=(math.log(after), math.log(before)),
+            difference=math.log(after / before),
+            error=error,
+            relabelled=tuple(each.scaled(times) for each in self.relabelled),
+            drawn=None,
+        )
 
     def test(self, delta: float = 0.0) -> Studentized:
         """The test that the means differ by ``delta``."""
@@ -156,7 +182,7 @@ def mean_of_shares(x: UnitTable, y: UnitTable, weigh: str | None = None) -> Shar
     pair = MeanPair(
         of_x, of_y, 0.0, design.means, design.difference,
         math.sqrt(design.variance), design.df, design.relabelled, design.floor, design.least,
-        design.drawn,
+        design.drawn, design.reference,
     )  # fmt: skip
     return Share(pair, design.notes)
 

@@ -119,7 +119,7 @@ def shared_design(
     if found.rank < found.apart:
         notes += (SAME_WITHIN_UNITS,)
     gain = _reach(unpaired, freedom) / _reach(*found.raw)
-    design = design_from(found, one, two, relabelled, floor)
+    design = design_from(found, one, two, relabelled, floor, shared=True)
     return design._replace(least=least, notes=notes), Pairing(*kinds, weigh, gain)
 
 

@@ -73,6 +73,7 @@ class Design(NamedTuple):
     relabelled: tuple[Relabelled, ...]
     floor: float
     units: tuple[float, float]
+    reference: tuple[float, float]  # variance of the mean of y, covariance with the difference
     least: Tails = NO_LEAST
     notes: tuple[str, ...] = ()
     drawn: Drawn | None = None  # what relabelling would exchange; None if only its sums are known
@@ -313,16 +314,24 @@ def freedom_of(parts: Sequence[tuple[float, float]]) -> float:
 
 
 def design_from(
-    found: Regressed, x: Moves, y: Moves, relabelled: Sequence[Relabelled], floor: float
+    found: Regressed,
+    x: Moves,
+    y: Moves,
+    relabelled: Sequence[Relabelled],
+    floor: float,
+    shared: bool = False,
 ) -> Design:
-    """The design from its parts."""
+    """The design from its parts. ``shared``: both sides have the same units in the same places."""
     scores = x.mean.size - found.theta.size
     apart = x.mean - y.mean
     explained = float(found.theta @ apart[scores:])
     means = float(x.mean[0]), float(y.mean[0])
+    left = np.concatenate([[1.0], np.zeros(scores - 1), -found.theta])
+    together = left @ ((x.moves.T @ y.moves if shared else 0.0) - y.gram)
     return Design(
         means, float(apart[0]) - explained, explained, found.variance, found.df, found.rank,
         found.raw[0], tuple(relabelled), floor, (x.units, y.units),
+        (float(y.gram[0, 0]), float(together[0])),
     )  # fmt: skip
 
 

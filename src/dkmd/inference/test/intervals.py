@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dkmd.inference.test.pair import Studentized
 from dkmd.inference.test.sides import Side
@@ -51,6 +51,14 @@ class Tester(Protocol):
 
     def reach(self, middle: float) -> float:
         """About the standard error of the shift; ``middle`` is the shift."""
+
+
+@runtime_checkable
+class Ratio(Tester, Protocol):
+    """A comparison of means, whose ratio can be tested, too."""
+
+    def on_logs(self) -> Tester:
+        """The same comparison of the logarithms of the means."""
 
 
 def statistic_interval(

@@ -141,10 +141,6 @@ def region_of(result: DkmdResult, margin: Margin) -> Region:
     if kind == "pp":
         raise ColumnError(POINTS_OF_SHARES)
     outcome = result.outcome()
-    means = outcome.means if isinstance(outcome, ExactOutcome) else None
-    if kind == "%" and means is not None:  # of the reference's mean
-        amount *= abs(means[1]) / 100.0
-        return Region(-amount, amount, result)
     if kind == "%":
         share = amount / 100.0
         # positive data cannot fall by 100%, but they can double

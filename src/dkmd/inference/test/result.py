@@ -18,7 +18,7 @@ from dkmd.base.arrays import Array
 from dkmd.base.defaults import CONFIDENCE
 from dkmd.base.wording import direction_in_words
 from dkmd.inference.kinds.neighbours import Middle
-from dkmd.inference.test.intervals import Tester, shift_interval, statistic_interval
+from dkmd.inference.test.intervals import Ratio, Tester, shift_interval, statistic_interval
 from dkmd.inference.test.pair import Studentized
 from dkmd.inference.test.resampling import Bootstrap
 from dkmd.inference.test.riemann_test import RiemannOutcome
@@ -115,6 +115,15 @@ class ExactOutcome:
     def origin(self) -> float:
         """The zero point of the offsets of ``sides``."""
         return self.tester.origin
+
+    def of_ratio(self, means: Ratio) -> ExactOutcome:
+        """The ratio of means, as a difference of logarithms."""
+        tester = means.on_logs()
+        test = tester.test()
+        return replace(
+            self, tester=tester, test=test, pvalue=test.pvalue(self.alternative),
+            shift=tester.shift(), robust_scale=math.nan, means=None, adjustment=None,
+        )  # fmt: skip
 
     @property
     def medians(self) -> tuple[float, float]:
@@ -339,8 +348,15 @@ class DkmdResult:
         return self._interval(lambda o: o.shift_interval(confidence_level))
 
     def on_logs(self) -> DkmdResult:
-        """The same comparison of the logarithms. Its shift is a change by the factor e^shift."""
+        """The same comparison of the logarithms. Its shift is a change by the factor e^shift.
+
+        For means these are the logarithms of the means.
+        """
         if self._logs is None:
+            outcome = self.single()
+            if outcome is not None and isinstance(outcome.tester, Ratio):
+                self._logs = DkmdResult(Rows.of([outcome.of_ratio(outcome.tester)]).shaped(()))
+                return self._logs
             if self._on_logs is None:
                 raise ValueError(
                     "percentages are worked out on the logarithms of the data, and a summary does "
