@@ -31,6 +31,7 @@ from .sequential.detector import Detector as Detector
 from .sequential.monitor import Monitor as Monitor
 from .sequential.pairs import PairMonitor as PairMonitor
 from .sequential.result import MonitorResult as MonitorResult
+from .sources.engines.bins_query import bins_query as bins_query
 from .sources.engines.level_summaries import level_summaries as level_summaries
 from .statistic import peers as peers
 from .statistic.embedding import embedding_difference as embedding_difference
