@@ -122,6 +122,7 @@ def test_levels_and_a_single_sample_have_doors_of_their_own(bins: pd.DataFrame) 
         Summary.levels_from_bins(rows_of(A=VALUES["A"]).drop(columns="sample"))
 
 
+@pytest.mark.slow
 def test_a_result_of_version_0_1_is_read() -> None:
     found = Summary.levels_from_bins(ROOT / "examples" / "data" / "flights_bins.csv")
     flights = pd.read_parquet(ROOT / "examples" / "data" / "flights.parquet")
@@ -196,6 +197,28 @@ def test_damaged_results_are_rejected(
 def test_what_is_no_result_is_rejected(table: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Summary.from_bins(table)
+
+
+@pytest.mark.parametrize("level", [None, math.nan])
+def test_a_row_without_a_level_is_named(level: Any, bins: pd.DataFrame) -> None:
+    rows = bins.to_dict("records")
+    rows[2]["sample"] = level
+    with pytest.raises(ValueError, match="row 3 of the result: sample is missing"):
+        Summary.levels_from_bins(rows)
+
+
+@pytest.mark.slow
+def test_a_grid_may_be_64_times_too_coarse() -> None:
+    """As docs/engines.md says."""
+    flights = pd.read_parquet(ROOT / "examples" / "data" / "flights.parquet")
+    delays = [flights["dep_delay"][flights["origin"] == name] for name in ("JFK", "EWR")]
+    grid = Grid.fit(*delays)
+    shifts = [
+        compare(*(Summary.of(values, Grid(grid.center, times * grid.unit)) for values in delays))
+        .shift
+        for times in (1, 64)
+    ]  # fmt: skip
+    assert shifts[1] == pytest.approx(shifts[0], rel=1e-6)
 
 
 def test_a_row_of_a_file_that_was_cut_is_named(bins: pd.DataFrame, tmp_path: Path) -> None:

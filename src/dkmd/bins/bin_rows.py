@@ -54,6 +54,8 @@ def read_rows(table: Any) -> dict[str | None, Summary]:
         )
     samples: dict[str | None, list[int]] = {}
     for at, level in enumerate(cells.get(SAMPLE, [None] * size)):
+        if SAMPLE in cells and not isinstance(level, str) and str(level).lower() in (*NULL, "nan"):
+            raise ValueError(f"row {at + 1:,} of the result: {SAMPLE} is missing")
         samples.setdefault(None if SAMPLE not in cells else str(level), []).append(at)
     found = {}
     for level, kept in samples.items():

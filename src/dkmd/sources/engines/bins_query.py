@@ -44,7 +44,7 @@ def bins_query(
         The column of numbers.
     grid : Grid or array_like
         The bins, or some values of the column to fit bins to: a few hundred random rows are enough.
-        Samples to be compared need the same grid.
+        Give samples that are compared the same grid.
     dialect : str
         bigquery, clickhouse, databricks, duckdb, postgres, snowflake, spark or trino.
     by : str, optional
