@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from scipy.stats import ttest_ind
 from timing import best_seconds, extra_mebibytes, machine, peak_of_command
 
-from dkmd import Witness, compare, drift, riemann
+from dkmd import compare, drift
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))  # it starts the servers of engines
@@ -172,7 +172,6 @@ def _fastest(function: Callable[[], object], times: int) -> float:
 
 
 AVG_AND_VAR = "SELECT variant, avg(v), var_samp(v) FROM {table} GROUP BY variant"
-GAP = "SELECT max(gap) FROM (SELECT v - lag(v) OVER (ORDER BY v) AS gap FROM {table}) AS gaps"
 
 
 def duck(asked: argparse.Namespace) -> Iterator[Measured]:
@@ -295,11 +294,6 @@ def _engine(name: str, table: Any, run: Callable[[str], object]) -> Iterator[Mea
     own = partial(run, AVG_AND_VAR.format(table="requests"))
     a, b = best_seconds(lambda: compare(table, column="v", **options), own, budget=30.0)
     yield _ratio(name, f"compare, {ENGINE_ROWS:.0e} rows", "its avg and var", a, b, 5.0)
-    x, y = (table.filter(table.variant == variant) for variant in "BA")
-    witness = Witness(9.0, 9.0, center=100.0)
-    own = partial(run, GAP.format(table="requests"))
-    a, b = best_seconds(lambda: riemann(x, y, witness, column="v"), own, budget=30.0)
-    yield _ratio(name, f"riemann, {ENGINE_ROWS:.0e} rows", "its largest gap", a, b, None)
 
 
 def _requests() -> Iterator[tuple[str, float]]:

@@ -198,7 +198,6 @@ def test_bad_input_is_one_clear_line(words: tuple[str, ...], expected: str, tmp_
         (("gate", "x", "y", "--report", "a", "--report", "b"), "--report"),
         (("plan", "x.csv", "-n", "3", "-n", "4"), "-n"),
         (("summarize", "x.csv", "-o", "a.dkmd", "--out", "b.dkmd"), "--out/-o"),
-        (("sql", "t", "--dialect", "duckdb", "--dialect", "spark"), "--dialect"),
         (("reproduce", "--seed", "1", "--seed", "2"), "--seed"),
     ],
 )
@@ -344,7 +343,7 @@ def test_completion_offers_the_commands() -> None:
 
 
 COMMANDS = (
-    "compare", "drift", "gate", "plan", "summarize", "sql", "reproduce", "watch", "race",
+    "compare", "drift", "gate", "plan", "summarize", "reproduce", "watch", "race",
 )  # fmt: skip
 
 
@@ -427,7 +426,6 @@ def test_an_interrupt_is_heard_where_the_shell_ignores_it(tmp_path: Path) -> Non
         ("drift", "a", "b", "URL"),
         ("gate", "URL", "x.json"),
         ("summarize", "URL", "-o", "x.dkmd"),
-        ("compare", "--from-bins", "URL"),
     ],
 )
 def test_a_password_in_the_wrong_place_is_not_repeated(words: tuple[str, ...]) -> None:
@@ -446,11 +444,8 @@ def test_a_partitioned_table_is_read_from_its_folder(tmp_path: Path) -> None:
     assert "HIGHER" in here("compare", str(tmp_path), "-c", "v", *words).stdout
 
 
-@pytest.mark.parametrize(
-    "words", [("compare", "gone.dkmd", AFTER), ("compare", "--from-bins", "gone.csv")]
-)
-def test_a_file_that_is_not_there_is_named_without_numbers(words: tuple[str, ...]) -> None:
-    message = here(*words, code=2).stderr
+def test_a_file_that_is_not_there_is_named_without_numbers() -> None:
+    message = here("compare", "gone.dkmd", AFTER, code=2).stderr
     assert message.startswith("dkmd: there is no file gone.")
     assert "Errno" not in message
 

@@ -85,19 +85,6 @@ def test_options_of_the_gate_reach_it(worse: str, alpha: float, folder: Path) ->
         _same(["gate", "a.csv", "b.csv", *_flags(how), *_flags(options)], expected, folder, code)
 
 
-def test_bins_are_compared_with_all_options() -> None:
-    words = ["compare", "--from-bins", str(DATA / "flights_bins.csv"), "-c", "dep_delay"]
-    words += ["--reference", "JFK", "--current", "EWR", "--json"]
-    wide, narrow = (
-        json.loads(here(*words, "--alpha", alpha, "--margin", "0.5").stdout)
-        for alpha in ("0.01", "0.3")
-    )
-    assert (wide["alpha"], narrow["alpha"]) == (0.01, 0.3)
-    assert wide["shift"] == narrow["shift"]
-    assert wide["shift_interval"][0] < narrow["shift_interval"][0]
-    assert wide["margin"] == 0.5
-
-
 def test_a_margin_that_is_a_number_has_the_unit_of_the_data(folder: Path) -> None:
     words = ("compare", "a.csv", "b.csv", "-c", "lag_ms", "--margin", "0.5", "-q")
     assert "by more than 0.5 ms" in here(*words, cwd=folder).stdout
@@ -125,12 +112,3 @@ def test_a_summary_keeps_the_unit_and_the_grid_it_was_asked_for(folder: Path) ->
     assert first.grid == second.grid
     answer = json.loads(here("compare", "a.dkmd", "b.dkmd", "--json", cwd=folder).stdout)
     assert answer["unit"] == "ms"
-
-
-def test_the_grid_of_a_query_is_center_and_unit() -> None:
-    words = ("sql", "t", "--dialect", "duckdb", "-c", "v", "--by", "g")
-    text = here(*words, "--grid", "1234.5,0.0625").stdout
-    assert "CAST('1234.5' AS DOUBLE) AS \"center\"" in text
-    assert "CAST('0.0625' AS DOUBLE) AS \"unit\"" in text
-    for wrong in ("1", "1,2,3", "a,b", "1,0"):
-        here(*words, "--grid", wrong, code=2)

@@ -1,4 +1,4 @@
-"""What shells are offered: columns, files by kind and dialects; --help in full."""
+"""What shells are offered: columns, files by kind; --help in full."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from shell import here, run
 
-from dkmd.cli.completion import benchmark_files, columns, data_files, dialects
+from dkmd.cli.completion import benchmark_files, columns, data_files
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
 
@@ -41,10 +41,6 @@ def test_columns_of_the_files_so_far_are_offered(
     assert columns("") == ["lag_ms", "load", "name"]
     monkeypatch.setenv(line, "dkmd compare data.py 'open")
     assert columns("") == []
-
-
-def test_dialects_are_offered() -> None:
-    assert dialects("s") == ["snowflake", "spark"]
 
 
 def test_a_shell_gets_completions(folder: Path) -> None:

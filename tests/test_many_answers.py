@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,8 @@ import pytest
 from dkmd import compare, drift
 from dkmd.answers import many_columns
 from dkmd.answers.comparison import CategoryComparison, Comparison, Comparisons
-from dkmd.answers.many_levels import compare_bins, level_like, listed
-from dkmd.answers.options import CompareOptions
+from dkmd.answers.many_levels import level_like, listed
 from dkmd.base.errors import ColumnError, NanError, TooLittleError
-from dkmd.bins.grid import Grid
-from dkmd.bins.summary import Summary
 from dkmd.sources.kinds import NUMBER, TEXT
 
 pytestmark = pytest.mark.slow  # nothing here is compiled: plain Python would only be slower
@@ -268,50 +264,3 @@ def test_columns_at_levels_are_one_family() -> None:
     assert many.alpha == 0.2
     capped = compare(table, column=["ms", "other"], by="v", reference="b", most_levels=2)
     assert capped.left_out == ("v", 2, 2)
-
-
-def _pasted(path: Path, grid: Grid, **samples: Any) -> str:
-    """A result of ``dkmd sql``: the bins of some samples."""
-    rows = [
-        (name, grid.center, grid.unit, k < 0, k if k >= 0 else -1 - k, *sums)
-        for name, values in samples.items()
-        for held in [Summary.of(values, grid)]
-        for k, *sums in zip(held.bins, held.counts, held.sums, held.squares, strict=True)
-    ]
-    names = ["sample", "center", "unit", "below", "bin", "count", "sum", "squares"]
-    pd.DataFrame(rows, columns=names).assign(rows=len(rows)).to_csv(path, index=False)
-    return str(path)
-
-
-def test_pasted_bins_are_compared_by_their_samples(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    samples = {"a": rng.normal(0, 1, 90), "b": rng.normal(2, 1, 50), "c": rng.normal(-1, 1, 70)}
-    path = _pasted(tmp_path / "bins.csv", Grid.fit(*samples.values()), **samples)
-    every = compare_bins(path, "ms", "a", None, CompareOptions(alpha=0.3))
-    assert isinstance(every, Comparisons)
-    assert (list(every), every.alpha) == (["b", "c"], 0.3)
-    middle = compare_bins(path, "ms", "b", None, CompareOptions())
-    assert isinstance(middle, Comparisons)
-    assert list(middle) == ["a", "c"]
-    for name, column in (("b", None), ("c", "ms")):
-        one = compare_bins(path, column, "a", name, CompareOptions())
-        assert isinstance(one, Comparison)
-        assert one.name == (column or "value")
-        assert one.shift == pytest.approx(compare(samples["a"], samples[name]).shift, abs=0.02)
-        assert one.shift == every[name].shift
-        assert (one.reference.label, one.current.label) == ("a", name)
-    for reference, current, told in (
-        (None, None, "say which sample is the reference: a, b, c"),
-        ("z", None, "has no sample 'z': it has a, b, c"),
-        ("a", "z", "has no sample 'z'"),
-    ):
-        with pytest.raises(ValueError, match=told):
-            compare_bins(path, None, reference, current, CompareOptions())
-    alone = _pasted(tmp_path / "one.csv", Grid.fit(samples["a"]), a=samples["a"])
-    with pytest.raises(ValueError, match="has no sample but 'a'"):
-        compare_bins(alone, None, "a", None, CompareOptions())
-    wide = _pasted(tmp_path / "wide.csv", Grid(0.0, 8.0), **samples)
-    with pytest.raises(
-        ValueError, match=r"not typical; ask again with dkmd sql … --grid -?0\.\d+,0\."
-    ):
-        compare_bins(wide, None, "a", "b", CompareOptions())

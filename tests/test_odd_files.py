@@ -31,7 +31,7 @@ from shell import here
 from dkmd import Comparison, compare, drift
 from dkmd.answers.gate import load_benchmarks
 from dkmd.sources.column_data import HeldColumn
-from dkmd.sources.files import characters, duckdb_file, pasted_bins, text_file
+from dkmd.sources.files import characters, duckdb_file, text_file
 from dkmd.sources.files import table as files
 from dkmd.sources.files.benchmarks import reading
 from dkmd.sources.files.table import open_files
@@ -678,16 +678,13 @@ def test_a_pipe_that_ends_is_read(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_gates_and_results_of_queries_are_not_read_without_end(
+def test_benchmark_files_are_not_read_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dkmd.answers.gate.load.LARGEST_FILE", 1 << 20)
-    monkeypatch.setattr(pasted_bins, "LARGEST_FILE", 1 << 20)
     monkeypatch.setattr(reading, "LARGEST_FILE", 1 << 20)
     with pytest.raises(ValueError, match=r"/dev/zero is too large for a benchmark file: .*1 MiB"):
         load_benchmarks("/dev/zero")
-    with pytest.raises(ValueError, match="/dev/zero is too large for a result of dkmd sql"):
-        pasted_bins.read_bins("/dev/zero")
     packed = _write(tmp_path / "x.json.gz", gzip.compress(b"{" * (2 << 20)))
     with pytest.raises(ValueError, match=r"x.json.gz is too large for a benchmark file"):
         load_benchmarks(str(packed))

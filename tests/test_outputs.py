@@ -56,7 +56,6 @@ BUILDS = ("hyperfine-main.json", "hyperfine-branch.json")
         ("compare", *LATENCY, "--report", "link"),
         ("compare", "latency_*.csv", "latency_after.csv", "--report", "latency_before.csv"),
         ("compare", ".", "latency_after.csv", "-c", "latency_ms", "--report", "latency_before.csv"),
-        ("compare", "--from-bins", "latency_after.csv", "--report", "latency_after.csv"),
         ("drift", *LATENCY, "--report", "latency_after.csv"),
         ("gate", *BUILDS, "--markdown", "hyperfine-branch.json"),
         ("gate", *BUILDS, "--report", "hyperfine-main.json"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import naive
 import numpy as np
@@ -14,7 +14,8 @@ from conftest import vectors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dkmd import RiemannBlock, Witness, exact, riemann, riemann_witness
+from dkmd import Witness, exact, riemann, riemann_witness
+from dkmd.statistic import riemann as module
 from dkmd.statistic.riemann import _decays
 
 VALUES = st.lists(st.floats(-50, 50).map(lambda v: round(v, 2)), min_size=1, max_size=12)
@@ -53,35 +54,14 @@ def test_the_weight_is_the_named_one() -> None:
     assert Witness(tau=2.0, center=1.0, weight="linear").weigh(4.0) == 3.0
 
 
-@given(VALUES, VALUES, st.data())
-def test_blocks_combine_to_the_whole_however_they_are_cut(
-    x: list[float], y: list[float], data: st.DataObject
+@given(VALUES, VALUES, st.integers(1, 9), st.sampled_from(["tanh", "erf"]))
+def test_blocks_of_any_size_give_the_same(
+    x: list[float], y: list[float], size: int, weight: str
 ) -> None:
-    psi = Witness(sigma=2.0)
-    xs, ys = np.sort(x), np.sort(y)
-    cut_points = data.draw(st.lists(st.floats(-50, 50), max_size=4))
-    cuts = [-math.inf, *sorted(cut_points), math.inf]
-    blocks = []
-    for low, high in pairwise(cuts):
-        parts = [v[(v >= low) & (v < high)] for v in (xs, ys)]
-        if parts[0].size + parts[1].size:
-            blocks.append(RiemannBlock.of(parts[0], parts[1], len(x), len(y), psi))
+    psi = Witness(sigma=2.0, weight=weight)
     expected = pytest.approx(riemann(x, y, psi), rel=1e-12, abs=1e-11)
-    assert reduce(RiemannBlock.combine, blocks).total == expected
-    from_the_right = reduce(lambda right, left: left.combine(right), reversed(blocks))
-    assert from_the_right.total == expected
-
-
-def test_blocks_out_of_order_or_of_another_width_are_refused() -> None:
-    one = RiemannBlock.of(np.array([0.0]), np.array([1.0]), 2, 2, Witness())
-    two = RiemannBlock.of(np.array([2.0]), np.array([3.0]), 2, 2, Witness())
-    with pytest.raises(ValueError, match="in the order"):
-        two.combine(one)
-    other = RiemannBlock.of(np.array([2.0]), np.array([3.0]), 2, 2, Witness(sigma=2.0))
-    with pytest.raises(ValueError, match="the same sigma"):
-        one.combine(other)
-    with pytest.raises(ValueError, match="at least one point"):
-        RiemannBlock.of(np.empty(0), np.empty(0), 1, 1, Witness())
+    with patch.object(module, "BLOCK", size):
+        assert riemann(x, y, psi) == expected
 
 
 @pytest.mark.slow
@@ -131,6 +111,14 @@ def test_what_has_no_finite_range_is_refused(x: list[float], message: str) -> No
             function(x, [0.0], Witness())
 
 
+@pytest.mark.parametrize("package", ["ibis.expr.types", "pyspark.sql", "_duckdb"])
+def test_tables_of_an_engine_are_not_fetched_silently(package: str) -> None:
+    table: Any = type("Table", (), {"__module__": package, "__array__": None})()
+    for function in (riemann, riemann_witness):
+        with pytest.raises(TypeError, match=r"^y is in an engine, .*: fetch the column$"):
+            function([1.0], table, Witness())
+
+
 def test_integers_booleans_and_float32_are_sorted_as_they_are() -> None:
     x, y = np.array([3, -2, 7], dtype=np.int8), np.array([True, False])
     psi = Witness()
@@ -172,12 +160,3 @@ def test_decays_are_exponentials_of_the_gaps_by_either_way(whole: float) -> None
     _decays(z, 4.0, sigma, decay)
     expected = [math.exp((a - b) / sigma) for a, b in pairwise([4.0, *z.tolist()])]
     assert decay.tolist() == pytest.approx(expected, rel=5e-16, abs=0.0)
-
-
-def test_blocks_may_meet_in_a_tie() -> None:
-    x, y = np.array([0.0, 1.0, 1.0, 3.0]), np.array([-1.0, 1.0, 2.0])
-    psi = Witness()
-    left = RiemannBlock.of(x[:2], y[:1], 4, 3, psi)
-    right = RiemannBlock.of(x[2:], y[1:], 4, 3, psi)
-    assert left.last == right.first == 1.0
-    assert left.combine(right).total == pytest.approx(riemann(x, y, psi), rel=1e-13)

@@ -17,6 +17,7 @@ from dkmd import Grid, Summary, compare
 from dkmd.answers.page import page_of
 from dkmd.base.errors import TooLittleError, TooLongError
 from dkmd.base.secrets import gist, without_password
+from dkmd.bins.grid import FARTHEST_BIN
 from dkmd.sources.column_data import (
     HeldColumn,
     StoredColumn,
@@ -24,7 +25,6 @@ from dkmd.sources.column_data import (
     labelled_column,
     unit_of,
 )
-from dkmd.sources.engines.aggregate import FARTHEST_BIN
 from dkmd.sources.engines.summaries import hides_sign, summary_of
 from dkmd.sources.files import characters, text_file
 from dkmd.sources.files import table as files

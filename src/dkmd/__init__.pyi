@@ -8,7 +8,6 @@ from .answers.comparison import Drift as Drift
 from .answers.comparison import Segmented as Segmented
 from .answers.comparison import TogetherComparison as TogetherComparison
 from .answers.drift import drift as drift
-from .answers.riemann import riemann as riemann
 from .base.errors import DkmdError as DkmdError
 from .base.errors import StateFileError as StateFileError
 from .base.errors import SummaryFileError as SummaryFileError
@@ -31,13 +30,14 @@ from .sequential.detector import Detector as Detector
 from .sequential.monitor import Monitor as Monitor
 from .sequential.pairs import PairMonitor as PairMonitor
 from .sequential.result import MonitorResult as MonitorResult
+from .sources.engines.bins_query import bins_query as bins_query
 from .sources.engines.level_summaries import level_summaries as level_summaries
 from .statistic import peers as peers
 from .statistic.embedding import embedding_difference as embedding_difference
 from .statistic.exact import exact as exact
 from .statistic.population import population as population
-from .statistic.riemann import RiemannBlock as RiemannBlock
 from .statistic.riemann import RiemannWitness as RiemannWitness
+from .statistic.riemann import riemann as riemann
 from .statistic.riemann import riemann_witness as riemann_witness
 from .statistic.witness import Witness as Witness
 

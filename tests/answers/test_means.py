@@ -259,9 +259,5 @@ def test_infinite_values_have_no_mean(folder: Path) -> None:
     for options in ({"estimand": "mean"}, {"per": (OLD.sessions, NEW.sessions)}):
         with pytest.raises(ValueError, match="a mean needs finite values; the shift does not"):
             compare(old, NEW.revenue, **options)
-    words: tuple[str, ...] = (
-        "compare", "--from-bins", "x.csv", "-c", "revenue", "--reference", "a", "--per", "b",
-    )  # fmt: skip
-    assert "no other source, --by," in here(*words, cwd=folder, code=2).stderr
     words = ("compare", "old.csv", "new.csv", "--together", "*", "--per", "sessions")
     assert "cannot use --per" in here(*words, cwd=folder, code=2).stderr

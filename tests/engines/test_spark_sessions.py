@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dkmd import Witness, compare, drift, riemann
+from dkmd import compare, drift
 
 pytestmark = pytest.mark.parametrize("engine", ["spark"], indirect=True)
 
@@ -47,7 +47,6 @@ def test_a_session_of_spark_stays_as_it_was(berlin: Any, frame: pd.DataFrame) ->
     spark = berlin.createDataFrame(frame)
     before = _views(berlin)
     kept = [compare(spark, **OPTIONS), drift(spark, spark)]
-    riemann(spark, spark, Witness(1.0, 1.0), column="v")
     assert _views(berlin) == before
     assert len(kept) == 2
 

@@ -12,6 +12,7 @@ import tomllib
 import traceback
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import ibis
@@ -23,8 +24,11 @@ from packaging.requirements import Requirement
 from shell import ROOT, here
 
 from dkmd import compare
+from dkmd.base.calls import Call
 from dkmd.base.secrets import gist, without_password
+from dkmd.cli.options import command_line
 from dkmd.sources.engines.connections import connect
+from dkmd.sources.engines.urls import shown
 
 
 @pytest.mark.parametrize(
@@ -296,3 +300,60 @@ def test_a_server_that_reads_backslashes_in_text_runs_no_second_statement(engine
     error = here(*words, "--reference", "0", "--current", "1", "--where", where, code=2).stderr
     assert "multiple commands" in error
     assert engine.query("SELECT count(*) AS rows FROM kept")["rows"][0] == 500
+
+
+def test_a_database_is_asked_by_url(tmp_path: Path) -> None:
+    """DuckDB's files are databases too."""
+    with duckdb.connect(tmp_path / "x.db") as connection:
+        connection.execute("CREATE SCHEMA s")
+        connection.execute(
+            "CREATE TABLE s.t AS SELECT i % 97 + i % 2 AS v, i % 2 AS k, i FROM range(5000) r(i)"
+        )
+        connection.execute("CREATE TABLE old AS FROM s.t WHERE k = 0")
+        connection.execute("CREATE TABLE new AS FROM s.t WHERE k = 1")
+    url = f"duckdb://{tmp_path / 'x.db'}"
+    words = ("compare", "--connect", url, "-c", "v", "--json")
+    levels = ("--by", "k", "--reference", "0", "--current", "1")
+    found = json.loads(here(*words, "--table", "s.t", *levels).stdout)
+    assert found["reference"]["size"] == 2500
+    half = here(*words, "--table", "s.t", *levels, "--where", "i < 2500")
+    assert json.loads(half.stdout)["reference"]["size"] == 1250
+    two = json.loads(here(*words, "--table", "old", "--table", "new").stdout)
+    assert two["shift"] == pytest.approx(found["shift"], rel=1e-6)
+    by_name: Any = {"table": ("old", "new"), "column": "v"}
+    assert compare(url, **by_name).shift == pytest.approx(two["shift"])
+    changed = here(
+        "drift", "--connect", url, "--table", "old", "--table", "new", "-c", "v", "--json"
+    )
+    assert len(json.loads(changed.stdout)["comparisons"]) == 1
+    for where in ("1 = 1; DROP TABLE new", "DROP TABLE new", "SELECT 1", "v ==== 3"):
+        assert (
+            "not a condition"
+            in here(*words, "--table", "new", *levels, "--where", where, code=2).stderr
+        )
+    assert "no table nothing" in here(*words, "--table", "nothing", *levels, code=2).stderr
+    assert "needs a --table" in here(*words, code=2).stderr
+
+
+def test_errors_of_connecting_do_not_show_the_password(engine: Any) -> None:
+    url = "postgresql://dkmd:s3cret@127.0.0.1:1/nothing"
+    assert shown(url) == "postgresql://127.0.0.1:1/nothing"
+    words = ("compare", "--connect", url, "--table", "t", "--by", "k")
+    error = here(*words, code=2).stderr
+    assert "cannot connect to postgresql://127.0.0.1:1/nothing" in error
+    assert "s3cret" not in error
+
+
+def test_a_page_and_its_calls_do_not_show_the_password() -> None:
+    call = Call("compare", ("postgresql://me@host/db",), {"table": ("a", "b"), "column": "x"})
+    given = "dkmd compare --connect postgresql://me@host/db --table a --table b --column x"
+    assert call.command() == given
+    assert without_password("x postgresql://me:s3/c@ret@host/db") == "x postgresql://me:***@host/db"
+    words = ["dkmd", "compare", "--connect", "postgresql://me:s3cret@host/db", "--report", "x.html"]
+    with patch.object(sys, "argv", words):
+        assert "s3cret" not in command_line()
+
+
+def test_bad_options_are_told_in_one_line() -> None:
+    assert "need --connect" in here("compare", "--table", "x", code=2).stderr
+    assert "memory must be like" in here("compare", "x", "y", "--memory", "lots", code=2).stderr

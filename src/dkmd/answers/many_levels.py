@@ -1,4 +1,4 @@
-"""The work on many levels: levels of one table, or samples of a pasted result, against one."""
+"""The work on many levels: levels of one table against one of them."""
 
 from __future__ import annotations
 
@@ -18,50 +18,13 @@ from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import Advance, CompareOptions, Level
 from dkmd.inference.kinds.column_kind import CATEGORY, parse_kind
 from dkmd.sources.beside import Columns, attach
-from dkmd.sources.column_data import LabelledColumn, StoredColumn, unit_of
+from dkmd.sources.column_data import LabelledColumn, unit_of
 from dkmd.sources.grouped_levels import with_groups
 from dkmd.sources.kinds import NUMBER, are_text, no_such_column, the_numeric_column
 from dkmd.sources.level_counts import LabelledLevels, level_word
 from dkmd.sources.loading import are_numbers, no_designed_categories, require_no_units
 from dkmd.sources.number_words import no_such_level, parse_number
-from dkmd.sources.pairs import better_grid
 from dkmd.sources.table import Table, note_of, require_one
-
-
-def compare_bins(
-    path: str,
-    column: str | None,
-    reference: str | None,
-    current: str | None,
-    options: CompareOptions,
-) -> ColumnAnswer | Comparisons:
-    """Compare the samples in a result of ``dkmd sql`` with one of them."""
-    from dkmd.sources.files.pasted_bins import read_bins
-
-    found = read_bins(path)
-    for level in (reference, current):
-        if level is not None and level not in found:
-            raise ValueError(f"{path} has no sample {level!r}: it has {', '.join(found)}")
-    if reference is None:
-        raise ValueError(f"say which sample is the reference: {', '.join(found)}")
-    wanted = [current] if current is not None else [name for name in found if name != reference]
-    if not wanted:
-        raise ValueError(f"{path} has no sample but {reference!r}")
-    name = column or "value"
-
-    def sample(level: str) -> LabelledColumn:
-        return LabelledColumn(StoredColumn(found[level]), name, level, unit_of(name))
-
-    answers: dict[str, ColumnAnswer] = {}
-    for level in wanted:
-        better = better_grid(found[reference] + found[level])
-        if better is not None:
-            raise ValueError(
-                f"{path}: the random sample that the grid was fitted to was not typical; ask again "
-                f"with dkmd sql … --grid {better.center!r},{better.unit!r}"
-            )
-        answers[level] = compare_samples(sample(reference), sample(level), options)
-    return _one_or_several(answers, options)
 
 
 class Levels(NamedTuple):

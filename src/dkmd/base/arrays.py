@@ -67,10 +67,5 @@ def piece_bounds(size: int) -> Iterator[tuple[int, int]]:
 def nan_error(name: str, sample: RealArray) -> ValueError:
     """The error for a sample with NaN, for functions that have no NaN policy."""
     count = sum(int(np.isnan(piece(sample, *b)).sum()) for b in piece_bounds(sample.size))
-    return missing_values(name, count)
-
-
-def missing_values(name: str, count: int, kind: str = "NaN") -> ValueError:
-    """The error for missing values, for functions that have no NaN policy."""
     values = "1 value that is" if count == 1 else f"{count:,} values that are"
-    return ValueError(f"{name} has {values} {kind}: drop or fill them first")
+    return ValueError(f"{name} has {values} NaN: drop or fill them first")

@@ -34,6 +34,9 @@ PER_MAD = 1.4826
 FARTHEST = 1e150
 """Values beyond this many units are added as this many, so that their squares are finite."""
 
+FARTHEST_BIN = math.floor(PER_E_FOLD * math.log(FARTHEST))
+"""Values in this bin or farther out count as infinite: a double cannot hold their squares."""
+
 UNITS_PER_SCALE = 8
 """The unit is 1/8 of the robust scale. So bins are fine even for witnesses 1/8 of it wide."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -304,6 +304,50 @@ class Summary:
         from dkmd.bins.summary_file import read
 
         return read(path)
+
+    @classmethod
+    def from_bins(cls, table: Any) -> Summary:
+        """The sample that a statement of ``dkmd.bins_query`` summed up.
+
+        Parameters
+        ----------
+        table : path, mapping, data frame or iterable
+            The result with all its columns: the path of a CSV file with a header, a mapping of
+            columns, a frame of pandas, polars or pyarrow, or rows. Rows are mappings, or tuples in
+            the order of the statement's columns.
+
+        Notes
+        -----
+        A result that is damaged, cut off or read twice raises a ValueError. ``minimum`` and
+        ``maximum`` are ends of the outermost bins, unless such a bin holds a single value.
+
+        Examples
+        --------
+        >>> columns = {"center": [0.0, 0.0], "unit": [1.0, 1.0], "below": [False, False]}
+        >>> columns |= {"bin": [0, 88], "count": [3, 1], "sum": [0.0, 1.0], "squares": [0.0, 1.0]}
+        >>> found = Summary.from_bins({**columns, "rows": [2, 2]})
+        >>> found.size, found.mean
+        (4, 0.25)
+        """
+        from dkmd.bins.bin_rows import read_rows
+
+        found = read_rows(table)
+        if None not in found:
+            raise ValueError("the result has a column of levels: use Summary.levels_from_bins")
+        return found[None]
+
+    @classmethod
+    def levels_from_bins(cls, table: Any) -> dict[str, Summary]:
+        """The samples that a statement of ``dkmd.bins_query`` with ``by`` summed up, by level.
+
+        ``table`` is what ``from_bins`` accepts, with a column ``sample`` of the levels.
+        """
+        from dkmd.bins.bin_rows import read_rows
+
+        found = read_rows(table)
+        if None in found:
+            raise ValueError("the result has no column 'sample' of levels: use Summary.from_bins")
+        return {str(level): summary for level, summary in found.items()}
 
     def all_points(self) -> Points:
         """``points``, clipped to the range of the data, and the infinite values."""

@@ -17,7 +17,6 @@ from dkmd.cli.once import OnceCommand
 from dkmd.cli.plan import plan
 from dkmd.cli.race import race
 from dkmd.cli.reproduce import reproduce
-from dkmd.cli.sql import sql
 from dkmd.cli.summarize import summarize
 from dkmd.cli.watch import watch
 
@@ -55,7 +54,6 @@ COMMANDS: dict[Callable[..., int], str] = {
     race: "Which of two commands is faster?",
     plan: "How many values do I need?",
     summarize: "Save a column in a few kB, for later.",
-    sql: "Print SQL for a warehouse that dkmd cannot reach.",
     reproduce: "Run every experiment of the paper.",
 }
 """The commands, in the order of --help, with what they answer."""

@@ -1,4 +1,4 @@
-"""``dkmd compare``: two files or tables, levels of one table, or results of ``dkmd sql``."""
+"""``dkmd compare``: two files or tables, or levels of one table."""
 
 from __future__ import annotations
 
@@ -128,10 +128,6 @@ def compare(
     connect: Connect = None,
     table: Tables = None,
     where: Where = None,
-    from_bins: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The result of a query that dkmd sql printed."),
-    ] = None,
     decimal: Decimal = None,
     memory: Memory = None,
     report: Report = None,
@@ -162,10 +158,8 @@ def compare(
           --together '*_delay' --margin 0.1sd
       dkmd compare --connect postgresql://user@host/db --table requests -c latency_ms \\
           --by build --reference 41 --current 42
-      dkmd compare --from-bins examples/data/flights_bins.csv -c dep_delay \\
-          --reference JFK --current EWR
     """
-    require_outputs({"--report": report}, [*(files or []), from_bins], force)
+    require_outputs({"--report": report}, files or [], force)
     shown = _Shown(report, json, quiet)
     if together:
         limit(memory)
@@ -176,13 +170,14 @@ def compare(
                 "decimal": decimal,
             },
             groups, column=column, by=by, kind=kind, expect_ratio=expect_ratio, where=where,
-            percentile=percentile, peers=peers, connect=connect, from_bins=from_bins, weigh=weigh,
+            percentile=percentile, peers=peers, connect=connect, weigh=weigh,
             covariate=covariate, strata=strata, weight_column=weight_column,
             count_column=count_column, segments=segments, estimand=estimand, per=per,
         )  # fmt: skip
     asked = _Asked(
         column or [], by, reference, current, groups, names_of(segments) or [], cross, peers
     )
+    limit(memory)
     with _waiting(asked.several or (by is not None and current is None), quiet) as advance:
         settings: Settings = {
             "margin": margin_of(margin),
@@ -190,18 +185,6 @@ def compare(
             "alpha": alpha,
             "expect_ratio": expect_ratio,
             "percentiles": percentile or None,
-        }
-        if from_bins is not None:
-            beside = (
-                groups, pair_by, covariate, strata, weight_column, count_column, segments, estimand,
-                per,
-            )  # fmt: skip
-            if files or connect or by or asked.several or any(beside):
-                raise ValueError(BINS_ALONE)
-            of_bins = asked.of_bins(from_bins, settings, _kind(kind, asked.column))
-            return _show(of_bins, shown, peers, every)
-        limit(memory)
-        settings |= {
             "pair_by": pair_by,
             "weigh": weigh,
             "estimand": estimand,
@@ -242,12 +225,6 @@ def _show(
     return after_writing(code, report_of(answer, shown.report, shown.quiet))
 
 
-BINS_ALONE = (
-    "--from-bins needs --reference, and no other source, --by, --groups, --pair-by, --covariate, "
-    "--strata, --weight-column, --count-column, --segments, --estimand, --per or second --column"
-)
-
-
 class _Asked(NamedTuple):
     """What was asked about which samples."""
 
@@ -269,22 +246,6 @@ class _Asked(NamedTuple):
     def column(self) -> str | None:
         """The only column, if one was named."""
         return self.columns[0] if len(self.columns) == 1 else None
-
-    def of_bins(
-        self, path: str, settings: Settings, kind: str | None
-    ) -> ColumnAnswer | Comparisons:
-        """The answer from the result of a query."""
-        from dkmd.answers.many_levels import compare_bins
-        from dkmd.answers.options import CompareOptions
-
-        options = CompareOptions.of(
-            settings["margin"],
-            settings["alpha"],
-            expect_ratio=settings["expect_ratio"],
-            percentiles=settings["percentiles"],
-            kind=kind,
-        )
-        return compare_bins(path, self.column, self.reference, self.current, options)
 
     def answer(
         self, given: Sequence[Any], settings: Settings

@@ -1,4 +1,4 @@
-"""What a shell offers to complete: columns of the files given so far, files by kind, dialects.
+"""What a shell offers to complete: columns of the files given so far, and files by kind.
 
 Completion never fails and never reads more than the headings of files: if something is wrong, it
 offers nothing.
@@ -45,13 +45,6 @@ def columns(incomplete: str) -> list[str]:
 
             found |= dict.fromkeys(open_table(path, path).kinds())
     return [name for name in found if name.startswith(incomplete)]
-
-
-def dialects(incomplete: str) -> list[str]:
-    """The dialects of SQL."""
-    from dkmd.sources.engines.by_hand import DIALECTS
-
-    return [name for name in DIALECTS if name.startswith(incomplete)]
 
 
 def _given() -> Iterator[str]:

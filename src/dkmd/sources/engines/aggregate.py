@@ -25,9 +25,6 @@ WEIGHTS, COUNTS = "weighs", "copies"
 ONE = "one"
 """The column of the number that is added to |u| before its logarithm is taken: 1, or 0 near 0."""
 
-FARTHEST_BIN = math.floor(PER_E_FOLD * math.log(FARTHEST))
-"""Values in this bin or farther out count as infinite: a double cannot hold their squares."""
-
 DEEPEST = 2.0**-40
 """Values nearer to 0 than this share of the edge ``near`` are binned like all others."""
 

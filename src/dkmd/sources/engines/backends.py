@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -89,15 +89,6 @@ class IbisEngine:
             raise needs_packages(self.dialect, error, f"ibis-framework[{self.dialect}]") from error
         except Exception as error:
             raise EngineError(f"{self.dialect}: {gist(error)}") from error
-
-    def batches(self, expression: Any, rows: int) -> Iterator[Columns]:
-        """The result of a query, in batches of rows."""
-        batches = self._asked(lambda: self.backend.to_pyarrow_batches(expression, chunk_size=rows))
-        while True:
-            batch = self._asked(lambda: next(batches, None))
-            if batch is None:
-                return
-            yield {name: batch.column(name).to_numpy(False) for name in batch.schema.names}
 
     def sample(self, table: Any, view: View, rows: int) -> Columns:
         """A random sample: of some pages where that is enough, else of the whole table.

@@ -59,20 +59,6 @@ def _engine_table(source: Any, name: str) -> EngineTable:
     return EngineTable(source, str(known) if isinstance(known, str) else name)
 
 
-def tables_together(x: Any, y: Any) -> tuple[IbisEngine, list[EngineTable]]:
-    """Two tables of one connection, and the engine for queries about both."""
-    x, y = _as_table(x), _as_table(y)
-    packages = {type(table).__module__.partition(".")[0] for table in (x, y)}
-    if packages == {"pyspark"} and x.sparkSession is y.sparkSession:
-        spark = spark_engine(x.sparkSession)
-        views = [spark.table(readable_columns(frame)) for frame in (x, y)]
-        return spark, [EngineTable(v, name, spark) for v, name in zip(views, "xy", strict=True)]
-    if packages != {"ibis"} or x.get_backend() is not y.get_backend():
-        raise TypeError("x and y must both be Ibis tables, or both DataFrames, of one connection")
-    engine = IbisEngine(x.get_backend())
-    return engine, [EngineTable(x, "x", engine), EngineTable(y, "y", engine)]
-
-
 @contextmanager
 def tables_of(
     url: str, tables: Sequence[str], where: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.bins.grid import EDGES, PER_E_FOLD, SIDE, Grid
+from dkmd.bins.bin_rows import BinRows, edges_of, summary_of_rows
+from dkmd.bins.grid import FARTHEST_BIN, PER_E_FOLD, SIDE, Grid
 from dkmd.bins.summary import Summary
-from dkmd.sources.engines.aggregate import BELOW, BIN, FARTHEST_BIN
+from dkmd.sources.engines.aggregate import BELOW, BIN
 from dkmd.sources.engines.fetched import Columns, doubles
 
 Flags = npt.NDArray[np.bool_]
@@ -46,10 +46,8 @@ def summary_of(rows: Columns, grid: Grid) -> Summary:
 
     Minimum and maximum are the ends of the outermost bins, or the value of a bin with one value.
     """
-    summary = _bins_of(rows, grid, ("count", "sum", "squares"), "count")
-    if summary.bins.size:
-        summary.minimum, summary.maximum = _end(summary, 0), _end(summary, -1)
-    return summary
+    named = (BIN, "count", "sum", "squares")
+    return summary_of_rows(BinRows(_below(rows), *(doubles(rows[name]) for name in named)), grid)
 
 
 def summary_with_ends(rows: Columns, grid: Grid, name: str, weighted: bool) -> Summary:
@@ -57,7 +55,7 @@ def summary_with_ends(rows: Columns, grid: Grid, name: str, weighted: bool) -> S
 
     Without weights, counts are whole numbers.
     """
-    summary = _bins_of(rows, grid, [f"{name}_{power}" for power in range(3)], "rows", weighted)
+    summary = _bins_of(rows, grid, [f"{name}_{power}" for power in range(3)], weighted)
     kept = places_of(rows).kept
     if kept.any():
         summary.minimum = float(doubles(rows["lowest"])[kept].min())
@@ -65,15 +63,13 @@ def summary_with_ends(rows: Columns, grid: Grid, name: str, weighted: bool) -> S
     return summary
 
 
-def _bins_of(
-    rows: Columns, grid: Grid, names: Sequence[str], size: str, weighted: bool = False
-) -> Summary:
-    """A Summary without minimum and maximum. ``size`` is the column with the number of rows."""
+def _bins_of(rows: Columns, grid: Grid, names: Sequence[str], weighted: bool) -> Summary:
+    """A Summary without minimum and maximum."""
     summary = Summary(grid)
     missing, minus_inf, plus_inf, kept, signed = places_of(rows)
     counts, sums, squares = (doubles(rows[name]) for name in names)
     counts = counts if weighted else np.rint(counts).astype(np.int64)
-    summary.nan = round(float(doubles(rows[size])[missing].sum()))
+    summary.nan = round(float(doubles(rows["rows"])[missing].sum()))
     summary.plus_inf, summary.minus_inf = (
         counts[where].sum().item() for where in (plus_inf, minus_inf)
     )
@@ -101,45 +97,21 @@ def places_of(rows: Columns) -> Places:
     """Where rows of a result belong."""
     found = doubles(rows[BIN])
     far = np.abs(found) >= FARTHEST_BIN
-    below = np.array([side is not None and bool(side) for side in rows[BELOW]], dtype=bool)
+    below = _below(rows)
     kept = (found >= 0.0) & ~far
     k = np.minimum(found[kept], SIDE).astype(np.int64)
     bins = np.where(below[kept], -1 - k, k)
     return Places(np.isnan(found), far & below, far & ~below, kept, bins)
 
 
-def _end(summary: Summary, at: int) -> float:
-    """The outer end of the first (0) or last (−1) bin, or its value if that is the only one."""
-    center, unit = summary.grid.center, summary.grid.unit
-    if not -SIDE <= summary.bins[at] < SIDE:
-        # the overflow bin has no outer end; no value of n lies more than √(n − 1) standard
-        # deviations from their mean
-        n, mean = float(summary.counts[at]), float(summary.sums[at] / summary.counts[at])
-        variance = max(0.0, float(summary.squares[at]) / n - mean * mean)
-        reach = math.sqrt(variance * (n - 1.0))
-        return center + unit * (mean + (reach if at else -reach))
-    moments = summary.moments()
-    if moments.variance[at] == 0.0:
-        return center + float(moments.offset[at])
-    return _edges(summary, at)[at]
+def _below(rows: Columns) -> Flags:
+    """Which rows are below the centre; NULL is not."""
+    return np.array([side is not None and bool(side) for side in rows[BELOW]], dtype=bool)
 
 
 def hides_sign(summary: Summary) -> bool:
     """Whether the bins leave open if all values are positive: 0 lies in a first bin of several."""
     if not summary.bins.size or summary.counts[0] == 1:
         return False
-    low, high = _edges(summary, 0)
+    low, high = edges_of(summary, 0)
     return low <= 0.0 < high
-
-
-def _edges(summary: Summary, at: int) -> tuple[float, float]:
-    """The lower and upper end of the first or last bin."""
-    k = int(summary.bins[at])
-    side = k if k >= 0 else -1 - k
-    inner = float(EDGES[min(side, SIDE)])
-    outer = float(EDGES[side + 1]) if side < SIDE else math.inf
-    low, high = (inner, outer) if k >= 0 else (-outer, -inner)
-    return (
-        summary.grid.center + summary.grid.unit * low,
-        summary.grid.center + summary.grid.unit * high,
-    )

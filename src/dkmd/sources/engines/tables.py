@@ -165,15 +165,6 @@ class EngineTable:
         """Raise an EngineError if the table can no longer be read: the connection may be lost."""
         self._engine.run(self._table.limit(1).aggregate(rows=lambda some: some.count()))
 
-    def values(self, column: str) -> Any:
-        """A column as a table of one column of doubles."""
-        table = self._of(column)
-        return table.select(**{VALUE: self._number(table, column)})
-
-    def is_floating(self, column: str) -> bool:
-        """Whether a column holds floats; whole numbers and decimals often have ties."""
-        return bool(self._column(self._table, column).type().is_floating())
-
     def levels(self, by: str) -> list[str]:
         """The distinct values of a column, as text."""
         table = self._of(by)
