@@ -20,7 +20,7 @@ import pytest
 from dkmd import Comparison, compare, drift
 from dkmd.answers.comparison import CategoryComparison
 from dkmd.sources import loading
-from dkmd.sources.memory import dask_blocks as blocks
+from dkmd.sources.memory.dask import DaskTable
 
 Array = npt.NDArray[np.float64]
 
@@ -120,16 +120,15 @@ def test_a_column_of_two_frames_and_levels_of_one() -> None:
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Count the passes over the blocks that compute sums."""
+    """Count the passes over the partitions."""
     passes = []
-    module: Any = blocks
-    real = module.reduced
+    real = DaskTable.reduced
 
-    def counted(tasks: Any, add: Any) -> Any:
-        passes.append(tasks)
-        return real(tasks, add)
+    def counted(self: DaskTable, columns: Any, task: Any, merge: Any) -> Any:
+        passes.append(columns)
+        return real(self, columns, task, merge)
 
-    monkeypatch.setattr(blocks, "reduced", counted)
+    monkeypatch.setattr(DaskTable, "reduced", counted)
     return passes
 
 
@@ -137,7 +136,8 @@ def test_two_levels_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> No
     frame = dd.from_pandas(_frames()[0], npartitions=5)
     passes = _counted(monkeypatch)
     compare(frame, column="size", by="build", reference=41, current=42)
-    assert len(passes) == 1  # the logarithms of values far from 0 follow from the same bins
+    # a sample and sums: logarithms of values far from 0 follow from the same bins
+    assert len(passes) == 2
 
 
 def test_blocks_without_a_level_or_without_rows_are_no_trouble() -> None:
@@ -175,7 +175,8 @@ def test_drift_of_lazy_frames_is_drift_of_frames(monkeypatch: pytest.MonkeyPatch
     found = drift(*(dd.from_pandas(f, npartitions=3) for f in frames), scale=SCALE)
     expected = drift(*frames, scale=SCALE)
     assert set(found) == set(expected)
-    assert len(passes) == 2  # all columns of a table in one pass
+    # for each table: sizes of levels, a sample, and sums of all columns of numbers
+    assert len(passes) == 6
     assert found.skipped == expected.skipped
     for column in expected:
         assert found[column].shift == pytest.approx(expected[column].shift, abs=1e-9 * SCALE)
@@ -220,7 +221,6 @@ def test_parquet_read_by_dask_is_compared_without_holding_it(
 
 
 def test_words_are_named_by_partition_and_row() -> None:
-    """Rows before a partition of a dataframe are not known; blocks of an array know theirs."""
     words = pd.DataFrame({"v": [str(i) for i in range(30)], "arm": ["a", "b"] * 15, "g": "one"})
     words.loc[17, "v"] = "broken"
     frame = dd.from_pandas(words, npartitions=3)
@@ -229,10 +229,11 @@ def test_words_are_named_by_partition_and_row() -> None:
         compare(frame, frame, column="v")
     with pytest.raises(ValueError, match=f"the table, {where}"):
         compare(frame, column="v", by="arm", reference="a", current="b")
-    with pytest.raises(ValueError, match="reference, partition 2 of 3, row 8: 'broken' is not a"):
+    with pytest.raises(ValueError, match=f"reference, {where}"):
         compare(frame["v"], frame["v"])
     array = da.from_array(words["v"].to_numpy(dtype=object), chunks=10)
-    with pytest.raises(ValueError, match="reference, row 18: 'broken' is not a number"):
+    where = where.replace("'v'", "'value'")
+    with pytest.raises(ValueError, match=f"reference, {where}"):
         compare(array, array)
     one = dd.from_pandas(words, npartitions=1)
     with pytest.raises(ValueError, match="reference, column 'v', row 18: 'broken' is not a number"):
@@ -260,3 +261,67 @@ def test_what_cannot_be_compared_is_named() -> None:
         compare(da.zeros((3, 3)), da.zeros(3))
     with pytest.raises(ValueError, match="groups need the single values"):
         compare(frame["size"], frame["size"], groups=([1], [1]))
+
+
+WEIGHTED: dict[str, dict[str, Any]] = {
+    "weights": {"weights": "w"},
+    "weights and groups": {"weights": "w", "groups": "unit"},
+}
+TOO_MUCH: dict[str, dict[str, Any]] = {
+    "pairs": {"pair_by": "unit"},
+    "pairs of values": {"pair_by": "unit", "weigh": "values"},
+    "a covariate": {"covariate": "known", "randomized": True},
+    "strata": {"strata": "arm", "randomized": True},
+    "counts": {"counts": "copies"},
+}
+
+
+def _visits() -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(11)
+    frames = [
+        pd.DataFrame(
+            {
+                "v": rng.gamma(4.0, 5.0, 900) + late,
+                "unit": [f"u{u}" for u in rng.integers(0, 60, 900)],
+                "w": rng.lognormal(size=900),
+                "known": rng.normal(size=900),
+                "copies": rng.integers(0, 3, 900),
+                "arm": rng.choice(["a", "b"], 900),
+            }
+        )
+        for late in (0.0, 1.0)
+    ]
+    return frames[0], frames[1]
+
+
+@pytest.mark.parametrize("design", WEIGHTED)
+def test_weights_are_summed_block_by_block(design: str) -> None:
+    frames = _visits()
+    how: dict[str, Any] = {"column": "v", "scale": SCALE, **WEIGHTED[design]}
+    found = compare(*(dd.from_pandas(f, npartitions=3) for f in frames), **how)
+    expected = compare(*frames, **how)
+    assert found.shift == pytest.approx(expected.shift, abs=1e-9 * SCALE)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
+    assert found.effective_sizes == pytest.approx(expected.effective_sizes, rel=1e-12)
+
+
+@pytest.mark.parametrize("design", TOO_MUCH)
+def test_what_needs_more_than_sums_says_what_to_do(design: str) -> None:
+    lazy = [dd.from_pandas(f, npartitions=2) for f in _visits()]
+    what_to_do = r"compute\(\) it, or use a relation \(DuckDB reads the same files\)"
+    with pytest.raises(ValueError, match=what_to_do):
+        compare(lazy[0], lazy[1], column="v", **TOO_MUCH[design])
+    if design != "pairs of values":
+        with pytest.raises(ValueError, match=what_to_do):
+            drift(lazy[0], lazy[1], columns=["v"], **TOO_MUCH[design])
+
+
+def test_dates_are_compared_in_seconds() -> None:
+    """Whole seconds are subtracted, so no nanosecond is lost."""
+    rng = np.random.default_rng(12)
+    sides = [rng.normal(300.0 * late, 1000.0, 500).astype(np.int64) for late in (0, 1)]
+    dates = [pd.DataFrame({"t": pd.to_datetime(side + 1_700_000_000 * 10**9)}) for side in sides]
+    found = compare(*(dd.from_pandas(f, npartitions=3) for f in dates), column="t")
+    expected = compare(*dates, column="t")
+    assert found.shift == pytest.approx(expected.shift, rel=1e-4)
+    assert found.shift == pytest.approx(3e-7, rel=0.5)

@@ -191,7 +191,7 @@ def test_a_folder_within_a_folder_may_be_called_like_a_file(tmp_path: Path) -> N
 # encodings and headers
 
 
-ENCODED = ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "utf-16-be with mark"]
+ENCODED = ["utf-8", "utf-8-sig", "utf-16", "latin-1"]
 
 
 def _encoded(text: str, encoding: str) -> bytes:
@@ -212,8 +212,11 @@ def test_a_csv_is_read_in_the_encoding_that_it_has(
     assert open_files(str(path)).levels("ort") == ["Köln", "Zürich"]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("suffix", ["json", "ndjson", "json.gz", "txt", "txt.gz"])
+MARKED = [("utf-8-sig", suffix) for suffix in ("json", "ndjson", "json.gz", "txt", "txt.gz")]
+MARKED += [("utf-16", "txt"), ("utf-16", "txt.gz"), ("utf-32", "txt")]
+
+
+@pytest.mark.parametrize(("encoding", "suffix"), MARKED)
 def test_json_and_text_with_a_byte_order_mark_are_read(
     encoding: str, suffix: str, tmp_path: Path
 ) -> None:
@@ -239,17 +242,51 @@ def test_benchmark_files_with_a_byte_order_mark_are_benchmarks(tmp_path: Path) -
             assert list(load_benchmarks(str(path))) == [name]
 
 
-def test_a_copy_in_utf8_is_gone_with_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-16-be with mark"])
+def test_other_encodings_say_how_to_convert_them(
+    encoding: str, packed: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (tmp_path / "data").mkdir()
-    path = _write(tmp_path / "data" / "x.csv", "a\n1\n".encode("utf-16"))
-    table = open_files(str(path))
-    table.read("a")
-    assert len(list(tmp_path.glob("dkmd-*"))) == 1
-    del table
-    assert not list(tmp_path.glob("dkmd-*"))
+    content = _encoded("größe,ort\r\n1.5,Zürich\r\n2.5,Köln\r\n", encoding)
+    name = f"x.csv{packed}"
+    path = _write(tmp_path / name, gzip.compress(content) if packed else content)
+    what = "UTF-32" if encoding == "utf-32" else "UTF-16BE"
+    says = rf"{name}: it is {what}, which is not read: convert it: iconv -f {what} -t UTF-8"
+    with pytest.raises(ValueError, match=says):
+        open_files(str(path)).kinds()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_json_in_other_encodings_says_how_to_convert_it(encoding: str, tmp_path: Path) -> None:
+    path = _write(tmp_path / "x.json", '[{"a": 1}]'.encode(encoding))
+    says = rf"x.json: it is {encoding.upper()}, and JSON is UTF-8: convert it: iconv"
+    with pytest.raises(ValueError, match=says):
+        open_files(str(path)).kinds()
+
+
+@pytest.mark.parametrize("large", [2_000_000, 1_000])
+def test_a_word_far_down_in_utf16_is_named(
+    large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", large)
+    good = _write(tmp_path / "good.csv", LATE.encode("utf-16"))
+    bad = _write(tmp_path / "bad.csv", (LATE + "2.5 µs,Ulm\n").encode("utf-16"))
+    with pytest.raises(ValueError, match=r"bad.csv, column 'a', row 200,001: '2.5 µs' is not"):
+        compare(good, bad, column="a")
+    assert compare(good, good, column="a").current.size == 200_000
+
+
+@pytest.mark.parametrize("large", [2_000_000, 1_000])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_character_beyond_those_that_duckdb_reads_is_an_error(
+    late: bool, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", large)
+    start = LATE if late else "a,ort\n"
+    path = _write(tmp_path / "x.csv", (start + "1.5,😀\n2.5,x\n").encode("utf-16"))
+    with pytest.raises(ValueError, match=r"[Nn]ot utf-16 encoded") as caught:
+        compare(path, path, column="a")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])

@@ -156,7 +156,7 @@ def test_what_cannot_be_paired_is_said() -> None:
 HOW: Any = {"column": "latency", "pair_by": "host", "scale": 20.0}
 
 
-@pytest.mark.parametrize("where", ["dask", "large parquet", "large csv", "engine", "relation"])
+@pytest.mark.parametrize("where", ["large parquet", "large csv", "engine", "relation"])
 @pytest.mark.parametrize("weigh", ["units", "values"])
 def test_pairs_are_the_same_wherever_data_are_kept(
     where: str, weigh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

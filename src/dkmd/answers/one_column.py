@@ -324,7 +324,7 @@ def _tested(of_reference: LabelledColumn, of_current: LabelledColumn, options: O
 
     before, after = summaries_of_pair(reference, current)
     check(before, after)
-    rows = stored_pair(reference, current)
+    rows = stored_pair(reference, current, options.weigh is not None)
     if stopped_by_nan(before.nan + after.nan, options):
         rows = None
 

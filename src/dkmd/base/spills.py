@@ -12,31 +12,22 @@ _folders: dict[str, int] = {}
 """The folders that exist, each with the process that made it. A forked child removes none."""
 
 
-def new_folder() -> str:
-    """A new folder that only this user can read.
+@cache
+def database_folder() -> str:
+    """The folder for data of DuckDB that do not fit in memory: one per process.
 
-    No other process uses it, so it can be removed with all that is in it: also after an error or
-    Ctrl-C.
+    Only this user can read it. No other process uses it, so it can be removed with all that is in
+    it: also after an error or Ctrl-C.
     """
     folder = tempfile.mkdtemp(prefix="dkmd-")
     _folders[folder] = os.getpid()
     return folder
 
 
-@cache
-def database_folder() -> str:
-    """The folder for data of DuckDB that do not fit in memory: one per process."""
-    return new_folder()
-
-
-def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it."""
-    if _folders.pop(folder, None) == os.getpid():
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 @atexit.register
 def remove_all() -> None:
     """Remove every folder. A process that ends without ``atexit`` has to call this."""
-    for folder in list(_folders):
-        remove_folder(folder)
+    for folder, process in _folders.items():
+        if process == os.getpid():
+            shutil.rmtree(folder, ignore_errors=True)
+    _folders.clear()

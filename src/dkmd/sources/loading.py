@@ -25,14 +25,7 @@ from dkmd.sources.grouped_levels import NOT_HELD, of_values, with_groups
 from dkmd.sources.kinds import are_text, the_numeric_column, unlabelled
 from dkmd.sources.level_counts import LabelledLevels, LevelCounts
 from dkmd.sources.memory.columns import count_levels, kind_of, known_labels
-from dkmd.sources.memory.dask_blocks import (
-    DaskTable,
-    dask_levels,
-    dask_side,
-    is_dask,
-    is_dask_frame,
-    missing_in_dask,
-)
+from dkmd.sources.memory.dask import DaskTable, dask_column, is_dask, is_dask_frame
 from dkmd.sources.memory.exact import as_exact
 from dkmd.sources.memory.frames import FrameTable, is_frame
 from dkmd.sources.number_words import number_with_unit, short_repr
@@ -168,7 +161,10 @@ class Opened:
             return self.kinds.get(column or "", "")
         if self.summary is not None:
             return ""
-        return kind_of(self.source._meta if is_dask(self.source) else self.source)
+        if is_dask(self.source):
+            table, name = dask_column(self.source, self.label)
+            return table.kinds()[name]
+        return kind_of(self.source)
 
     def levels(self, column: str | None) -> LabelledLevels:
         """A column as categories, counted."""
@@ -178,9 +174,10 @@ class Opened:
             counts = self.table.count_levels([column])[column]
             missing_at = partial(self.table.missing_at, column)
             return LabelledLevels(counts, column, self.label, missing_at, self.table.left_out)
-        name = str(getattr(self.source, "name", None) or "value")
         if is_dask(self.source):
-            return LabelledLevels(dask_levels(self.source, self.label), name, self.label)
+            table, name = dask_column(self.source, self.label)
+            return LabelledLevels(table.count_levels([name])[name], name, self.label)
+        name = str(getattr(self.source, "name", None) or "value")
         return LabelledLevels(count_levels(self.source, self.label), name, self.label)
 
     def numeric_column(self, groups: Any, beside: Columns | None = None) -> str:
@@ -263,14 +260,12 @@ def _loaded(
         kind, note = side.kinds.get(name, ""), note_of(side.table, name)
         left_out = side.table.left_out
         return labelled_column(data, name, label, kind, missing_at, note, left_out)
-    name = str(getattr(source, "name", None) or "value")
     if is_dask(source):
         _no_groups(groups)
-        data, kind = dask_side(source, label)
-        name = (
-            name if hasattr(source, "index") else "value"
-        )  # the name of a dask array is that of its graph
-        return labelled_column(data, name, label, kind, partial(missing_in_dask, source, label))
+        table, name = dask_column(source, label)
+        missing_at = partial(table.missing_at, name)
+        return labelled_column(table.read(name), name, label, table.kinds()[name], missing_at)
+    name = str(getattr(source, "name", None) or "value")
     values, offset = as_exact(source, label)
     kind, left_out = kind_of(source) if values.size else "", ""
     if groups is None:

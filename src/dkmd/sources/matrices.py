@@ -23,7 +23,7 @@ from dkmd.sources.files.paths import files_of
 from dkmd.sources.kinds import DURATION, NOTHING, NUMBER, OTHER, no_such_column, unlabelled
 from dkmd.sources.loading import is_engine_table, open_table
 from dkmd.sources.memory.columns import known_labels
-from dkmd.sources.memory.dask_blocks import is_dask, is_dask_frame
+from dkmd.sources.memory.dask import is_dask, is_dask_frame
 from dkmd.sources.memory.frames import FrameTable, is_frame
 from dkmd.sources.table import Table
 

@@ -22,6 +22,7 @@ from dkmd.inference.design.stored import (
 )
 from dkmd.sources.blocks import BlockRows
 from dkmd.sources.column_data import ColumnData, HeldColumn, StreamedColumn
+from dkmd.sources.memory.dask import NOT_SUMMED, PartitionRows
 
 NOT_BOTH = (
     "groups, covariates, strata, weights and counts are needed on both sides, and one side is a "
@@ -29,12 +30,16 @@ NOT_BOTH = (
 )
 
 
-def stored_pair(reference: ColumnData, current: ColumnData) -> tuple[Stored, Stored] | None:
+def stored_pair(
+    reference: ColumnData, current: ColumnData, paired: bool = False
+) -> tuple[Stored, Stored] | None:
     """The rows of both sides with all that belongs to them; None if neither has a design."""
     sides = reference, current
     if not any(isinstance(side, StreamedColumn) and side.stored is not None for side in sides):
         return None
     before, after = map(_stored, sides)
+    if paired and any(isinstance(rows, PartitionRows) for rows in (before, after)):
+        raise ColumnError(NOT_SUMMED.format(what="pairs"))
     if before is None or after is None or before.has_units is not after.has_units:
         raise ColumnError(NOT_BOTH)
     return before, after

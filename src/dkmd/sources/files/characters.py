@@ -1,23 +1,19 @@
 """Encodings of files, found from their bytes; and whole files up to a largest size.
 
-UTF-8 is the default. A byte order mark announces UTF-16 and UTF-32, which DuckDB does not read, so
-such files are copied. Text without a mark that is not UTF-8 is read as Latin-1.
+UTF-8 is the default. A byte order mark announces UTF-16 and UTF-32. CSV without a mark that is not
+UTF-8 is read as Latin-1.
 """
 
 from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import os
-import weakref
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO, cast
 
 from dkmd.base.errors import TooLongError
-from dkmd.base.spills import new_folder, remove_folder
 
 STDIN = "-"
 """The path that stands for standard input."""
@@ -39,6 +35,7 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
+CONVERT = "convert it: iconv -f {encoding} -t UTF-8 old > new"
 
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 """Errors of gzip files that are damaged or cut off."""
@@ -74,23 +71,46 @@ def marked_encoding(start: bytes) -> str | None:
     return next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
 
 
+def csv_encoding(path: str, start: bytes) -> str:
+    """The encoding of a CSV file as DuckDB calls it; an error for those that it does not read."""
+    marked = marked_encoding(start)
+    if marked in (None, "utf-8-sig"):
+        return "utf-8" if starts_as_utf8(start) else "latin-1"
+    if marked == "utf-32" or not start.startswith(codecs.BOM_UTF16_LE):
+        name = "UTF-32" if marked == "utf-32" else "UTF-16BE"
+        raise ValueError(f"it is {name}, which is not read: {CONVERT.format(encoding=name)}")
+    if not path.endswith(".gz") and os.path.getsize(path) % 2:
+        raise ValueError("it begins as UTF-16 and is not UTF-16 throughout: it is cut off")
+    return "utf-16"
+
+
+def require_utf8(start: bytes) -> None:
+    """Reject JSON with the mark of another encoding."""
+    marked = marked_encoding(start)
+    if marked not in (None, "utf-8-sig"):
+        name = "UTF-16" if marked == "utf-16" else "UTF-32"
+        raise ValueError(f"it is {name}, and JSON is UTF-8: {CONVERT.format(encoding=name)}")
+
+
 def decoded(content: bytes) -> str:
     """Text in the encoding of its mark, else in UTF-8; bytes that do not fit become �."""
     return content.decode(marked_encoding(content) or "utf-8", errors="replace")
 
 
-def is_utf8(path: str) -> bool:
-    """Whether a whole file is UTF-8; a file that zstd compressed counts as UTF-8, unread."""
+def may_be_latin(path: str) -> bool:
+    """Whether a file has no mark and is not UTF-8; one that zstd compressed is not looked at."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
+        if marked_encoding(first_bytes(path)) is not None:
+            return False
         for piece in _pieces(path):
             decoder.decode(piece)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return False
-    except DAMAGED:  # raised again when the file is read
         return True
-    return True
+    except DAMAGED:  # raised again when the file is read
+        return False
+    return False
 
 
 def starts_as_utf8(start: bytes) -> bool:
@@ -128,31 +148,6 @@ def _unpacked(path: str) -> BinaryIO:
     if path.lower().endswith(".gz"):
         return cast(BinaryIO, gzip.open(path, "rb"))
     return open(path, "rb")
-
-
-class Utf8Copy:
-    """A temporary copy of a file in UTF-8 without a mark; it is deleted with this object.
-
-    Parameters
-    ----------
-    path : str
-        The path of the file to copy.
-    encoding : str
-        The encoding of that file.
-    """
-
-    def __init__(self, path: str, encoding: str) -> None:
-        folder = new_folder()
-        weakref.finalize(self, remove_folder, folder)
-        self.path = str(Path(folder) / Path(path).name.removesuffix(".gz"))
-        with _unpacked(path) as packed, open(self.path, "w", encoding="utf-8", newline="") as copy:
-            reader = io.TextIOWrapper(packed, encoding=encoding, newline="")
-            try:
-                while text := reader.read(PIECE_BYTES):
-                    copy.write(text)
-            except UnicodeError:
-                name = encoding.removesuffix("-sig").upper()
-                raise ValueError(f"it begins as {name} and is not {name} throughout") from None
 
 
 def whole_file(path: str | os.PathLike[str], largest: int, what: str) -> bytes:

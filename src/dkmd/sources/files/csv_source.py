@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dkmd.sources.files.characters import PEEKED, first_bytes, starts_as_utf8
+from dkmd.sources.files.characters import PEEKED, csv_encoding, first_bytes
 from dkmd.sources.files.csv_layout import LOOKED_AT, Layout, layout_of
 from dkmd.sources.files.duckdb_connection import fetch_rows
 from dkmd.sources.files.source import Source, kinds_by_values, path_literal, spellings
@@ -20,7 +20,7 @@ from dkmd.sources.sql_text import text_literal
 def csv_source(path: str, latin: bool, decimals: Decimals | None = None) -> Source:
     """A CSV file with every column as text; ``decimals`` are those that users gave."""
     start = first_bytes(path, lines=3)
-    encoding = "latin-1" if latin or not starts_as_utf8(start) else "utf-8"
+    encoding = "latin-1" if latin else csv_encoding(path, start)
     tab = "\t" if ".tsv" in Path(path).name.lower() else None
     text = start.decode(encoding, errors="ignore").removeprefix("\ufeff")
     text = text or _first_text(path, encoding)

@@ -1,7 +1,4 @@
-"""Files that DuckDB reads: CSV, TSV, JSON, NDJSON and Parquet, one column at a time.
-
-Encodings that DuckDB does not read are converted first (``characters``).
-"""
+"""Files that DuckDB reads: CSV, TSV, JSON, NDJSON and Parquet, one column at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.sources.column_data import Labels
-from dkmd.sources.files.characters import Utf8Copy, is_utf8, marked_encoding, start_of_text
+from dkmd.sources.files.characters import may_be_latin, start_of_text
 from dkmd.sources.files.conventions import Conventions
 from dkmd.sources.files.csv_source import csv_source
 from dkmd.sources.files.duckdb_connection import (
@@ -72,7 +69,6 @@ class DuckFile:
         self._known = known
         self._latin = False
         self._settled = form != "csv"
-        self._copy: Utf8Copy | None = None
         self._coming: list[str] = []
         self._ahead: dict[str, Array] = {}
         self._offsets: dict[str, int] = {}
@@ -369,7 +365,7 @@ class DuckFile:
 
     def turn_latin(self) -> bool:
         """Read a CSV file as Latin-1 from now on, if not all of it is UTF-8, as its start was."""
-        if self.form != "csv" or self._latin or is_utf8(self._readable):
+        if self.form != "csv" or self._latin or not may_be_latin(self.path):
             return False
         self._latin = True
         self.__dict__.pop("raw", None)
@@ -395,27 +391,19 @@ class DuckFile:
     def raw(self) -> Source:
         """The file by itself."""
         try:
-            return self._opened(self.path if self.form == "parquet" else self._readable)
+            return self._opened()
         except ValueError as error:
             raise ValueError(f"{self.path}: {error}") from None
 
-    def _opened(self, path: str) -> Source:
-        if self.form == "csv":
-            try:
-                return csv_source(path, self._latin, self.conventions.given)
-            except ValueError:
-                if not self.turn_latin():
-                    raise
-                return csv_source(path, self._latin, self.conventions.given)
+    def _opened(self) -> Source:
+        if self.form == "parquet":
+            return parquet_source(self.path, self._known)
+        start = start_of_text(self.path)
         if self.form == "json":
-            return json_source(path, start_of_text(self.path))
-        return parquet_source(path, self._known)
-
-    @cached_property
-    def _readable(self) -> str:
-        """The path of text that DuckDB can read: the file, or a copy in UTF-8."""
-        encoding = marked_encoding(start_of_text(self.path))
-        if encoding is None or (encoding == "utf-8-sig" and self.form == "csv"):
-            return self.path
-        self._copy = Utf8Copy(self.path, encoding)
-        return self._copy.path
+            return json_source(self.path, start)
+        try:
+            return csv_source(self.path, self._latin, self.conventions.given)
+        except ValueError:
+            if not self.turn_latin():
+                raise
+            return csv_source(self.path, self._latin, self.conventions.given)

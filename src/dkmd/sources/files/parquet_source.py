@@ -61,15 +61,6 @@ def _lacking(path: str, known: Known) -> Known:
     return {name: each for name, each in known.items() if name.lower() not in there}
 
 
-def parquet_as_json(path: str) -> list[str]:
-    """The rows of a Parquet file, each as a JSON object."""
-    table = f"read_parquet({path_literal(path)}, hive_partitioning = false)"
-    try:
-        return [row[0] for row in fetch_rows(f"SELECT to_json(each) FROM {table} AS each")]
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
 def _parquet_names(path: str) -> list[str]:
     """The names of columns as the file has them, without nested columns."""
     elements = iter(

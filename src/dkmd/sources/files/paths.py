@@ -13,10 +13,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from dkmd.sources.engines.urls import is_url
-from dkmd.sources.files.delta import current_files, delta_table_of, may_be_past
+from dkmd.sources.files.delta import current_files, delta_table_of
 from dkmd.sources.files.duckdb_file import DuckFile
 from dkmd.sources.files.formats import KNOWN, DataFile, open_file, suffix_of
-from dkmd.sources.files.source import Known
 
 REMOTE = re.compile(
     r"(https?|s?ftps?|s3[an]?|gc?s|r2|hf|az|azure|abfss?|wasbs?|hdfs)://", re.IGNORECASE
@@ -46,7 +45,14 @@ def files_of(path: str) -> list[DataFile]:
         matched = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
         if not matched:
             raise FileNotFoundError(f"no file matches {path}")
-        return _current(matched, path)
+        for each in matched:
+            table = delta_table_of(each)
+            if table is not None and each.endswith(".parquet"):
+                raise ValueError(
+                    f"{path} matches files of a Delta table, and some may belong to past "
+                    f"versions: give the folder {table}"
+                )
+        return [open_file(each) for each in matched]
     raise FileNotFoundError(f"there is no file {path}")
 
 
@@ -78,26 +84,6 @@ def _in_folder(path: str) -> list[DataFile]:
     if not files:
         raise ValueError(f"the folder {path} holds no file of the Delta table {table} as it is now")
     return [DuckFile(each, "parquet", known) for each, known in files.items()]
-
-
-def _current(paths: Iterable[str], pattern: str) -> list[DataFile]:
-    """The files that match a pattern, without logs and past versions of Delta tables."""
-    tables: dict[Path, dict[str, Known]] = {}
-    found: list[DataFile] = []
-    for path in paths:
-        table = delta_table_of(path)
-        if table is None or not may_be_past(path):
-            found.append(open_file(path))
-            continue
-        if table not in tables:
-            files = current_files(table)
-            tables[table] = {os.path.abspath(each): known for each, known in files.items()}
-        known = tables[table].get(os.path.abspath(path))
-        if known is not None:
-            found.append(DuckFile(path, "parquet", known))
-    if not found:
-        raise ValueError(f"only past versions of a Delta table match {pattern}")
-    return found
 
 
 def _data_files(folder: Path, paths: Iterable[Path]) -> list[str]:
