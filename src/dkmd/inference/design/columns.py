@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.compiled import compiled
 from dkmd.base.reading import Codes
+from dkmd.bins.filling import value_range
 from dkmd.bins.grid import robust_scale
 
 Index = npt.NDArray[np.int64]
@@ -73,11 +74,9 @@ class Covariate(NamedTuple):
     missing: bool = False  # whether a column says where it is missing
     bounded: bool = True
 
-    def __call__(self, values: Array) -> Array:
-        """g of every value; 0 where it is missing."""
-        found = np.empty(values.size)
-        _numbers_of(np.ascontiguousarray(values), self.center, self.per, self.bounded, found)
-        return found
+    def write(self, values: Array, out: Array) -> None:
+        """Write g of every value; 0 where it is missing."""
+        _numbers_of(np.ascontiguousarray(values), self.center, self.per, self.bounded, out)
 
 
 @compiled
@@ -166,11 +165,13 @@ class Frame(NamedTuple):
     ) -> Columns:
         """The columns g of some rows, from their covariates and the numbers of their levels.
 
-        The numeric columns are written into ``numbers`` (rows, numeric columns).
+        The numeric columns are written into ``numbers`` (numeric columns, rows).
         """
-        for j, (i, kind) in enumerate(self.numbers):
-            of = covariates[i]
-            numbers[:, j] = np.isnan(of) if kind == MISSING else self.covariates[i](of)
+        for (i, kind), out in zip(self.numbers, numbers, strict=True):
+            if kind == MISSING:
+                np.isnan(covariates[i], out=out)
+            else:
+                self.covariates[i].write(covariates[i], out)
         levels = tuple(factor.columns for factor in self.factors)
         return Columns(numbers, tuple(codes), levels)
 
@@ -178,34 +179,34 @@ class Frame(NamedTuple):
 class Columns(NamedTuple):
     """The columns g of some rows: numbers, and the strata of several factors as dummies."""
 
-    numbers: Array  # (rows, numeric columns)
+    numbers: Array  # (numeric columns, rows)
     codes: tuple[Index, ...] = ()  # the level of every row, of each factor
     levels: tuple[int, ...] = ()  # the number of columns of each factor; level 0 has none
 
     @property
     def width(self) -> int:
         """How many columns there are."""
-        return int(self.numbers.shape[1]) + sum(self.levels)
+        return int(self.numbers.shape[0]) + sum(self.levels)
 
     def kept(self, rows: npt.NDArray[Any]) -> Columns:
         """The columns of some rows: a mask, or their numbers."""
-        return Columns(self.numbers[rows], tuple(c[rows] for c in self.codes), self.levels)
+        return Columns(self.numbers[:, rows], tuple(c[rows] for c in self.codes), self.levels)
 
     def explained(self, theta: Array) -> Array:
         """g·θ of every row."""
-        at = self.numbers.shape[1]
-        found = self.numbers @ theta[:at]
+        at = self.numbers.shape[0]
+        found = theta[:at] @ self.numbers
         for of, levels in zip(self.codes, self.levels, strict=True):
             found += np.concatenate([[0.0], theta[at : at + levels]])[of]
             at += levels
         return np.asarray(found)
 
-    def add_levels_to_gram(self, dense: Array, weights: Array, gram: Array) -> None:
-        """Add Σw·vvᵀ for the dummies, which come after the columns of ``dense`` (rows, any).
+    def add_levels_to_gram(self, dense: Array, weights: Array | None, gram: Array) -> None:
+        """Add Σw·vvᵀ for the dummies, which come after the columns of ``dense`` (any, rows).
 
         Dummies are summed by level: the products of hundreds of zeros are not worth a matrix.
         """
-        at = dense.shape[1]
+        at = dense.shape[0]
         starts = [at + sum(self.levels[:i]) for i in range(len(self.levels))]
         for i, (start, levels, codes) in enumerate(
             zip(starts, self.levels, self.codes, strict=True)
@@ -219,9 +220,10 @@ class Columns(NamedTuple):
                 gram[here, other] += cells.reshape(levels + 1, width)[1:, 1:]
 
 
-def _by_code(codes: Codes, size: int, values: Array, weights: Array) -> Array:
+def _by_code(codes: Codes, size: int, values: Array, weights: Array | None) -> Array:
     """Σw·value over the rows of each code, (codes, columns)."""
-    return np.stack([np.bincount(codes, weights * column, size) for column in values.T], axis=1)
+    weighted = values if weights is None else values * weights
+    return np.stack([np.bincount(codes, column, size) for column in weighted], axis=1)
 
 
 def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
@@ -231,7 +233,7 @@ def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
     """
     values = _some(sides)
     gone = np.isnan(values)
-    missing = any(bool(np.isnan(side).any()) for side in sides) and not bool(gone.all())
+    missing = any(map(_has_nan, sides)) and not bool(gone.all())
     values = values[~gone]
     if not values.size or values.min() == values.max():
         return Covariate(name, missing=missing)
@@ -243,6 +245,10 @@ def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
     if not (math.isfinite(center) and 0.0 < scale < math.inf):
         return Covariate(name, 0.0, AT_ENDS, missing)
     return Covariate(name, center, 1.0 / (REACH * scale), missing)
+
+
+def _has_nan(values: Array) -> bool:
+    return bool(np.isnan(value_range(np.ascontiguousarray(values))).any())
 
 
 def _some(sides: Sequence[Array]) -> Array:

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import spread_parts
-from dkmd.base.reading import CACHED, require_below
+from dkmd.base.reading import CACHED
 from dkmd.bins.filling import value_range
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
 from dkmd.inference.design.columns import Columns, Frame
 from dkmd.inference.design.labels import Coded, coded, common, missing_labels
-from dkmd.inference.design.score_loops import add_by_unit, add_levels, power_sums
+from dkmd.inference.design.score_loops import add_by_unit, add_levels, add_products, power_sums
 from dkmd.inference.design.stored import (
     CLOSE,
     Labels,
@@ -44,20 +44,22 @@ class AtomScores(NamedTuple):
         """How many scores a row has."""
         return int(self.found.shape[1])
 
-    def scorer(self) -> Callable[[Array, Array], None]:
-        """A function that writes the scores of values into the columns of a matrix from 1 on."""
+    def scorer(self) -> Scorer:
+        """A function that writes the scores of values into (scores, values)."""
         return self._score
 
     def _score(self, values: Array, out: Array) -> None:
         """The scores of values that are among the atoms."""
         at = np.searchsorted(self.offset, values - self.origin)
-        found = out[:, 1 : 1 + self.scores]
-        found[:] = self.found[np.minimum(at, max(self.offset.size - 1, 0))]
+        out[:] = self.found[np.minimum(at, max(self.offset.size - 1, 0))].T
         for end, infinite in zip((-np.inf, np.inf), self.infinite, strict=True):
-            found[values == end] = infinite
+            out[:, values == end] = infinite[:, None]
 
 
 Scores = ScoreTable | AtomScores
+
+Scorer = Callable[[Array, Array], None]
+"""Writes the scores of values into (scores, values)."""
 
 
 class HeldRows:
@@ -215,33 +217,34 @@ class HeldRows:
         return frame.columns(covariates, codes, numbers)
 
     def _pieces(
-        self, scores: Scores, frame: Frame, logs: bool, part: slice
+        self, score: Scorer, scores: int, frame: Frame, logs: bool, part: slice
     ) -> Iterator[tuple[slice, Array, Columns]]:
-        """Rows as (1, scores, numbers) and their columns, in pieces that stay in a core's cache.
+        """Rows by column, (1, scores, numbers), and their columns g.
 
-        The next piece overwrites the last one.
+        Pieces stay in a core's cache. The next piece overwrites the last one.
         """
-        score, first = scores.scorer(), 1 + scores.scores
-        held = np.ones((min(CACHED, part.stop - part.start), first + len(frame.numbers)))
+        first = 1 + scores
+        rows = np.empty((first + len(frame.numbers), 0))
         for start in range(part.start, part.stop, CACHED):
             at = slice(start, min(start + CACHED, part.stop))
-            rows = held[: at.stop - at.start]
-            score(np.log(self.values[at]) if logs else self.values[at], rows)
-            yield at, rows, self._columns(frame, at, rows[:, first:])
+            values = self.values[at]
+            if values.size != rows.shape[1]:
+                rows = np.ones((rows.shape[0], values.size))
+            score(np.log(values) if logs else values, rows[1:first])
+            yield at, rows, self._columns(frame, at, rows[first:])
 
     def units(self, scores: Scores, frame: Frame, logs: bool) -> UnitTable:
         """The sums of every unit; of every row if there are no labels."""
         codes, labels = self.units_of or (np.arange(self.values.size), None)
         size = self.values.size if labels is None else int(labels.size)
-        require_below(codes, size)
-        weighted = self.row_weights
+        weighted, score = self.row_weights, scores.scorer()
 
         def part(_: int, part: slice) -> tuple[Array, Array]:
             powers, table = np.zeros(4), np.zeros((size, 1 + scores.scores + frame.width))
-            for at, rows, g in self._pieces(scores, frame, logs, part):
+            for at, rows, g in self._pieces(score, scores.scores, frame, logs, part):
                 add_by_unit(codes[at], _some(weighted, at), rows, table)
-                powers += power_sums(rows[:, scores.scores], _some(self.counts, at))
-                first = rows.shape[1]
+                powers += power_sums(rows[scores.scores], _some(self.counts, at))
+                first = rows.shape[0]
                 for levels, width in zip(g.codes, g.levels, strict=True):
                     add_levels(codes[at], _some(weighted, at), levels, first, table)
                     first += width
@@ -261,12 +264,12 @@ class HeldRows:
 
     def rows(self, scores: Scores, frame: Frame, logs: bool, theta: Array | None = None) -> RowSums:
         """The sums over all rows."""
-        total = self.size
+        total, score = self.size, scores.scorer()
 
         def part(_: int, part: slice) -> RowSums:
             found = empty_sums(scores.scores + frame.width)
-            for at, rows, g in self._pieces(scores, frame, logs, part):
-                left = rows[:, scores.scores]
+            for at, rows, g in self._pieces(score, scores.scores, frame, logs, part):
+                left = rows[scores.scores]
                 if theta is not None:
                     left = left - g.explained(theta)
                 some, counts = _some(self.relative, at), _some(self.counts, at)
@@ -306,31 +309,23 @@ def _add_rows(
     ``left`` is d. Weights are over their mean, and ``total`` is Σw of the whole side. Without
     weights, only the first row of the powers is filled, and the gram is that of c = 1.
     """
-    each = np.ones(left.size) if counts is None else counts
-    dense = rows.shape[1]
+    each = counts
     if weights is None:
         out.powers[0] += power_sums(left, counts)
-        scaled = rows if counts is None else rows * np.sqrt(counts)[:, None]
     else:
-        part = each
+        each = part = np.ones(left.size) if counts is None else counts
         for power in range(4):
             out.powers[power] += power_sums(left, part)
             part = part * weights
-        root, rest = np.sqrt(each), np.maximum(total - weights, CLOSE * total)
-        share = weights / rest
-        scaled = np.empty((left.size, dense + 1))
-        np.multiply(rows, (root * share)[:, None], out=scaled[:, :dense])
-        scaled[:, dense] = root * rest  # times the other columns it is w·v
-        at = dense - 1
+        weighted = each * weights
+        with np.errstate(invalid="ignore"):
+            out.sums[: rows.shape[0] - 1] += rows[1:] @ weighted
+        at = rows.shape[0] - 1
         for codes, levels in zip(columns.codes, columns.levels, strict=True):
-            out.sums[at : at + levels] += np.bincount(codes, each * weights, levels + 1)[1:]
+            out.sums[at : at + levels] += np.bincount(codes, weighted, levels + 1)[1:]
             at += levels
-        each = each * share**2
-    with np.errstate(invalid="ignore"):  # covariates of a mean may be infinite, which is refused
-        gram = scaled.T @ scaled
-    out.gram[:dense, :dense] += gram[:dense, :dense]
-    if weights is not None:
-        out.sums[: dense - 1] += gram[dense, 1:dense]
+        each = each * (weights / np.maximum(total - weights, CLOSE * total)) ** 2
+    add_products(rows, each, out.gram)
     if columns.codes:
         columns.add_levels_to_gram(rows, each, out.gram)
 

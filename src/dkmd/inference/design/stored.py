@@ -52,14 +52,8 @@ class ScoreTable(NamedTuple):
         """How many scores a row has."""
         return int(self.coefficients.shape[1])
 
-    def __call__(self, values: Array) -> Array:
-        """The scores of an array, (values, scores)."""
-        found = np.empty((values.size, 1 + self.scores))
-        self.scorer()(np.ascontiguousarray(values, dtype=np.float64), found)
-        return found[:, 1:]
-
     def scorer(self) -> Callable[[Array, Array], None]:
-        """A function that writes the scores of values into the columns of a matrix from 1 on."""
+        """A function that writes the scores of values into (scores, values)."""
         return scorer(self)
 
     @classmethod
