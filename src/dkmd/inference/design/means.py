@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.guards import Relabelled
-from dkmd.inference.design.shared import DesignRule
+from dkmd.inference.design.designs import Design, design_of
 from dkmd.inference.design.stored import RowSums, ScoreTable, UnitTable
-from dkmd.inference.design.units import Design, design_of
-from dkmd.inference.test.pair import Studentized
+from dkmd.inference.test.pair import Relabelled, Studentized
 from dkmd.inference.test.sides import Side
 from dkmd.inference.test.tails import NO_LEAST, Tails
 from dkmd.statistic.witness import Witness
+
+LEAST_SHARE = 1e-12
+"""The variance under relabelling that a shift cannot take away, because doubles round. With 1e-6,
+the interval of a difference of a million standard deviations was a thousand of them wide."""
 
 INFINITE = "a mean needs finite values; the shift does not"
 
@@ -72,7 +73,7 @@ class MeanPair:
     def of_design(cls, design: Design, x: Side, y: Side, grid: Grid) -> MeanPair:
         """A design of values in units of a grid, in data units."""
         unit = grid.unit
-        relabelled = tuple(each.scaled(unit) for each in design.relabelled)
+        relabelled = tuple(each.times(unit * unit, unit * unit) for each in design.relabelled)
         of_x, of_y = (grid.center + unit * mean for mean in design.means)
         return cls(
             x, y, grid.center, (of_x, of_y), unit * design.difference,
@@ -82,11 +83,18 @@ class MeanPair:
     def test(self, delta: float = 0.0) -> Studentized:
         """The test that the means differ by ``delta``."""
         apart = self.difference - delta
-        guards = tuple(
-            each.guard(self.difference, apart) for each in self.relabelled if each.variance > 0.0
-        )
+        guards = tuple(self._closer(each, apart).guard(apart) for each in self.relabelled)
         least = self.least if delta == 0.0 else NO_LEAST
         return Studentized(apart, self.error, self.df, guards, self.floor, least)
+
+    def _closer(self, found: Relabelled, apart: float) -> Relabelled:
+        """What relabelling does if x moves until the means differ by ``apart``.
+
+        The pooled values then lie closer together.
+        """
+        less = (self.difference**2 - apart**2) / max(found.units - 1.0, 1.0)
+        variance = max(found.variance - less, LEAST_SHARE * found.variance)
+        return found._replace(variance=variance)
 
     def shift(self) -> float:
         """The difference of means."""
@@ -128,28 +136,19 @@ def _sums_of_bins(summary: Summary, unit: float) -> RowSums:
     return RowSums(np.tile(powers, (4, 1)), powers[1:2].copy(), gram)
 
 
-class Share(NamedTuple):
-    """The test of a share, and what to know about its units."""
-
-    pair: MeanPair
-    notes: tuple[str, ...]
-
-
-def mean_of_shares(x: UnitTable, y: UnitTable, weigh: str | None = None) -> Share:
-    """The shares of rows whose only score is 1 and not 0.
+def mean_of_shares(
+    x: UnitTable, y: UnitTable, weigh: str | None = None
+) -> tuple[MeanPair, tuple[str, ...]]:
+    """The shares of rows whose only score is 1 and not 0, and what to know about the units.
 
     With ``weigh``, equal labels in x and y are one unit.
     """
-    design, _ = DesignRule(1, None, weigh, None).design(x, y)
     of_x, of_y = (
         Side(np.array([0.0, 1.0]), np.zeros(2), np.array([n - yes, yes]), 0.0, 0.0, n)
         for n, yes, *_ in (x.powers.tolist(), y.powers.tolist())
     )
-    pair = MeanPair(
-        of_x, of_y, 0.0, design.means, design.difference,
-        math.sqrt(design.variance), design.df, design.relabelled, design.floor, design.least,
-    )  # fmt: skip
-    return Share(pair, design.notes)
+    design = design_of(x, y, 1, weigh)
+    return MeanPair.of_design(design, of_x, of_y, Grid(0.0, 1.0)), design.notes
 
 
 def linear_scores(grid: Grid) -> ScoreTable:

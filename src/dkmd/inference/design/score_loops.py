@@ -60,12 +60,15 @@ def _jets(table: ScoreTable) -> Array:
 
     A bin that is not in the table has those of the next bin.
     """
-    found = np.zeros((ROWS, 4 * table.scores))
-    if table.bins.size:
-        packed = np.column_stack([table.mean, table.coefficients.reshape(table.bins.size, -1)])
-        places = np.searchsorted(table.bins, np.arange(ROWS) - (SIDE + 1))
-        found[:, : packed.shape[1]] = packed[np.minimum(places, table.bins.size - 1)]
-    return found
+    if not table.bins.size:
+        return np.zeros((ROWS, 4 * table.scores))
+    packed = np.zeros((table.bins.size, 4 * table.scores))
+    packed[:, 0] = table.mean
+    packed[:, 1 : 1 + 3 * table.scores] = table.coefficients.reshape(table.bins.size, -1)
+    rows = table.bins + (SIDE + 1)
+    each = np.diff(rows, prepend=-1)
+    each[-1] += ROWS - 1 - rows[-1]
+    return np.repeat(packed, each, axis=0)
 
 
 @compiled
@@ -105,15 +108,18 @@ FEW = 256
 
 @compiled
 def add_by_unit(codes: Codes, weights: Array | None, columns: Array, table: Array) -> None:
-    """Add rows (columns, rows), times their weights, to those of their units (units, columns)."""
+    """Add rows (columns, rows), times their weights, to those of their units (units, columns).
+
+    The look for a number out of range also brings the numbers into the cache, in order.
+    """
     step, sums = np.uint64(table.shape[1]), table.reshape(-1)
+    low, high = np.int64(0), np.int64(0)
+    for i in range(codes.size):
+        low, high = min(low, np.int64(codes[i])), max(high, np.int64(codes[i]))
+    if low < 0 or high >= table.shape[0]:
+        raise IndexError("a number of a unit is out of range")
     for start in range(0, codes.size, FEW):
         units = codes[start : start + FEW]
-        low, high = np.int64(0), np.int64(0)
-        for i in range(units.size):
-            low, high = min(low, np.int64(units[i])), max(high, np.int64(units[i]))
-        if low < 0 or high >= table.shape[0]:
-            raise IndexError("a number of a unit is out of range")
         for j in range(columns.shape[0]):
             column, at = columns[j, start:], np.uint64(j)
             for i in range(units.size):
@@ -148,10 +154,14 @@ def power_sums(values: Array, counts: Array | None) -> Array:
 @compiled_sums
 def add_products(columns: Array, weights: Array | None, gram: Array) -> None:
     """Add Σw·vvᵀ over rows v, given by column, to the lower half of a Gram matrix."""
-    for j in range(columns.shape[0]):
-        one = columns[j] if weights is None else columns[j] * weights
-        for k in range(j + 1):
-            other, total = columns[k], 0.0
-            for i in range(one.size):
-                total += one[i] * other[i]
-            gram[j, k] += total
+    for start in range(0, columns.shape[1], BLOCK):
+        end = min(start + BLOCK, columns.shape[1])
+        for j in range(columns.shape[0]):
+            one = columns[j, start:end]
+            if weights is not None:
+                one = one * weights[start:end]
+            for k in range(j + 1):
+                other, total = columns[k, start:end], 0.0
+                for i in range(one.size):
+                    total += one[i] * other[i]
+                gram[j, k] += total

@@ -131,23 +131,25 @@ def least_tails(found: Moments, n: float, m: float) -> Tails:
     )
 
 
-class UnitGuard(NamedTuple):
-    """Relabelling of units: the spread of T there over that of single values, and its skewness."""
+class Relabelled(NamedTuple):
+    """A statistic if the units of a design were relabelled: its variance, skewness, units."""
 
-    factor: float
+    variance: float
     skewness: float
     units: float
-    smooth: tuple[float, float] | None = None  # over the smooth error of single values; its df
+    smooth: tuple[float, float] | None = None  # variance and df of the smooth guard
 
-    def at(self, statistic: float, spread: float, smooth_error: float) -> Guard:
-        """The guard of a statistic with this spread under relabelling of single values.
+    def times(self, variance: float, smooth: float) -> Relabelled:
+        """The same with both variances in other units."""
+        found = self.smooth and (smooth * self.smooth[0], self.smooth[1])
+        return self._replace(variance=variance * self.variance, smooth=found)
 
-        ``smooth_error`` is that of the smooth guard for single values.
-        """
+    def guard(self, statistic: float) -> Guard:
+        """The guard of a statistic."""
         smooth = None
-        if self.smooth is not None and smooth_error > 0.0:
-            smooth = statistic / (smooth_error * self.smooth[0]), self.smooth[1]
-        return Guard(statistic / (spread * self.factor), self.skewness, self.units, smooth)
+        if self.smooth is not None and self.smooth[0] > 0.0:
+            smooth = statistic / math.sqrt(self.smooth[0]), self.smooth[1]
+        return Guard(statistic / math.sqrt(self.variance), self.skewness, self.units, smooth)
 
 
 class DesignEffect(NamedTuple):
@@ -156,7 +158,7 @@ class DesignEffect(NamedTuple):
     offset: float = 0.0  # what covariates explain of T, in units of 2σ
     inflation: float = 1.0  # the variance of T over that of independent values
     df: float = math.nan
-    guards: tuple[UnitGuard, ...] = ()
+    guards: tuple[Relabelled, ...] = ()  # variances over those of single values
     floor: float = 0.0
     least: Tails = NO_LEAST  # of the test at δ = 0 alone: sign flips of shared units
 
@@ -234,23 +236,29 @@ class Pair:
         binned = self.x.variance.any() or self.y.variance.any()
         return few_relabellings(*sizes) and whole and not binned
 
+    def variances(self, found: Moments) -> tuple[float, float, float]:
+        """Of T: for independent values, under relabelling, and in the smooth guard."""
+        n, m = self.x.size, self.y.size
+        smooth = smooth_variances(n, m, found.within_x, found.within_y)
+        return (
+            found.variance_x / n + found.variance_y / m,
+            found.pooled * (1.0 / n + 1.0 / m),
+            sum(part for part, _ in smooth),
+        )
+
     def statistic(self) -> float:
         """T alone."""
         return self.bound * float(mean_at(self.x, self.y, 0.0, self.width)[0])
 
     def _designed(self, found: Moments, design: DesignEffect) -> Studentized:
         """The test with the variance, the degrees of freedom and the guards of a design."""
-        n, m = self.x.size, self.y.size
         mean = found.mean - design.offset
-        independent = found.variance_x / n + found.variance_y / m
+        independent, relabelled, smooth = self.variances(found)
         variance = independent * design.inflation
         if not variance > NO_VARIANCE:
             mean = mean if abs(mean) > math.sqrt(NO_VARIANCE) else 0.0
             return Studentized(self.bound * mean, 0.0, design.df, (), design.floor, design.least)
-        spread = math.sqrt(found.pooled * (1.0 / n + 1.0 / m))
-        parts = smooth_variances(n, m, found.within_x, found.within_y)
-        smooth = math.sqrt(sum(part for part, _ in parts))
-        guards = tuple(guard.at(mean, spread, smooth) for guard in design.guards)
+        guards = tuple(each.times(relabelled, smooth).guard(mean) for each in design.guards)
         error = self.bound * math.sqrt(variance)
         return Studentized(self.bound * mean, error, design.df, guards, design.floor, design.least)
 
