@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from design_oracle import Rows, designed
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -38,21 +39,35 @@ X, GX = sample(1, range(12), 9)
 Y, GY = sample(2, range(4, 20), 6)
 
 
-def test_one_value_on_either_side_and_a_linear_psi_is_the_paired_t_test() -> None:
+def test_means_of_one_value_on_either_side_are_compared_by_the_paired_t_test() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(0.4, 1.0, 15), rng.normal(size=15)
     order = rng.permutation(15)
     labels = np.arange(15)
-    linear = Witness(1.0, 1.0, weight="linear")
     for weigh in ("units", "values"):
         ours = dkmd_2samp(
-            x, y[order], witness=linear, groups=(labels, labels[order]), paired=True, weigh=weigh
+            x, y[order], estimand="mean", groups=(labels, labels[order]), paired=True, weigh=weigh
         )
         theirs = stats.ttest_rel(x, y)
         assert ours.pvalue == pytest.approx(theirs.pvalue, rel=1e-9)
         assert ours.df == pytest.approx(14.0)
         ends = theirs.confidence_interval(0.9)
         assert ours.shift_interval(0.9) == pytest.approx((ends.low, ends.high), rel=1e-6)
+
+
+def test_one_value_on_either_side_has_the_numbers_of_the_slow_oracle() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(0.4, 1.0, 15), rng.standard_t(3, 15)
+    labels = np.arange(15)
+    ones, no_columns = np.ones(15), np.zeros((15, 1))
+    expected = designed(
+        Rows(x, ones, labels, no_columns), Rows(y, ones, labels, no_columns), 0.7, (1.0, 1.0)
+    )
+    for weigh in ("units", "values"):
+        ours = dkmd_2samp(x, y, scale=0.7, groups=(labels, labels), paired=True, weigh=weigh)
+        assert ours.statistic / 1.4 == pytest.approx(expected.statistic, rel=1e-9)
+        assert ours.standard_error / 1.4 == pytest.approx(expected.error, rel=1e-9)
+        assert ours.df == pytest.approx(expected.df, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -181,8 +196,8 @@ def test_few_units_that_differ_are_judged_by_their_signs() -> None:
 def test_units_that_all_changed_alike_have_one_choice_of_signs() -> None:
     labels = np.arange(10)
     x, y = labels + 1.0, labels + 0.0
-    linear = Witness(1.0, 1.0, weight="linear")
-    result = dkmd_2samp(x, y, witness=linear, groups=(labels, labels), paired=True)
+    with pytest.warns(RuntimeWarning, match="do not vary"):
+        result = dkmd_2samp(x, y, estimand="mean", groups=(labels, labels), paired=True)
     assert result.pvalue == pytest.approx(2.0 / 2**10)
     assert result.shift_interval() == pytest.approx((1.0, 1.0), abs=1e-6)
 
@@ -272,6 +287,40 @@ def test_missing_values_leave_their_unit() -> None:
     with pytest.warns(RuntimeWarning, match="1 unit"):
         same = dkmd_2samp(x[~gone], y, groups=(kept, gy), paired=True)
     assert result.pvalue == same.pvalue
+
+
+def test_a_witness_has_no_design() -> None:
+    """The paper's own statistic takes independent values that count the same."""
+    ones, labels = np.ones(X.size), np.ones(Y.size)
+    designs: list[dict[str, Any]] = [
+        {"groups": (GX, GY)},
+        {"groups": (GX, GY), "paired": True},
+        {"weights": (ones, labels)},
+        {"counts": (ones, labels)},
+        {"covariate": (X**2, Y**2), "randomized": True},
+        {"strata": (X > 0.0, Y > 0.0), "randomized": True},
+    ]
+    for how in designs:
+        with pytest.raises(ValueError, match="cannot be combined with a witness"):
+            dkmd_2samp(X, Y, witness=WIDE, **how)
+
+
+@pytest.mark.parametrize("change", [np.float64, np.float32, np.uint16, object])
+def test_whole_numbers_of_other_types_are_the_same_units(change: Any) -> None:
+    """1 and 1.0 are one label; 1 and "1" are not."""
+    rng = np.random.default_rng(84)
+    x, y = rng.normal(size=120), rng.normal(size=100)
+    of_x, of_y = rng.integers(0, 12, x.size), rng.integers(3, 15, y.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        plain = dkmd_2samp(x, y, groups=(of_x, of_y), paired=True)
+        for labels in ((of_x, of_y.astype(change)), (of_x.astype(change), of_y)):
+            for far in (1, 10**12 if change in (np.float64, object) else 1):
+                found = dkmd_2samp(x, y, groups=(far * labels[0], far * labels[1]), paired=True)
+                assert found.pvalue == pytest.approx(plain.pvalue, rel=1e-12)
+                assert found.pairing == pytest.approx(plain.pairing)
+    with pytest.raises(ValueError, match="labels of x are numbers and labels of y are text"):
+        dkmd_2samp(x, y, groups=(of_x, of_y.astype(str)), paired=True)
 
 
 def test_percentages_and_verdicts_of_units() -> None:

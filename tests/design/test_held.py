@@ -14,12 +14,11 @@ from dkmd import Grid
 from dkmd.base.errors import ColumnError
 from dkmd.inference.design.columns import NEEDS_RANDOMIZED
 from dkmd.inference.design.compare import (
-    check_design,
     designed_pair,
     held_sides,
     stored_pair,
 )
-from dkmd.inference.test.options import check_options
+from dkmd.inference.test.options import DesignArguments, check_options
 from dkmd.inference.test.pair import Studentized
 
 
@@ -27,8 +26,8 @@ def answer(
     x: Any, y: Any, weigh: str | None = None, grid: Grid | None = None, **design: Any
 ) -> Studentized:
     options = check_options(None, None, "exact", "two-sided", None, "omit", weigh)
-    arrays = check_design((len(x), len(y)), **design)
-    found = stored_pair(*held_sides(x, y, arrays, options), options, grid=grid)
+    sides = held_sides(x, y, DesignArguments(**design), options)
+    found = stored_pair(*sides, options, grid=grid)
     assert found.pair is not None
     return found.pair.test()
 
@@ -158,7 +157,7 @@ def test_groups_of_one_are_independent_values() -> None:
     x, y = rng.lognormal(0.4, 1.0, 20), rng.lognormal(size=130)
     found = answer(x, y, groups=(np.arange(20), np.arange(130)))
     options = check_options(None, None, "exact", "two-sided", None, "omit")
-    plain = designed_pair(x, y, check_design((20, 130)), options).pair
+    plain = designed_pair(x, y, DesignArguments(), options).pair
     assert plain is not None
     test = plain.test()
     same(test, found)

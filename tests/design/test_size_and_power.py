@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from dkmd.inference.design.compare import DesignArrays, check_design, designed_pair
-from dkmd.inference.test.options import check_options
+from dkmd.inference.design.compare import designed_pair
+from dkmd.inference.test.options import DesignArguments, check_options
 
 pytestmark = pytest.mark.slow
 
@@ -27,13 +27,13 @@ Side = tuple[Array, npt.NDArray[np.int64]]
 Draw = Callable[[list[int]], Side]
 
 
-def pvalue(x: Array, y: Array, design: DesignArrays) -> float:
+def pvalue(x: Array, y: Array, design: DesignArguments) -> float:
     pair = designed_pair(x, y, design, OPTIONS).pair
     return 1.0 if pair is None else pair.test().pvalue("two-sided")
 
 
 def by_groups(x: Side, y: Side) -> float:
-    return pvalue(x[0], y[0], check_design((x[0].size, y[0].size), groups=(x[1], y[1])))
+    return pvalue(x[0], y[0], DesignArguments(groups=(x[1], y[1])))
 
 
 def above(share: float) -> float:
@@ -107,7 +107,7 @@ def test_weights_that_are_powers_of_the_value_hold_their_size(power: float, n: i
     p = []
     for _ in range(TRIALS):
         x, y = rng.lognormal(size=n), rng.lognormal(size=m)
-        p.append(pvalue(x, y, check_design((n, m), weights=(x**power, y**power))))
+        p.append(pvalue(x, y, DesignArguments(weights=(x**power, y**power))))
     assert np.mean(np.array(p) <= 0.05) <= above(0.05)
     assert np.mean(np.array(p) <= 0.01) <= above(0.015)
 
@@ -118,7 +118,7 @@ def test_weights_that_say_nothing_cost_little_power() -> None:
     for _ in range(TRIALS):
         x, y = rng.normal(0.36, size=100), rng.normal(size=100)
         weights = rng.lognormal(0.0, 0.7, 100), rng.lognormal(0.0, 0.7, 100)
-        weighted.append(pvalue(x, y, check_design((100, 100), weights=weights)))
+        weighted.append(pvalue(x, y, DesignArguments(weights=weights)))
         # an effective size of 63 of 100
         plain.append(stats.ttest_ind(x[:63], y[:63]).pvalue)
     assert np.mean(np.array(weighted) <= 0.05) >= np.mean(np.array(plain) <= 0.05) - 0.08
@@ -127,6 +127,6 @@ def test_weights_that_say_nothing_cost_little_power() -> None:
 def test_only_ratios_of_weights_within_a_side_matter() -> None:
     rng = np.random.default_rng(5)
     x, y = rng.lognormal(size=20), rng.lognormal(size=80)
-    one = pvalue(x, y, check_design((20, 80), weights=(x, y)))
-    other = pvalue(x, y, check_design((20, 80), weights=(x, 1e200 * y)))
+    one = pvalue(x, y, DesignArguments(weights=(x, y)))
+    other = pvalue(x, y, DesignArguments(weights=(x, 1e200 * y)))
     assert other == pytest.approx(one, rel=1e-9)

@@ -25,7 +25,18 @@ def compiled(function: Function) -> Function:
     ``contract`` lets a multiplication and an addition share one rounding (FMA). No other rule is
     relaxed: sums keep the order of the source, and NaN and inf follow IEEE 754.
     """
-    relaxed = {"contract"}
+    return _compiled(function, {"contract"})
+
+
+def compiled_sums(function: Function) -> Function:
+    """Compile loops whose sums may be taken in any order, so several numbers are added at a time.
+
+    That is up to ten times as fast as ``compiled``. The last digits depend on the processor.
+    """
+    return _compiled(function, {"contract", "reassoc"})
+
+
+def _compiled(function: Function, relaxed: set[str]) -> Function:
     try:
         return cast(Function, numba.njit(cache=True, nogil=True, fastmath=relaxed)(function))
     except RuntimeError:  # read-only installation and no home folder: there is no place for a cache

@@ -188,6 +188,25 @@ BLOCK = 1024
 
 
 @compiled
+def find_rows(
+    block: Array,
+    center: float,
+    per_unit: float,
+    first_row: npt.NDArray[np.uint16],
+    upper_edge: Array,
+    units: Array,
+    rows: npt.NDArray[np.uint16],
+) -> None:
+    """Write u and the row of values with regular bins: first all cells, several at a time."""
+    cells = np.empty(block.size, dtype=np.uint32)
+    for i in range(block.size):
+        units[i] = (block[i] - center) * per_unit
+        cells[i] = cell_of(units[i])
+    for i in range(block.size):
+        rows[i] = row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
+
+
+@compiled
 def _fill(
     values: Array,
     weights: Array | None,
@@ -228,20 +247,14 @@ def _add_regular(
 ) -> None:
     """Add values with regular bins, each once or with its weight.
 
-    All cells of a block are found first, several at a time, then all rows. Then the values are
-    added. In one loop the processor would wait with each row for the sums before it, which might be
-    those of the same row.
+    All rows of a block are found first, then the values are added. In one loop the processor would
+    wait with each row for the sums before it, which might be those of the same row.
     """
     counts, sums = table.counts, table.sums.reshape(-1)
-    units, cells = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint32)
-    rows = np.empty(BLOCK, dtype=np.uint16)
+    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
     for start in range(0, values.size, BLOCK):
         block = values[start : start + BLOCK]
-        for i in range(block.size):
-            units[i] = (block[i] - center) * per_unit
-            cells[i] = cell_of(units[i])
-        for i in range(block.size):
-            rows[i] = row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
+        find_rows(block, center, per_unit, first_row, upper_edge, units, rows)
         for i in range(block.size):
             u, row = units[i], np.uint64(rows[i])
             at, following = np.uint64(2) * row, np.uint64(2) * row + np.uint64(1)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
-from dkmd.inference.design.labels import Groups, check_groups, coded, present_labels
+from dkmd.inference.design.columns import pair_of
+from dkmd.inference.design.labels import Groups, coded, present_labels
 from dkmd.inference.design.units import few_units
 from dkmd.inference.test.options import NAN_POLICIES
 from dkmd.matrices.center import column_scales, pooled_sample
@@ -115,7 +116,7 @@ def run_multivariate(
     if matrices is None:
         shape = np.shape(x)
         return _untested(shape[1] if len(shape) == 2 else 1, (0, 0), (), math.nan)
-    labels = None if groups is None else check_groups(groups)
+    labels = None if groups is None else pair_of(groups, "groups")
     sides: tuple[MatrixRows, ...] = matrices.x, matrices.y
     notes = matrices.notes()
     if paired:

@@ -21,7 +21,7 @@ from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
 from dkmd.inference.design.columns import FIT_ALL, Frame, Level
 from dkmd.inference.design.held import HeldRows, empty_sums
-from dkmd.inference.design.labels import coded, common
+from dkmd.inference.design.labels import also_in, coded, common
 from dkmd.inference.design.stored import (
     Labels,
     RowSums,
@@ -157,10 +157,10 @@ class Block(NamedTuple):
         rows = self._measured(math.inf if logs else None).with_values()
         assert rows.labels is not None
         codes, labels = coded(rows.labels)
-        known = common(labels, units.labels)
-        each = np.zeros(known.labels.size)
-        each[known.y] = 1.0 / units.rows
-        weights = rows.each * each[known.x][codes]
+        mine, shared = common(labels, units.labels)
+        each = np.zeros(mine.labels.size)
+        each[shared.codes] = 1.0 / units.rows
+        weights = rows.each * each[mine.codes][codes]
         kept = weights > 0.0
         return Summary.of(rows.values[kept], grid, weights[kept])
 
@@ -223,8 +223,7 @@ class UnitRows(NamedTuple):
 
     def shared(self, labels: Labels) -> UnitRows:
         """The units that another side has too."""
-        known = common(self.labels, labels)
-        there = np.isin(known.x, known.y)
+        there = also_in(self.labels, labels)
         return UnitRows(self.labels[there], self.rows[there])
 
 
@@ -426,8 +425,6 @@ def _as_shares(known: Weighing, times: float) -> Weighing:
 def _units_of_both(one: UnitTable | None, other: UnitTable | None) -> UnitTable | None:
     if one is None or other is None:
         return one or other
-    assert one.labels is not None
-    assert other.labels is not None
     codes, labels = coded(np.concatenate([one.labels, other.labels]))
     size = int(labels.size)
     found = UnitTable(

@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.design.weights import MOST_ROWS
 from dkmd.sources.column_data import Beside, ColumnData, HeldColumn
+
+MOST_ROWS = 100_000_000
+"""Rows that counts may stand for in both samples together, if they have to be repeated."""
 
 
 def require_few(counts: Array, label: str) -> None:

@@ -1,9 +1,13 @@
-"""Covariates and strata as columns g: what was known before the experiment, checked and coded.
+"""Columns beside the values, checked: covariates and strata as columns g, weights and counts.
 
 A covariate becomes a bounded number: t = (value − c)/(4 robust scales) cut to ±1, and then
 g = 1.5·t − 0.5·t³. So a customer who spent a million counts as a large one. For a mean, a covariate
 stays unbounded. A missing covariate is g = 0 and a column that says so. A stratum is a column of
 zeros and ones. A ``Frame`` is fitted to both sides together and serves all parts of both.
+
+A weight says how much a value stands for (inverse probability, survey, sampling rate of traces):
+the estimate is Σwe/Σw, and its variance comes from Σw²(e − ē)². A count says that a row is n equal
+rows. Weights are relative on each side; counts are not.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.compiled import compiled
 from dkmd.base.reading import Codes
+from dkmd.bins.filling import value_range
 from dkmd.bins.grid import robust_scale
 
 Index = npt.NDArray[np.int64]
@@ -73,11 +78,9 @@ class Covariate(NamedTuple):
     missing: bool = False  # whether a column says where it is missing
     bounded: bool = True
 
-    def __call__(self, values: Array) -> Array:
-        """g of every value; 0 where it is missing."""
-        found = np.empty(values.size)
-        _numbers_of(np.ascontiguousarray(values), self.center, self.per, self.bounded, found)
-        return found
+    def write(self, values: Array, out: Array) -> None:
+        """Write g of every value; 0 where it is missing."""
+        _numbers_of(np.ascontiguousarray(values), self.center, self.per, self.bounded, out)
 
 
 @compiled
@@ -166,11 +169,13 @@ class Frame(NamedTuple):
     ) -> Columns:
         """The columns g of some rows, from their covariates and the numbers of their levels.
 
-        The numeric columns are written into ``numbers`` (rows, numeric columns).
+        The numeric columns are written into ``numbers`` (numeric columns, rows).
         """
-        for j, (i, kind) in enumerate(self.numbers):
-            of = covariates[i]
-            numbers[:, j] = np.isnan(of) if kind == MISSING else self.covariates[i](of)
+        for (i, kind), out in zip(self.numbers, numbers, strict=True):
+            if kind == MISSING:
+                np.isnan(covariates[i], out=out)
+            else:
+                self.covariates[i].write(covariates[i], out)
         levels = tuple(factor.columns for factor in self.factors)
         return Columns(numbers, tuple(codes), levels)
 
@@ -178,34 +183,30 @@ class Frame(NamedTuple):
 class Columns(NamedTuple):
     """The columns g of some rows: numbers, and the strata of several factors as dummies."""
 
-    numbers: Array  # (rows, numeric columns)
+    numbers: Array  # (numeric columns, rows)
     codes: tuple[Index, ...] = ()  # the level of every row, of each factor
     levels: tuple[int, ...] = ()  # the number of columns of each factor; level 0 has none
 
     @property
     def width(self) -> int:
         """How many columns there are."""
-        return int(self.numbers.shape[1]) + sum(self.levels)
-
-    def kept(self, rows: npt.NDArray[Any]) -> Columns:
-        """The columns of some rows: a mask, or their numbers."""
-        return Columns(self.numbers[rows], tuple(c[rows] for c in self.codes), self.levels)
+        return int(self.numbers.shape[0]) + sum(self.levels)
 
     def explained(self, theta: Array) -> Array:
         """g·θ of every row."""
-        at = self.numbers.shape[1]
-        found = self.numbers @ theta[:at]
+        at = self.numbers.shape[0]
+        found = theta[:at] @ self.numbers
         for of, levels in zip(self.codes, self.levels, strict=True):
             found += np.concatenate([[0.0], theta[at : at + levels]])[of]
             at += levels
         return np.asarray(found)
 
-    def add_levels_to_gram(self, dense: Array, weights: Array, gram: Array) -> None:
-        """Add Σw·vvᵀ for the dummies, which come after the columns of ``dense`` (rows, any).
+    def add_levels_to_gram(self, dense: Array, weights: Array | None, gram: Array) -> None:
+        """Add Σw·vvᵀ for the dummies, which come after the columns of ``dense`` (any, rows).
 
         Dummies are summed by level: the products of hundreds of zeros are not worth a matrix.
         """
-        at = dense.shape[1]
+        at = dense.shape[0]
         starts = [at + sum(self.levels[:i]) for i in range(len(self.levels))]
         for i, (start, levels, codes) in enumerate(
             zip(starts, self.levels, self.codes, strict=True)
@@ -219,9 +220,10 @@ class Columns(NamedTuple):
                 gram[here, other] += cells.reshape(levels + 1, width)[1:, 1:]
 
 
-def _by_code(codes: Codes, size: int, values: Array, weights: Array) -> Array:
+def _by_code(codes: Codes, size: int, values: Array, weights: Array | None) -> Array:
     """Σw·value over the rows of each code, (codes, columns)."""
-    return np.stack([np.bincount(codes, weights * column, size) for column in values.T], axis=1)
+    weighted = values if weights is None else values * weights
+    return np.stack([np.bincount(codes, column, size) for column in weighted], axis=1)
 
 
 def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
@@ -231,7 +233,7 @@ def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
     """
     values = _some(sides)
     gone = np.isnan(values)
-    missing = any(bool(np.isnan(side).any()) for side in sides) and not bool(gone.all())
+    missing = any(map(_has_nan, sides)) and not bool(gone.all())
     values = values[~gone]
     if not values.size or values.min() == values.max():
         return Covariate(name, missing=missing)
@@ -243,6 +245,10 @@ def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
     if not (math.isfinite(center) and 0.0 < scale < math.inf):
         return Covariate(name, 0.0, AT_ENDS, missing)
     return Covariate(name, center, 1.0 / (REACH * scale), missing)
+
+
+def _has_nan(values: Array) -> bool:
+    return bool(np.isnan(value_range(np.ascontiguousarray(values))).any())
 
 
 def _some(sides: Sequence[Array]) -> Array:
@@ -279,42 +285,21 @@ def fit_factor(name: str, counts: Mapping[Any, int], distinct: int = 0) -> Facto
     return Factor(name, tuple(kept), max(distinct, len(there)) - len(kept))
 
 
-class Named(NamedTuple):
-    """A covariate, or labels of strata, of x and of y."""
-
-    name: str
-    x: npt.NDArray[Any]
-    y: npt.NDArray[Any]
-
-
-class Known(NamedTuple):
-    """The covariates and strata of rows in memory, as given."""
-
-    covariates: tuple[Named, ...] = ()
-    strata: tuple[Named, ...] = ()
-
-    def kept(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Known:
-        """The same for some rows of x and of y, or for rows that repeat."""
-        parts = (
-            tuple(Named(each.name, each.x[x], each.y[y]) for each in part)
-            for part in (self.covariates, self.strata)
-        )
-        return Known(*parts)
+ByName = dict[str, npt.NDArray[Any]]
+"""Covariates, or labels of strata, of one side."""
 
 
 def check_known(
     covariate: Any, strata: Any, randomized: bool, sizes: tuple[int, int]
-) -> Known | None:
-    """The arguments of ``dkmd_2samp``, checked; None without covariates and strata."""
-    if covariate is None and strata is None:
-        return None
-    if randomized is not True:
+) -> tuple[tuple[ByName, ByName], tuple[ByName, ByName]]:
+    """The covariates of x and of y, then their strata."""
+    if randomized is not True and not (covariate is None and strata is None):
         raise ValueError(NEEDS_RANDOMIZED)
-    covariates = tuple(
-        Named(name, *(_as_numbers(a, f"covariate of {s}") for a, s in ((x, "x"), (y, "y"))))
-        for name, x, y in _named(covariate, "covariate", sizes)
-    )
-    return Known(covariates, _named(strata, "strata", sizes))
+    covariates = _by_name(covariate, "covariate", sizes)
+    for side, of in zip("xy", covariates, strict=True):
+        for name, values in of.items():
+            of[name] = _as_numbers(values, f"covariate of {side}")
+    return covariates, _by_name(strata, "strata", sizes)
 
 
 def _as_numbers(values: npt.NDArray[Any], name: str) -> Array:
@@ -326,30 +311,83 @@ def _as_numbers(values: npt.NDArray[Any], name: str) -> Array:
     return np.asarray(real_numbers(values, name), dtype=np.float64)
 
 
-def _named(given: Any, what: str, sizes: tuple[int, int]) -> tuple[Named, ...]:
+def _by_name(given: Any, what: str, sizes: tuple[int, int]) -> tuple[ByName, ByName]:
     """A pair of columns, or of arrays with a column each, or such pairs by name."""
-    if given is None:
-        return ()
-    if isinstance(given, dict):
-        named = [_pair_of_columns(pair, name, sizes) for name, pair in given.items()]
-        return tuple(each for columns in named for each in columns)
-    return _pair_of_columns(given, what, sizes)
+    found: tuple[ByName, ByName] = {}, {}
+    pairs = given if isinstance(given, dict) else {} if given is None else {what: given}
+    for name, pair in pairs.items():
+        x, y = (np.asarray(side) for side in pair_of(pair, name))
+        for side, size, letter in ((x, sizes[0], "x"), (y, sizes[1], "y")):
+            if side.ndim not in (1, 2) or side.shape[0] != size:
+                raise ValueError(
+                    f"{name}: {letter} has {size} values and needs as many rows, got shape "
+                    f"{side.shape}"
+                )
+        if x.shape[1:] != y.shape[1:]:
+            raise ValueError(f"{name} of x and y needs the same columns: {x.shape} and {y.shape}")
+        for of, side in zip(found, (x, y), strict=True):
+            columns = side.reshape(side.shape[0], -1).T
+            several = len(columns) > 1
+            of |= {f"{name} {i + 1}" if several else name: c for i, c in enumerate(columns)}
+    return found
 
 
-def _pair_of_columns(given: Any, what: str, sizes: tuple[int, int]) -> tuple[Named, ...]:
+def pair_of(given: Any, what: str) -> tuple[Any, Any]:
+    """Check that something is a pair, of x and of y."""
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
         raise ValueError(f"{what} must be a pair ({what} of x, {what} of y)")
-    x, y = (np.asarray(side) for side in given)
-    for side, size, name in ((x, sizes[0], "x"), (y, sizes[1], "y")):
-        if side.ndim not in (1, 2) or side.shape[0] != size:
+    return given[0], given[1]
+
+
+def check_numbers(given: Any, what: str, sizes: tuple[int, int]) -> tuple[Array, Array]:
+    """A pair of columns with a number for each value."""
+    found = []
+    for side, size, name in zip(pair_of(given, what), sizes, "xy", strict=True):
+        column = real_numbers(side, f"{what} of {name}")
+        if column.shape != (size,):
             raise ValueError(
-                f"{what}: {name} has {size} values and needs as many rows, got shape {side.shape}"
+                f"{what} of {name}: {size} values need as many, got shape {column.shape}"
             )
-    if x.shape[1:] != y.shape[1:]:
-        raise ValueError(f"{what} of x and y need the same columns, got {x.shape} and {y.shape}")
-    if x.ndim == 1:
-        return (Named(what, x, y),)
-    several = x.shape[1] > 1
-    return tuple(
-        Named(f"{what} {i + 1}" if several else what, x[:, i], y[:, i]) for i in range(x.shape[1])
-    )
+        found.append(column.astype(np.float64))
+    return found[0], found[1]
+
+
+Pair = tuple[Array | None, Array | None]
+"""A column of x and of y; None if it was not given."""
+
+
+def check_weights(given: Any, sizes: tuple[int, int]) -> Pair:
+    """A pair of weights, one for each value. Weights of 0 are allowed and leave a value out."""
+    if given is None:
+        return None, None
+    found = check_numbers(given, "weights", sizes)
+    for weights, name in zip(found, "xy", strict=True):
+        for bad, what in (
+            (np.isnan(weights), "missing"),
+            (weights < 0.0, "negative"),
+            (np.isinf(weights), "infinite"),
+        ):
+            if bad.any():
+                at = int(np.argmax(bad))
+                raise ValueError(
+                    f"weights of {name}: {int(bad.sum()):,} of {weights.size:,} are {what}, the "
+                    f"first at position {at + 1:,}: weights are finite numbers, and 0 leaves a "
+                    "value out"
+                )
+    return found
+
+
+def check_counts(given: Any, sizes: tuple[int, int]) -> Pair:
+    """A pair of counts, one for each row: whole numbers, 0 or more."""
+    if given is None:
+        return None, None
+    found = check_numbers(given, "counts", sizes)
+    for counts, name in zip(found, "xy", strict=True):
+        bad = ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts < 2.0**53))
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise ValueError(
+                f"counts of {name}: position {at + 1:,} has {counts[at]:g}, and a row stands for a "
+                "whole number of rows, 0 or more: weights= takes other numbers"
+            )
+    return found

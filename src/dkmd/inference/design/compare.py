@@ -1,14 +1,16 @@
-"""The door of designs: two sides with all that belongs to their rows become a ``Pair``.
+"""Two sides, with all that belongs to their rows, become the test of a design.
 
 The sides, with their weights, give the plain test and its width. Every row is then scored, scores
-are summed by unit (``stored``), and the sums say what the design does to the test (``units``).
+are summed up (``stored``), and the sums say what the design does to the test (``designs``).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,33 +22,45 @@ from dkmd.bins.grid import Grid
 from dkmd.inference.design.columns import (
     OUTCOME,
     Frame,
-    Known,
+    check_counts,
     check_known,
+    check_weights,
     fit_covariate,
     fit_factor,
+    pair_of,
 )
-from dkmd.inference.design.guards import Drawn, Table, Weighings
-from dkmd.inference.design.held import HeldRows
-from dkmd.inference.design.labels import Coded, check_groups, numbered, numbered_alone
+from dkmd.inference.design.designs import Design, Left, design_of
+from dkmd.inference.design.guards import Drawn
+from dkmd.inference.design.held import AtomScores, HeldRows
+from dkmd.inference.design.labels import Coded, numbered, numbered_alone
 from dkmd.inference.design.means import INFINITE, MeanPair, linear_scores, with_cubes
-from dkmd.inference.design.plain import FEW_ROWS, PlainTest, Sizes, plain_pair
-from dkmd.inference.design.shared import DesignRule, Tables, kinds_of_labels, parts_of_units
-from dkmd.inference.design.stored import RowSums, Stored, UnitTable
-from dkmd.inference.design.units import Design, Left, PlainVariances, unbalanced
-from dkmd.inference.design.weights import check_counts, check_weights, repeated
-from dkmd.inference.test.options import Options
-from dkmd.inference.test.pair import Pair, Studentized
-from dkmd.inference.test.result import Pairing
-from dkmd.inference.test.sides import side_sums
-from dkmd.inference.test.tails import smooth_variances
-from dkmd.inference.test.width import MULTIPLE
-from dkmd.inference.test.witness_pair import WitnessPair
+from dkmd.inference.design.shared import kinds_of_labels, parts_of_units
+from dkmd.inference.design.stored import (
+    RowSums,
+    ScoreTable,
+    Stored,
+    Table,
+    Tables,
+    UnitTable,
+    Weighings,
+)
+from dkmd.inference.design.units import unbalanced
+from dkmd.inference.test.options import DesignArguments, Options
+from dkmd.inference.test.pair import Pair
+from dkmd.inference.test.scan import Moments, merged, sums_of_psi
+from dkmd.inference.test.sides import Side, side_of_values
+from dkmd.inference.test.width import MULTIPLE, chosen_width
+
+FEW_ROWS = 2048
+"""Up to this many rows in both samples together, the values are compared without bins."""
 
 ENOUGH = FEW_ROWS // 2 + 1
 """With so many rows on both sides, the skewness under relabelling is that of Ψ, not of what is left
 of Ψ. Either is at most 0.03 of that of single rows."""
 
-NO_METHOD = "weights, covariates, strata and groups cannot be combined with a resampling method"
+SEPARATED = 0.9
+"""Beyond this |T|, in units of 2σ, scores hardly vary at δ = 0. A design is then found where the
+samples are aligned, at the shift."""
 
 WEIGHTS_OR_PAIRS = (
     "give weights or pairs, not both: pairs are weighed by their units (weigh='units')"
@@ -57,40 +71,11 @@ INFINITE_COVARIATE = "a mean needs finite covariates; the shift does not"
 TOO_FEW, ALL_EQUAL = "too few", "all equal"
 """Why there is no test: a side has fewer than two rows, or all values are equal."""
 
-
-class DesignArrays(NamedTuple):
-    """What belongs to the rows of two arrays, checked."""
-
-    groups: tuple[Any, Any] | None = None
-    known: Known | None = None
-    weights: tuple[Array, Array] | None = None
-    counts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+Sizes = tuple[float, float]
+"""The effective numbers of rows of x and of y, (Σw)²/Σw²."""
 
 
-def check_design(
-    sizes: tuple[int, int],
-    groups: Any = None,
-    covariate: Any = None,
-    strata: Any = None,
-    randomized: bool = False,
-    weights: Any = None,
-    counts: Any = None,
-) -> DesignArrays:
-    """The arguments of ``dkmd_2samp``, checked."""
-    return DesignArrays(
-        None if groups is None else check_groups(groups),
-        check_known(covariate, strata, randomized, sizes),
-        check_weights(weights, sizes),
-        check_counts(counts, sizes),
-    )
-
-
-class Adjusted(NamedTuple):
-    """What a comparison was adjusted for, and what that was worth."""
-
-    names: tuple[str, ...]
-    columns: int  # degrees of freedom that the adjustment cost
-    worth: float  # variance without the adjustment over that with it: as good as so much more data
+DesignedPair = Pair | MeanPair
 
 
 class Designed(NamedTuple):
@@ -100,68 +85,45 @@ class Designed(NamedTuple):
     raw: DesignedPair | None = None  # without the adjustment
     nothing: str = ""  # TOO_FEW or ALL_EQUAL, if there is no pair
     notes: tuple[str, ...] = ()
-    pairing: Pairing | None = None
-    adjustment: Adjusted | None = None
+    robust: float = math.nan  # the robust scale of both samples
+    design: Design | None = None  # None for independent values that count the same
+    names: tuple[str, ...] = ()  # of covariates and strata
     effective: Sizes | None = None  # effective sizes, with weights
     units: tuple[int, int] | None = None  # units of x and of y, with labels
     parts: Array | None = None  # of each shared unit in T, for sign flips
 
 
-DesignedPair = Pair | WitnessPair | MeanPair
-
-
 def designed_pair(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArrays, options: Options
+    x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArguments, options: Options
 ) -> Designed:
     """The test of two one-dimensional arrays with a design. NaN is left out."""
     return stored_pair(*held_sides(x, y, design, options), options)
 
 
 def held_sides(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArrays, options: Options
+    x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArguments, options: Options
 ) -> tuple[HeldRows, HeldRows]:
-    """Both arrays with what belongs to their rows."""
-    if options.weigh is not None and design.weights is not None:
-        raise ValueError(WEIGHTS_OR_PAIRS)
+    """Both arrays with what belongs to their rows, checked."""
     sizes = x.size, y.size
-    units: list[Coded | None] = [None, None]
+    groups = None if design.groups is None else pair_of(design.groups, "groups")
+    known = check_known(design.covariate, design.strata, design.randomized, sizes)
+    weights, counts = check_weights(design.weights, sizes), check_counts(design.counts, sizes)
+    units: Sequence[Coded | None] = None, None
     if options.weigh is not None:
-        groups = design.groups
+        if design.weights is not None:
+            raise ValueError(WEIGHTS_OR_PAIRS)
         if groups is None:
             if x.size != y.size:
                 raise ValueError(f"pairs need samples of one size, got {x.size} and {y.size}")
             groups = np.arange(x.size), np.arange(y.size)
-        known = numbered(groups[0], groups[1], sizes)
-        units = [Coded(known.x, known.labels), Coded(known.y, known.labels)]
-    elif design.groups is not None:
-        given = zip(design.groups, sizes, "xy", strict=True)
-        units = [numbered_alone(*side) for side in given]
-    rest = design.known or Known()
-    sides = [
-        HeldRows(
-            values,
-            None if design.weights is None else design.weights[i],
-            None if design.counts is None else design.counts[i].astype(np.float64),
-            units[i],
-            {each.name: (each.x, each.y)[i] for each in rest.covariates},
-            {each.name: (each.x, each.y)[i] for each in rest.strata},
-        )
+        units = numbered(groups, sizes)
+    elif groups is not None:
+        units = numbered_alone(groups, sizes)
+    one, two = (
+        HeldRows(values, weights[i], counts[i], units[i], *(of[i] for of in known))
         for i, values in enumerate((x, y))
-    ]
-    if design.counts is not None and sides[0].size + sides[1].size <= FEW_ROWS:
-        rows = repeated(design.counts)
-        groups = design.groups
-        if groups is not None:
-            groups = np.asarray(groups[0])[rows[0]], np.asarray(groups[1])[rows[1]]
-        again = DesignArrays(
-            groups,
-            None if design.known is None else design.known.kept(*rows),
-            None
-            if design.weights is None
-            else tuple(w[r] for w, r in zip(design.weights, rows, strict=True)),  # type: ignore[arg-type]
-        )
-        return held_sides(x[rows[0]], y[rows[1]], again, options)
-    return sides[0], sides[1]
+    )
+    return one, two
 
 
 def stored_pair(
@@ -176,43 +138,134 @@ def stored_pair(
 
     ``checked`` compares covariates and strata between the sides.
     """
-    if options.estimator == "riemann":
-        raise ValueError("weights, covariates, strata and groups need estimator='exact'")
     frame = frame_of(x, y)
-    weighings = weighings_of(x, y) if options.weigh is None else None
+    weighings = weighings_of(x, y)
     effective = None
     if weighings is not None:
         effective = weighings[0].effective, weighings[1].effective
-    found = plain_pair(x, y, effective, options, logs, grid)
-    if found is None or found.pair is None:
+    found = plain_test(x, y, effective, options, logs, grid)
+    if isinstance(found, str):
         if options.weigh is not None:  # too few shared units are the more helpful reason
             kinds_of_labels(x.labels(), y.labels()).require(options.weigh)
-        nothing = TOO_FEW if found is None else ALL_EQUAL
-        return Designed(None, nothing=nothing, notes=tuple(frame.notes()))
+        return Designed(None, nothing=found, notes=tuple(frame.notes()))
+    pair, notes = found.pair, frame.notes()
     if options.estimand == "mean":
-        frame = frame.unbounded()
-        scored = _scored_by_value(x, y, found.pair, frame, logs, grid)
+        scored = _scored_by_value(x, y, pair, frame.unbounded(), logs, grid)
     elif not (x.has_units or frame.width or effective):
-        return Designed(found.pair, found.pair, notes=tuple(frame.notes()))
+        return Designed(pair, pair, notes=tuple(notes), robust=found.robust)
     else:
         scored = _scored_by_psi(x, y, found, frame, logs, options.weigh is not None)
-    rule = DesignRule(scored.scores, weighings, options.weigh, scored.left)
-    design, pairing = rule.design_at(scored.aligned, scored.at_zero)
-    notes = [*frame.notes(), *design.notes]
+
+    def design_at(tables: Tables) -> Design:
+        return design_of(*tables, scored.scores, options.weigh, weighings, scored.left)
+
+    def design(bare: bool) -> Design:
+        """The design where the samples are aligned. Sign flips and notes are those at δ = 0."""
+        aligned, at_zero = (
+            (one.bare(scored.scores), two.bare(scored.scores)) if bare else (one, two)
+            for one, two in (scored.aligned, scored.at_zero)
+        )
+        found = design_at(aligned)
+        if scored.at_zero is scored.aligned:
+            return found
+        there = design_at(at_zero)
+        return found._replace(least=there.least, notes=there.notes)
+
+    whole = design(bare=False)
+    notes += whole.notes
     if options.weigh is None and checked and frame.width:
-        notes += unbalanced(*scored.aligned, frame.column_names, rule.scores)
-    whole = raw = scored.tester(design)
-    adjustment = None
-    if design.rank:
-        adjustment = Adjusted(frame.names, design.rank, design.worth)
-        bare, _ = rule.design_at(rule.bare(scored.aligned), rule.bare(scored.at_zero))
-        raw = scored.tester(bare)
+        notes += unbalanced(*scored.aligned, frame.column_names, scored.scores)
+    tester = scored.tester(whole)
+    raw = scored.tester(design(bare=True)) if whole.rank else tester
     parts = None
     of_x, of_y = scored.at_zero
     if isinstance(of_x, UnitTable) and isinstance(of_y, UnitTable) and options.weigh == "units":
-        parts = parts_of_units(of_x, of_y, rule.scores)
-    units = (int(design.units[0]), int(design.units[1])) if x.has_units else None
-    return Designed(whole, raw, "", tuple(notes), pairing, adjustment, effective, units, parts)
+        parts = parts_of_units(of_x, of_y, scored.scores)
+    units = (int(whole.units[0]), int(whole.units[1])) if x.has_units else None
+    return Designed(
+        tester, raw, "", tuple(notes), found.robust, whole, frame.names, effective, units, parts
+    )
+
+
+class PlainTest(NamedTuple):
+    """The plain test of weighted sides, and how their rows are scored."""
+
+    pair: Pair
+    robust: float  # the robust scale of both samples
+    delta: float  # 0, or the shift if the samples lie too far apart to be scored at 0
+    moments: Moments  # at this shift
+    scores: Callable[[float], tuple[Any, Any]]  # of x and of y at a shift: ``Scores``
+
+
+def plain_test(
+    x: Stored, y: Stored, sizes: Sizes | None, options: Options, logs: bool, grid: Grid | None
+) -> PlainTest | str:
+    """The plain test, or the reason why there is none."""
+    held = (x, y) if isinstance(x, HeldRows) and isinstance(y, HeldRows) else None
+    if held and grid is None and min(x.size for x in held) < 2.0:
+        return TOO_FEW
+    bins = None
+    if held and grid is None and sum(x.size for x in held) <= FEW_ROWS:
+        of_x, of_y, origin = _sides_of_few(*held, options.weigh)
+    else:
+        if grid is None:
+            samples = [each.sample().values for each in (x, y)]
+            grid = Grid.fit(*(np.log(s[s > 0.0]) if logs else s for s in samples))
+        if options.weigh == "units":
+            bins = x.shared_bins(grid, y, logs), y.shared_bins(grid, x, logs)
+        else:
+            bins = x.bins(grid, logs), y.bins(grid, logs)
+        if min(each.size for each in bins) < 2:
+            return TOO_FEW
+        of_x, of_y = (Side.of(each)._replace(size=each.total) for each in bins)
+        origin = grid.center
+    if sizes is not None:
+        of_x, of_y = of_x.scaled_to(sizes[0]), of_y.scaled_to(sizes[1])
+    width = chosen_width(of_x, of_y, options.scale, options.label_free)
+    if not width > 0.0:
+        return ALL_EQUAL
+    robust = width / MULTIPLE
+    if options.scale is not None:
+        robust = chosen_width(of_x, of_y, None, options.label_free) / MULTIPLE or math.nan
+    pair = Pair(of_x, of_y, width, origin)
+    delta, moments = 0.0, pair.moments()
+    if abs(moments.mean) > SEPARATED and math.isfinite(shift := pair.shift()):
+        delta, moments = shift, pair.moments(shift)
+    of_few = partial(_atom_scores, pair)
+    scores = of_few if bins is None else partial(ScoreTable.of_pair, pair, *bins)
+    return PlainTest(pair, robust, delta, moments, scores)
+
+
+def _sides_of_few(x: HeldRows, y: HeldRows, weigh: str | None) -> tuple[Side, Side, float]:
+    """Few values as sides without bins, and the origin of their offsets."""
+    held: list[tuple[Array, Array | None]]
+    if weigh == "units":
+        held = [x.shared_values(y), y.shared_values(x)]
+    else:
+        held = [(side.values, side.row_weights) for side in (x, y)]
+    together = np.concatenate([values[np.isfinite(values)] for values, _ in held])
+    origin = float(np.median(together)) if together.size else 0.0
+    of_x, of_y = (_side_of_few(*each, origin) for each in held)
+    return of_x, of_y, origin
+
+
+def _side_of_few(values: Array, weights: Array | None, origin: float) -> Side:
+    order = np.argsort(values)
+    return side_of_values(values[order], origin, None if weights is None else weights[order])
+
+
+def _atom_scores(pair: Pair, delta: float) -> tuple[AtomScores, AtomScores]:
+    """The scores of x and of y at a shift, without bins."""
+    atoms = merged(pair.x, pair.y, delta)
+    sum_x, sum_y = sums_of_psi(atoms, pair.width, None)
+    n, m = pair.x.size, pair.y.size
+
+    def scores(own: Array, side: Side, moved: float) -> AtomScores:
+        found = np.stack([own, (sum_x + sum_y) / (n + m)], axis=1)
+        at = np.searchsorted(atoms.position, side.offset - moved)
+        return AtomScores(pair.origin, side.offset, found[at], np.stack([found[0], found[-1]]))
+
+    return scores(sum_y / m, pair.x, delta), scores(sum_x / n, pair.y, 0.0)
 
 
 class Scored(NamedTuple):
@@ -225,41 +278,36 @@ class Scored(NamedTuple):
     tester: Callable[[Design], DesignedPair]
 
 
+def _summed(side: Stored, scores: Any, frame: Frame, logs: bool) -> Table:
+    """The sums of one side, by unit if it has units."""
+    return (side.units if side.has_units else side.rows)(scores, frame, logs)
+
+
 def _scored_by_psi(
     x: Stored, y: Stored, found: PlainTest, frame: Frame, logs: bool, shared: bool
 ) -> Scored:
     """The scores of the shift. Of shared units, sign flips need those at δ = 0."""
     pair = found.pair
-    assert pair is not None
-
-    def tables(scores: Sequence[Any]) -> Tables:
-        of_x, of_y = (
-            side.units(table, frame, logs) if side.has_units or found.few
-            else side.rows(table, frame, logs)
-            for side, table in zip((x, y), scores, strict=True)
-        )  # fmt: skip
-        return of_x, of_y
+    of_x, of_y = found.scores(found.delta)
+    aligned = at_zero = _summed(x, of_x, frame, logs), _summed(y, of_y, frame, logs)
+    if shared and found.delta != 0.0:
+        one, two = found.scores(0.0)
+        at_zero = _summed(x, one, frame, logs), _summed(y, two, frame, logs)
 
     def left(theta: Array) -> tuple[RowSums, RowSums]:
-        of_x, of_y = found.aligned
         return x.rows(of_x, frame, logs, theta), y.rows(of_y, frame, logs, theta)
 
-    aligned = at_zero = tables(found.aligned)
-    if shared and found.delta != 0.0:
-        at_zero = tables(found.scores)
-    variances = _variances(pair, found.delta)
+    few = min(pair.x.size, pair.y.size) < ENOUGH
+    variances = pair.variances(found.moments)
     single = not (x.has_units or frame.width)
     return Scored(
-        found.aligned[0].scores,
-        aligned,
-        at_zero,
-        left if min(pair.x.size, pair.y.size) < ENOUGH else None,
-        lambda design: replace(pair, design=design.effect(variances, single)),
-    )
+        of_x.scores, aligned, at_zero, left if few else None,
+        lambda design: replace(pair, design=design.effect(single, *variances)),
+    )  # fmt: skip
 
 
 def _scored_by_value(
-    x: Stored, y: Stored, pair: Pair | WitnessPair, frame: Frame, logs: bool, grid: Grid | None
+    x: Stored, y: Stored, pair: Pair, frame: Frame, logs: bool, grid: Grid | None
 ) -> Scored:
     """The values themselves as scores, for means."""
     if pair.x.finite + pair.y.finite < pair.x.size + pair.y.size:
@@ -267,54 +315,25 @@ def _scored_by_value(
     at = Grid.of_scale(pair.origin, pair.width / MULTIPLE) if grid is None else grid
     at = with_cubes(at, pair.x, pair.y)
     scores = linear_scores(at)
-    # with covariates, what is left of few rows is drawn row by row
-    few = isinstance(x, HeldRows) and isinstance(y, HeldRows) and x.size + y.size <= FEW_ROWS
-    by_row = x.has_units or (frame.width > 0 and few)
-    of_x, of_y = (
-        side.units(scores, frame, logs) if by_row else side.rows(scores, frame, logs)
-        for side in (x, y)
-    )
-    if not (np.isfinite(of_x.sums).all() and np.isfinite(of_y.sums).all()):
+    tables = _summed(x, scores, frame, logs), _summed(y, scores, frame, logs)
+    if not all(np.isfinite(of.sums).all() for of in tables):
         raise ColumnError(INFINITE_COVARIATE)
-    tables = of_x, of_y
-    plain = None if x.has_units or frame.width else Drawn.of_sides(pair.x, pair.y)
 
     def tester(design: Design) -> MeanPair:
         found = MeanPair.of_design(design, pair.x, pair.y, at)
-        return found if plain is None else replace(found, drawn=plain)
+        if x.has_units:
+            return found
+        if not design.rank:
+            return replace(found, drawn=Drawn.of_sides(pair.x, pair.y))
+        if isinstance(x, HeldRows) and isinstance(y, HeldRows) and x.size + y.size <= FEW_ROWS:
+            left = (
+                x.left(scores, frame, logs, design.theta),
+                y.left(scores, frame, logs, design.theta),
+            )
+            return replace(found, drawn=Drawn.of_rows(x, y, left).scaled(at.unit))
+        return found
 
     return Scored(1, tables, tables, None, tester)
-
-
-def design_test(
-    x: Table, y: Table, weighings: Weighings | None = None, weigh: str | None = None
-) -> tuple[float, Studentized]:
-    """The difference of the means of the only score, adjusted for the columns, and its test.
-
-    For a mean, a share, a percentile or a covariate. With ``weigh``, equal labels in x and y are
-    one unit.
-    """
-    found, _ = DesignRule(1, weighings, weigh, None).design(x, y)
-    return found.difference, found.test()
-
-
-def _variances(pair: Pair | WitnessPair, delta: float) -> PlainVariances:
-    """The variances of the plain test, over the squared bound."""
-    n, m = pair.x.size, pair.y.size
-    if isinstance(pair, Pair):
-        found = pair.moments(delta)
-        independent = found.variance_x / n + found.variance_y / m
-        parts = smooth_variances(n, m, found.within_x, found.within_y)
-        smooth = sum(part for part, _ in parts)
-        return PlainVariances(independent, found.pooled * (1.0 / n + 1.0 / m), smooth)
-    x, y = (side_sums(side, pair.witness, pair.center) for side in (pair.x, pair.y))
-    mean = (n * x.mean + m * y.mean) / (n + m)
-    around = (n - 1.0) * x.variance + (m - 1.0) * y.variance
-    around += n * (x.mean - mean) ** 2 + m * (y.mean - mean) ** 2
-    spread = around / (n + m - 1.0) * (1.0 / n + 1.0 / m)
-    squared = pair.bound**2
-    independent = (x.variance / n + y.variance / m) / squared
-    return PlainVariances(independent, spread / squared, independent)
 
 
 def frame_of(x: Stored, y: Stored) -> Frame:

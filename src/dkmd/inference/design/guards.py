@@ -13,15 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
+from dkmd.inference.design.held import HeldRows
 from dkmd.inference.design.score_loops import power_sums
-from dkmd.inference.design.stored import RowSums, UnitTable, Weighing
-from dkmd.inference.test.pair import NO_VARIANCE
+from dkmd.inference.design.stored import RowSums, Table, UnitTable, Weighing, Weighings
+from dkmd.inference.test.pair import NO_VARIANCE, Relabelled
 from dkmd.inference.test.sides import Side
 from dkmd.inference.test.tails import (
     MANY,
     NO_LEAST,
-    Guard,
     Tails,
+    about_mean,
     all_among,
     relabelled_skewness,
     relabelling_tail,
@@ -29,36 +30,6 @@ from dkmd.inference.test.tails import (
     smooth_variances,
     tails_of_ties,
 )
-
-Table = UnitTable | RowSums
-"""The sums of one side, by unit or over single rows."""
-
-Weighings = tuple[Weighing, Weighing]
-"""The weights of the rows of x and of y."""
-
-
-class Relabelled(NamedTuple):
-    """The difference of means if its units were relabelled: variance, skewness, units."""
-
-    variance: float
-    skewness: float
-    units: float
-    smooth: tuple[float, float] | None = None  # variance and df of the smooth guard
-
-    def scaled(self, unit: float) -> Relabelled:
-        """The same in data units, for values that were measured in multiples of ``unit``."""
-        square = unit * unit
-        smooth = self.smooth and (square * self.smooth[0], self.smooth[1])
-        return self._replace(variance=square * self.variance, smooth=smooth)
-
-    def guard(self, difference: float, apart: float) -> Guard:
-        """The guard if x moved from ``difference`` to ``apart``: the pooled values lie closer."""
-        closer = (difference * difference - apart * apart) / max(self.units - 1.0, 1.0)
-        variance = max(self.variance - closer, LEAST_SHARE * self.variance)
-        smooth = None
-        if self.smooth is not None:
-            smooth = apart / math.sqrt(self.smooth[0]), self.smooth[1]
-        return Guard(apart / math.sqrt(variance), self.skewness, self.units, smooth)
 
 
 class Drawn(NamedTuple):
@@ -87,6 +58,23 @@ class Drawn(NamedTuple):
         """The values of two sides without infinite ones, as offsets."""
         means = tuple(float(side.counts @ side.offset) / side.size for side in (x, y))
         return cls(x.offset, y.offset, x.counts, y.counts, (means[0], means[1]))
+
+    @classmethod
+    def of_rows(cls, x: HeldRows, y: HeldRows, left: tuple[Array, Array]) -> Drawn:
+        """What columns leave of single rows."""
+        orders = [np.argsort(each, kind="stable") for each in left]
+        counts = [
+            np.ones(each.size) if side.counts is None else side.counts.astype(np.float64)
+            for side, each in zip((x, y), left, strict=True)
+        ]
+        means = [
+            float(np.average(each, weights=side.row_weights))
+            for side, each in zip((x, y), left, strict=True)
+        ]
+        return cls(
+            left[0][orders[0]], left[1][orders[1]], counts[0][orders[0]], counts[1][orders[1]],
+            (means[0], means[1]),
+        )  # fmt: skip
 
     def scaled(self, unit: float) -> Drawn:
         """The same in other units."""
@@ -153,11 +141,10 @@ class Missing:
             if kept < 1 or not size + 2.0 < self._held[kept] < total:
                 continue
             left = float(self._held[kept])
-            first, second, third = (float(each[kept]) / left for each in self._powers)
-            variance = second - first * first
+            first, variance, cube = about_mean([left, *(float(e[kept]) for e in self._powers)])
             if not variance > 0.0:
                 continue
-            skewness = (third - 3.0 * first * second + 2.0 * first**3) / variance**1.5
+            skewness = cube / variance**1.5
             error = math.sqrt(variance * left / (left - 1.0) * (1.0 / size - 1.0 / left))
             z = (mean - self._middle - first) / error
             moved = float(relabelled_skewness(skewness, size, left - size))
@@ -179,9 +166,16 @@ MISSED = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5)
 SAME_VALUE = 1e-12
 """Values that differ by less than this share of the largest one are tied."""
 
-LEAST_SHARE = 1e-12
-"""The variance under relabelling that a shift cannot take away, because doubles round. With 1e-6,
-the interval of a difference of a million standard deviations was a thousand of them wide."""
+
+NOTHING_MOVES = Relabelled(0.0, 0.0, math.nan)
+"""If what relabelling moves is the same everywhere, or differs by rounding errors only."""
+
+
+def left_of_units(side: UnitTable, theta: Array, scores: int) -> Array:
+    """The mean of d of every unit."""
+    return np.asarray(
+        (side.sums[:, scores - 1] - side.sums[:, scores:] @ theta) / side.weight, dtype=np.float64
+    )
 
 
 def powers_of(side: Table, theta: Array, scores: int) -> Array:
@@ -193,28 +187,18 @@ def powers_of(side: Table, theta: Array, scores: int) -> Array:
     return np.stack([power_sums(left, weight**p) for p in range(4)])
 
 
-def left_of_units(side: UnitTable, theta: Array, scores: int) -> Array:
-    """The mean of d of every unit."""
-    return np.asarray(
-        (side.sums[:, scores - 1] - side.sums[:, scores:] @ theta) / side.weight, dtype=np.float64
-    )
-
-
 def values_move(x: Array, y: Array) -> Relabelled:
     """The unit means of d move, and the weights of units stay in place: D = Σ a_g·d_g."""
-    units_x, units_y = x[0, 0], y[0, 0]
-    units, first, second, third = (x + y)[0]
-    mean = first / units
-    around = second - mean * first
-    cubes = third - 3.0 * mean * second + 2.0 * mean * mean * first
-    squared = x[2, 0] / units_x**2 + y[2, 0] / units_y**2  # Σa²
-    cubed = x[3, 0] / units_x**3 - y[3, 0] / units_y**3
-    return _relabelled(
-        squared * around / (units - 1.0),
-        cubed * cubes * units / ((units - 1.0) * (units - 2.0)),
-        units,
-        second,
-    )
+    units_x, units_y = float(x[0, 0]), float(y[0, 0])
+    units = units_x + units_y
+    _, square, cube = about_mean((x + y)[0])
+    squared = float(x[2, 0] / units_x**2 + y[2, 0] / units_y**2)  # Σa²
+    cubed = float(x[3, 0] / units_x**3 - y[3, 0] / units_y**3)
+    variance = squared * square * units / (units - 1.0)
+    if not variance > NO_VARIANCE * (1.0 + float(x[0, 2] + y[0, 2])):
+        return NOTHING_MOVES
+    third = cubed * cube * units**2 / ((units - 1.0) * (units - 2.0))
+    return Relabelled(variance, third / variance**1.5, units)
 
 
 def smooth_guard(
@@ -231,13 +215,6 @@ def smooth_guard(
     parts = smooth_variances(n, m, *within)
     left = float(satterthwaite(parts)) - rank
     return (sum(part for part, _ in parts), left) if left > 0.0 else None
-
-
-def _relabelled(variance: float, third: float, units: float, size: float) -> Relabelled:
-    """The relabelling with this variance and third moment; no variance if it is rounding error."""
-    if not variance > NO_VARIANCE * (1.0 + size):
-        return Relabelled(0.0, 0.0, float(units))
-    return Relabelled(float(variance), float(third / variance**1.5), float(units))
 
 
 ONE_SCALE = 1.0
@@ -282,15 +259,14 @@ def single_values_move(
 
     ``share`` is that of the variance which the columns leave, as units show it.
     """
-    rows, first, second, third = x.powers + y.powers
+    sums = x.powers + y.powers
     n, m = float(x.powers[0]), float(y.powers[0])
+    rows = n + m
     if weighings is not None:
         n, m = weighings[0].effective, weighings[1].effective
-    mean = first / rows
-    around = second - mean * first
-    if not around > NO_VARIANCE * (1.0 + second):
-        return Relabelled(0.0, 0.0, n + m)
-    cubes = third - 3.0 * mean * second + 2.0 * mean * mean * first
-    variance = share * around / (rows - 1.0) * (1.0 / n + 1.0 / m)
-    skewness = float(cubes / rows / (around / rows) ** 1.5)
-    return Relabelled(float(variance), float(relabelled_skewness(skewness, n, m)), n + m)
+    _, square, cube = about_mean(sums)
+    if not rows * square > NO_VARIANCE * (1.0 + float(sums[2])):
+        return NOTHING_MOVES
+    variance = share * square * rows / (rows - 1.0) * (1.0 / n + 1.0 / m)
+    skewness = float(relabelled_skewness(cube / square**1.5, n, m))
+    return Relabelled(variance, skewness, n + m)

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import spread_parts
-from dkmd.base.reading import CACHED, require_below
+from dkmd.base.reading import CACHED
 from dkmd.bins.filling import value_range
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.columns import Columns, Frame
-from dkmd.inference.design.labels import Coded, coded, common, missing_labels
-from dkmd.inference.design.score_loops import add_by_unit, add_levels, power_sums
+from dkmd.inference.design.columns import FIT_ALL, Columns, Frame
+from dkmd.inference.design.labels import Coded, also_in, coded, missing_labels
+from dkmd.inference.design.score_loops import add_by_unit, add_levels, add_products, power_sums
 from dkmd.inference.design.stored import (
     CLOSE,
     Labels,
@@ -44,20 +44,22 @@ class AtomScores(NamedTuple):
         """How many scores a row has."""
         return int(self.found.shape[1])
 
-    def scorer(self) -> Callable[[Array, Array], None]:
-        """A function that writes the scores of values into the columns of a matrix from 1 on."""
+    def scorer(self) -> Scorer:
+        """A function that writes the scores of values into (scores, values)."""
         return self._score
 
     def _score(self, values: Array, out: Array) -> None:
         """The scores of values that are among the atoms."""
         at = np.searchsorted(self.offset, values - self.origin)
-        found = out[:, 1 : 1 + self.scores]
-        found[:] = self.found[np.minimum(at, max(self.offset.size - 1, 0))]
+        out[:] = self.found[np.minimum(at, max(self.offset.size - 1, 0))].T
         for end, infinite in zip((-np.inf, np.inf), self.infinite, strict=True):
-            found[values == end] = infinite
+            out[:, values == end] = infinite[:, None]
 
 
 Scores = ScoreTable | AtomScores
+
+Scorer = Callable[[Array, Array], None]
+"""Writes the scores of values into (scores, values)."""
 
 
 class HeldRows:
@@ -84,34 +86,39 @@ class HeldRows:
         covariates: Mapping[str, Array] | None = None,
         strata: Mapping[str, Labels] | None = None,
     ) -> None:
-        self.values = np.ascontiguousarray(values, dtype=np.float64)
-        self._all = self.values
-        self._beside = covariates or {}
-        self._strata = strata or {}
+        self.given = self.values = np.ascontiguousarray(values, dtype=np.float64)
         self.weights, self.counts, self.units_of = weights, counts, labels
-        self.covariates, self.strata = tuple(self._beside), tuple(self._strata)
-        self._kept = self._rows_kept()
-        if self._kept is not None:
-            self.values = self.values[self._kept]
-            self.weights = None if weights is None else weights[self._kept]
-            self.counts = None if counts is None else counts[self._kept]
-            if labels is not None:
-                self.units_of = Coded(labels.codes[self._kept], labels.labels)
+        self._given_counts = counts
+        self._given_beside = weights, counts, labels, covariates, strata
+        self._covariates, self._strata = covariates or {}, strata or {}
+        self.covariates, self.strata = tuple(self._covariates), tuple(self._strata)
+        self._places: slice | npt.NDArray[np.int64] = slice(None)  # of rows that count
+        kept = self._rows_kept()
+        if kept is not None:
+            self._places = np.flatnonzero(kept)
+            self.values = self.values[kept]
+            self.weights = None if weights is None else weights[kept]
+            self.counts = None if counts is None else counts[kept]
+            self.units_of = None if labels is None else Coded(labels.codes[kept], labels.labels)
+
+    def with_values(self, values: Array) -> HeldRows:
+        """Other values of the same rows."""
+        return HeldRows(values, *self._given_beside)
 
     def _rows_kept(self) -> npt.NDArray[np.bool_] | None:
         """The rows with a value, a weight and a count; None if all have them."""
         kept = None
-        if np.isnan(value_range(self.values)).any():
-            kept = ~np.isnan(self.values)
-        for given in (self.weights, self.counts):
-            if given is not None and not given.all():
-                kept = given > 0.0 if kept is None else kept & (given > 0.0)
+        if np.isnan(value_range(self.given)).any():
+            kept = ~np.isnan(self.given)
+        for each in (self.weights, self.counts):
+            if each is not None and not each.all():
+                kept = each > 0.0 if kept is None else kept & (each > 0.0)
         return kept
 
     @property
     def missing(self) -> int:
         """How many values are NaN."""
-        return int(np.isnan(self._all).sum()) if self._kept is not None else 0
+        return 0 if isinstance(self._places, slice) else int(np.isnan(self.given).sum())
 
     @property
     def size(self) -> float:
@@ -124,8 +131,16 @@ class HeldRows:
         return self.units_of is not None
 
     def sample(self) -> Sample:
-        """All rows, those without a value too: they say where a covariate lies."""
-        return Sample(self._all, tuple(self._beside.values()), whole=True)
+        """All rows as often as they count, those without a value too, or a random part of many."""
+        counts, covariates = self._given_counts, self._covariates.values()
+        if counts is None:
+            return Sample(self.given, tuple(covariates), whole=True)
+        total, places = float(counts.sum()), np.arange(self.given.size)
+        if total <= FIT_ALL:
+            rows = np.repeat(places, counts.astype(np.int64))
+        else:
+            rows = np.random.default_rng(0).choice(places, FIT_ALL, p=counts / total)
+        return Sample(self.given[rows], tuple(of[rows] for of in covariates), total <= FIT_ALL)
 
     @cached_property
     def _levels(self) -> list[Coded]:
@@ -133,11 +148,11 @@ class HeldRows:
 
     def levels(self) -> Sequence[Mapping[Any, int]]:
         """How often each level of strata occurs."""
-        counted = ((of, np.bincount(of.codes, minlength=of.labels.size)) for of in self._levels)
-        return [
-            Counter(dict(zip(of.labels.tolist(), counts.tolist(), strict=True)))
-            for of, counts in counted
-        ]
+        found = []
+        for codes, labels in self._levels:
+            rows = np.bincount(codes, self._given_counts, labels.size)
+            found.append(Counter(dict(zip(labels.tolist(), map(round, rows), strict=True))))
+        return found
 
     @cached_property
     def _weighing(self) -> Weighing | None:
@@ -195,8 +210,7 @@ class HeldRows:
         assert self.units_of is not None
         codes, labels = self.units_of
         rows = np.bincount(codes, self._times(None), labels.size)
-        known = common(labels, beside.labels())
-        shared = np.isin(known.x, known.y)
+        shared = also_in(labels, beside.labels())
         each = np.divide(1.0, rows, out=np.zeros(labels.size), where=shared & (rows > 0.0))
         weights = each[codes]
         weights = weights if self.counts is None else weights * self.counts
@@ -206,8 +220,10 @@ class HeldRows:
 
     def _columns(self, frame: Frame, at: slice, numbers: Array) -> Columns:
         """The columns g of some of the rows that count. Numbers are written into ``numbers``."""
-        rows: Any = at if self._kept is None else np.flatnonzero(self._kept)[at]
-        covariates = [each[rows] for each in self._beside.values()]
+        if not frame.width:
+            return Columns(numbers)
+        rows: Any = at if isinstance(self._places, slice) else self._places[at]
+        covariates = [each[rows] for each in self._covariates.values()]
         codes = [
             factor.codes(of.labels.tolist())[of.codes[rows]]
             for factor, of in zip(frame.factors, self._levels if frame.factors else [], strict=True)
@@ -215,58 +231,65 @@ class HeldRows:
         return frame.columns(covariates, codes, numbers)
 
     def _pieces(
-        self, scores: Scores, frame: Frame, logs: bool, part: slice
+        self, score: Scorer, scores: int, frame: Frame, logs: bool, part: slice
     ) -> Iterator[tuple[slice, Array, Columns]]:
-        """Rows as (1, scores, numbers) and their columns, in pieces that stay in a core's cache.
+        """Rows by column, (1, scores, numbers), and their columns g.
 
-        The next piece overwrites the last one.
+        Pieces stay in a core's cache. The next piece overwrites the last one.
         """
-        score, first = scores.scorer(), 1 + scores.scores
-        held = np.ones((min(CACHED, part.stop - part.start), first + len(frame.numbers)))
+        first = 1 + scores
+        width = first + len(frame.numbers)
+        held = np.ones((width, min(CACHED, part.stop - part.start)))
         for start in range(part.start, part.stop, CACHED):
             at = slice(start, min(start + CACHED, part.stop))
-            rows = held[: at.stop - at.start]
-            score(np.log(self.values[at]) if logs else self.values[at], rows)
-            yield at, rows, self._columns(frame, at, rows[:, first:])
+            values, rows = self.values[at], held
+            if values.size < held.shape[1]:
+                rows = held.reshape(-1)[: width * values.size].reshape(width, values.size)
+                rows[0] = 1.0
+            score(np.log(values) if logs else values, rows[1:first])
+            yield at, rows, self._columns(frame, at, rows[first:])
 
     def units(self, scores: Scores, frame: Frame, logs: bool) -> UnitTable:
-        """The sums of every unit; of every row if there are no labels."""
-        codes, labels = self.units_of or (np.arange(self.values.size), None)
-        size = self.values.size if labels is None else int(labels.size)
-        require_below(codes, size)
-        weighted = self.row_weights
+        """The sums of every unit."""
+        assert self.units_of is not None
+        codes, labels = self.units_of
+        weighted, score = self.row_weights, scores.scorer()
 
         def part(_: int, part: slice) -> tuple[Array, Array]:
-            powers, table = np.zeros(4), np.zeros((size, 1 + scores.scores + frame.width))
-            for at, rows, g in self._pieces(scores, frame, logs, part):
+            powers, table = np.zeros(4), np.zeros((labels.size, 1 + scores.scores + frame.width))
+            for at, rows, g in self._pieces(score, scores.scores, frame, logs, part):
                 add_by_unit(codes[at], _some(weighted, at), rows, table)
-                powers += power_sums(rows[:, scores.scores], _some(self.counts, at))
-                first = rows.shape[1]
+                powers += power_sums(rows[scores.scores], _some(self.counts, at))
+                first = rows.shape[0]
                 for levels, width in zip(g.codes, g.levels, strict=True):
                     add_levels(codes[at], _some(weighted, at), levels, first, table)
                     first += width
             return table, powers
 
-        found = spread_parts(part, [self.values.size], [4 * size])[0]
+        found = spread_parts(part, [self.values.size], [4 * labels.size])[0]
         table = np.sum([each for each, _ in found], axis=0)
         rows = table[:, 0]
         if self.relative is not None:
-            rows = np.bincount(codes, self.counts, size).astype(np.float64)
+            rows = np.bincount(codes, self.counts, labels.size).astype(np.float64)
         there = table[:, 0] > 0.0
-        if not there.all():
-            table, rows = table[there], rows[there]
-            labels = None if labels is None else labels[there]
+        weight, sums = table[there, 0], table[there, 1:]
         powers = np.sum([each for _, each in found], axis=0)
-        return UnitTable(labels, table[:, 0].copy(), table[:, 1:].copy(), rows.copy(), powers)
+        return UnitTable(labels[there], weight, sums, rows[there], powers)
+
+    def left(self, scores: Scores, frame: Frame, logs: bool, theta: Array) -> Array:
+        """What columns g leave of the last score of every row."""
+        whole = slice(0, self.values.size)
+        pieces = self._pieces(scores.scorer(), scores.scores, frame, logs, whole)
+        return np.concatenate([rows[scores.scores] - g.explained(theta) for _, rows, g in pieces])
 
     def rows(self, scores: Scores, frame: Frame, logs: bool, theta: Array | None = None) -> RowSums:
         """The sums over all rows."""
-        total = self.size
+        total, score = self.size, scores.scorer()
 
         def part(_: int, part: slice) -> RowSums:
             found = empty_sums(scores.scores + frame.width)
-            for at, rows, g in self._pieces(scores, frame, logs, part):
-                left = rows[:, scores.scores]
+            for at, rows, g in self._pieces(score, scores.scores, frame, logs, part):
+                left = rows[scores.scores]
                 if theta is not None:
                     left = left - g.explained(theta)
                 some, counts = _some(self.relative, at), _some(self.counts, at)
@@ -306,31 +329,23 @@ def _add_rows(
     ``left`` is d. Weights are over their mean, and ``total`` is Σw of the whole side. Without
     weights, only the first row of the powers is filled, and the gram is that of c = 1.
     """
-    each = np.ones(left.size) if counts is None else counts
-    dense = rows.shape[1]
+    each = counts
     if weights is None:
         out.powers[0] += power_sums(left, counts)
-        scaled = rows if counts is None else rows * np.sqrt(counts)[:, None]
     else:
-        part = each
+        each = part = np.ones(left.size) if counts is None else counts
         for power in range(4):
             out.powers[power] += power_sums(left, part)
             part = part * weights
-        root, rest = np.sqrt(each), np.maximum(total - weights, CLOSE * total)
-        share = weights / rest
-        scaled = np.empty((left.size, dense + 1))
-        np.multiply(rows, (root * share)[:, None], out=scaled[:, :dense])
-        scaled[:, dense] = root * rest  # times the other columns it is w·v
-        at = dense - 1
+        weighted = each * weights
+        with np.errstate(invalid="ignore"):
+            out.sums[: rows.shape[0] - 1] += rows[1:] @ weighted
+        at = rows.shape[0] - 1
         for codes, levels in zip(columns.codes, columns.levels, strict=True):
-            out.sums[at : at + levels] += np.bincount(codes, each * weights, levels + 1)[1:]
+            out.sums[at : at + levels] += np.bincount(codes, weighted, levels + 1)[1:]
             at += levels
-        each = each * share**2
-    with np.errstate(invalid="ignore"):  # covariates of a mean may be infinite, which is refused
-        gram = scaled.T @ scaled
-    out.gram[:dense, :dense] += gram[:dense, :dense]
-    if weights is not None:
-        out.sums[: dense - 1] += gram[dense, 1:dense]
+        each = each * (weights / np.maximum(total - weights, CLOSE * total)) ** 2
+    add_products(rows, each, out.gram)
     if columns.codes:
         columns.add_levels_to_gram(rows, each, out.gram)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dkmd.base.compiled import compiled
 from dkmd.base.reading import Codes
 
 Index = npt.NDArray[np.int64]
@@ -23,6 +24,9 @@ CLOSE = 4
 NEVER_MISSING = "iubUS"
 """Kinds of arrays that hold no missing labels."""
 
+Groups = tuple[Any, Any]
+"""The groups of x and of y: a label for each value."""
+
 
 class Coded(NamedTuple):
     """The number of each value's label, and the label of each number."""
@@ -31,51 +35,38 @@ class Coded(NamedTuple):
     labels: Labels  # some numbers may have no value
 
 
-Groups = tuple[Any, Any]
-"""The groups of x and of y: a label for each value."""
+def numbered(groups: Groups, sizes: tuple[int, int]) -> tuple[Coded, Coded]:
+    """The labels of both samples as numbers that both share. Missing labels are an error."""
+    x, y = (present_labels(*side) for side in zip(groups, sizes, "xy", strict=True))
+    return common(x, y)
 
 
-def check_groups(groups: Any) -> Groups:
-    """Check that ``groups`` is a pair."""
-    if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != 2:
-        raise ValueError("groups must be a pair (groups of x, groups of y)")
-    return groups[0], groups[1]
+def numbered_alone(groups: Groups, sizes: tuple[int, int]) -> list[Coded]:
+    """The labels of each sample as numbers of its own. Missing labels are an error."""
+    found = []
+    for side in zip(groups, sizes, "xy", strict=True):
+        labels = present_labels(*side)
+        near = None if isinstance(labels, Coded) else _close(labels)
+        found.append(coded(labels) if near is None else near[0])
+    return found
 
 
-class Numbered(NamedTuple):
-    """The number of each value's label on both sides, and the labels of the numbers."""
-
-    x: Codes
-    y: Codes
-    labels: Labels  # some may have no value
-
-
-def numbered(x: Any, y: Any, sizes: tuple[int, int]) -> Numbered:
-    """The labels of both samples as numbers. Missing labels are an error."""
-    of_x, of_y = (present_labels(*side) for side in zip((x, y), sizes, "xy", strict=True))
-    return common(of_x, of_y)
-
-
-def numbered_alone(given: Any, size: int, name: str) -> Coded:
-    """The labels of one sample as numbers, of which some may have no value."""
-    found = present_labels(given, size, name)
-    near = None if isinstance(found, Coded) else _close_range(found)
-    if near is None or isinstance(found, Coded):
-        return coded(found)
-    return Coded(_less(found, near[0]), np.arange(near[0], near[1] + 1))
-
-
-def common(of_x: Coded | Labels, of_y: Coded | Labels) -> Numbered:
-    """Labels that are all present as numbers that both sides share."""
-    if not (isinstance(of_x, Coded) or isinstance(of_y, Coded)):
-        near = _close_range(of_x, of_y)
+def common(x: Coded | Labels, y: Coded | Labels) -> tuple[Coded, Coded]:
+    """Labels that are all present as numbers that both sides share. Both have the same labels."""
+    if not (isinstance(x, Coded) or isinstance(y, Coded)):
+        near = _close(x, y)
         if near is not None:
-            x, y = (_less(side, near[0]) for side in (of_x, of_y))
-            return Numbered(x, y, np.arange(near[0], near[1] + 1))
-        if of_x.dtype.kind == of_y.dtype.kind != "O":
-            codes, labels = coded(np.concatenate([of_x, of_y]))
-            return Numbered(codes[: of_x.size], codes[of_x.size :], labels)
-    return _joined(coded(of_x), coded(of_y))
+            return near[0], near[1]
+        if x.dtype.kind == y.dtype.kind != "O":
+            codes, labels = coded(np.concatenate([x, y]))
+            return Coded(codes[: x.size], labels), Coded(codes[x.size :], labels)
+    return _joined(coded(x), coded(y))
+
+
+def also_in(labels: Labels, others: Labels) -> npt.NDArray[np.bool_]:
+    """Which labels are among the others, too."""
+    mine, theirs = common(labels, others)
+    return np.isin(mine.codes, theirs.codes)
 
 
 def coded(labels: Coded | Labels) -> Coded:
@@ -85,13 +76,13 @@ def coded(labels: Coded | Labels) -> Coded:
     if labels.dtype.kind in "OTUS":  # to sort text takes ten times as long
         names, codes = _by_dictionary(labels)
         return Coded(codes, names)
-    near = _close_range(labels)
+    near = _close(labels)
     if near is None:
         names, codes = np.unique(labels, return_inverse=True)
         return Coded(codes.reshape(-1), names)
-    codes = _less(labels, near[0]).astype(np.int64, copy=False)
-    used = np.bincount(codes) > 0
-    return Coded((np.cumsum(used) - 1)[codes], np.flatnonzero(used) + near[0])
+    codes, numbers = near[0].codes.astype(np.int64, copy=False), near[0].labels
+    used = np.bincount(codes, minlength=numbers.size) > 0
+    return Coded((np.cumsum(used) - 1)[codes], numbers[used])
 
 
 def present_labels(given: Any, size: int, name: str) -> Coded | Labels:
@@ -116,29 +107,39 @@ def present_labels(given: Any, size: int, name: str) -> Coded | Labels:
     return known
 
 
-def _close_range(*sides: Labels) -> tuple[int, int] | None:
-    """The ends of whole numbers that lie close together; None for other labels.
+def _close(*sides: Labels) -> list[Coded] | None:
+    """Whole numbers that lie close together, each less the smallest; None for other labels.
 
-    The first end is 0 if few numbers lie below the others: these are then used as they are.
+    The numbers are used as they are if few numbers lie below them: loops take any type.
     """
-    some = [labels for labels in sides if labels.size]
-    if not some or any(labels.dtype.kind not in "iu" for labels in some):
+    if any(labels.dtype.kind not in "iu" for labels in sides):
         return None
-    low, high = min(int(of.min()) for of in some), max(int(of.max()) for of in some)
-    if high - low > CLOSE * sum(of.size for of in some) or high >= 2**62:
+    numbers = [np.ascontiguousarray(of, dtype=of.dtype.newbyteorder("=")) for of in sides]
+    ends = [_ends(of) for of in numbers if of.size]
+    if not ends:
         return None
-    return (0 if 0 <= low <= high - low else low), high
+    low, high = int(min(low for low, _ in ends)), int(max(high for _, high in ends))
+    if high - low > CLOSE * sum(of.size for of in numbers) or high >= 2**62:
+        return None
+    low = 0 if 0 <= low <= high - low else low
+    labels = np.arange(low, high + 1)
+    return [Coded(of.astype(np.int64) - low if low else of, labels) for of in numbers]
 
 
-def _less(numbers: Labels, low: int) -> Codes:
-    """Whole numbers less the smallest. If that is 0, they are not copied: loops take any type."""
-    if low:
-        return numbers.astype(np.int64) - low
-    return np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("="))
+@compiled
+def _ends(numbers: Codes) -> tuple[Any, Any]:
+    """The smallest and the largest of some whole numbers, in one pass."""
+    low = high = numbers[0]
+    for i in range(numbers.size):
+        low, high = min(low, numbers[i]), max(high, numbers[i])
+    return low, high
 
 
-def _joined(x: Coded, y: Coded) -> Numbered:
-    """Both sides with common numbers: those of x, then those of labels that only y has."""
+def _joined(x: Coded, y: Coded) -> tuple[Coded, Coded]:
+    """Both sides with common numbers: those of x, then those of labels that only y has.
+
+    1 and 1.0 are one label, as Python's dictionaries have it; 1 and "1" are an error.
+    """
     kinds = [_kind(side.labels) for side in (x, y) if side.labels.size]
     if len(set(kinds)) > 1:
         raise ValueError(f"groups: labels of x are {kinds[0]} and labels of y are {kinds[1]}")
@@ -146,7 +147,9 @@ def _joined(x: Coded, y: Coded) -> Numbered:
     places = np.array(
         [known.setdefault(label, len(known)) for label in y.labels.tolist()], dtype=np.int64
     )
-    return Numbered(_less(x.codes, 0), places[y.codes], _objects(list(known)))
+    labels = _objects(list(known))
+    codes = np.ascontiguousarray(x.codes, dtype=x.codes.dtype.newbyteorder("="))
+    return Coded(codes, labels), Coded(places[y.codes], labels)
 
 
 def _kind(labels: Labels) -> str:

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.guards import Drawn, Relabelled
-from dkmd.inference.design.shared import DesignRule
+from dkmd.inference.design.designs import Design, design_of
+from dkmd.inference.design.guards import Drawn
 from dkmd.inference.design.stored import RowSums, ScoreTable, UnitTable
-from dkmd.inference.design.units import Design, design_of
-from dkmd.inference.test.pair import Studentized
+from dkmd.inference.test.pair import Relabelled, Studentized
 from dkmd.inference.test.sides import Side
 from dkmd.inference.test.tails import NO_LEAST, Tails
 from dkmd.statistic.witness import Witness
+
+LEAST_SHARE = 1e-12
+"""The variance under relabelling that a shift cannot take away, because doubles round. With 1e-6,
+the interval of a difference of a million standard deviations was a thousand of them wide."""
 
 INFINITE = "a mean needs finite values; the shift does not"
 
@@ -75,7 +77,7 @@ class MeanPair:
     def of_design(cls, design: Design, x: Side, y: Side, grid: Grid) -> MeanPair:
         """A design of values in units of a grid, in data units."""
         unit = grid.unit
-        relabelled = tuple(each.scaled(unit) for each in design.relabelled)
+        relabelled = tuple(each.times(unit * unit, unit * unit) for each in design.relabelled)
         of_x, of_y = (grid.center + unit * mean for mean in design.means)
         return cls(
             x, y, grid.center, (of_x, of_y), unit * design.difference,
@@ -97,26 +99,33 @@ class MeanPair:
         of_y, together = self.reference
         variance = per * per * self.error**2 + moved * moved * of_y + 2.0 * per * moved * together
         error = math.sqrt(max(variance, 0.0))
-        times = error / self.error if self.error > 0.0 else per
+        square = (error / self.error if self.error > 0.0 else per) ** 2
         return replace(
             self,
             means=(math.log(after), math.log(before)),
             difference=math.log(after / before),
             error=error,
-            relabelled=tuple(each.scaled(times) for each in self.relabelled),
+            relabelled=tuple(each.times(square, square) for each in self.relabelled),
             drawn=None,
         )
 
     def test(self, delta: float = 0.0) -> Studentized:
         """The test that the means differ by ``delta``."""
         apart = self.difference - delta
-        guards = tuple(
-            each.guard(self.difference, apart) for each in self.relabelled if each.variance > 0.0
-        )
+        guards = tuple(self._closer(each, apart).guard(apart) for each in self.relabelled)
         least = self.least if delta == 0.0 else NO_LEAST
-        if self.drawn is not None:
+        if self.drawn is not None and self.relabelled:
             least = least.at_least(self.drawn.least(self.relabelled[0].skewness, delta))
         return Studentized(apart, self.error, self.df, guards, self.floor, least)
+
+    def _closer(self, found: Relabelled, apart: float) -> Relabelled:
+        """What relabelling does if x moves until the means differ by ``apart``.
+
+        The pooled values then lie closer together.
+        """
+        less = (self.difference**2 - apart**2) / max(found.units - 1.0, 1.0)
+        variance = max(found.variance - less, LEAST_SHARE * found.variance)
+        return found._replace(variance=variance)
 
     def shift(self) -> float:
         """The difference of means."""
@@ -134,10 +143,8 @@ def mean_of_summaries(x: Summary, y: Summary) -> MeanPair:
     sides = Side.of(x), Side.of(y)
     at = with_cubes(x.grid, *sides)
     of_x, of_y = (_sums_of_bins(side, at.unit) for side in (x, y))
-    design = design_of(of_x, of_y, scores=1)._replace(
-        drawn=Drawn.of_sides(*sides).scaled(1.0 / at.unit)
-    )
-    return MeanPair.of_design(design, *sides, at)
+    found = MeanPair.of_design(design_of(of_x, of_y, scores=1), *sides, at)
+    return replace(found, drawn=Drawn.of_sides(*sides))
 
 
 def with_cubes(grid: Grid, x: Side, y: Side) -> Grid:
@@ -162,29 +169,19 @@ def _sums_of_bins(summary: Summary, unit: float) -> RowSums:
     return RowSums(np.tile(powers, (4, 1)), powers[1:2].copy(), gram)
 
 
-class Share(NamedTuple):
-    """The test of a share, and what to know about its units."""
-
-    pair: MeanPair
-    notes: tuple[str, ...]
-
-
-def mean_of_shares(x: UnitTable, y: UnitTable, weigh: str | None = None) -> Share:
-    """The shares of rows whose only score is 1 and not 0.
+def mean_of_shares(
+    x: UnitTable, y: UnitTable, weigh: str | None = None
+) -> tuple[MeanPair, tuple[str, ...]]:
+    """The shares of rows whose only score is 1 and not 0, and what to know about the units.
 
     With ``weigh``, equal labels in x and y are one unit.
     """
-    design, _ = DesignRule(1, None, weigh, None).design(x, y)
     of_x, of_y = (
         Side(np.array([0.0, 1.0]), np.zeros(2), np.array([n - yes, yes]), 0.0, 0.0, n)
         for n, yes, *_ in (x.powers.tolist(), y.powers.tolist())
     )
-    pair = MeanPair(
-        of_x, of_y, 0.0, design.means, design.difference,
-        math.sqrt(design.variance), design.df, design.relabelled, design.floor, design.least,
-        design.drawn, design.reference,
-    )  # fmt: skip
-    return Share(pair, design.notes)
+    design = design_of(x, y, 1, weigh)
+    return MeanPair.of_design(design, of_x, of_y, Grid(0.0, 1.0)), design.notes
 
 
 def linear_scores(grid: Grid) -> ScoreTable:

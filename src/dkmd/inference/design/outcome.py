@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, real_numbers
+from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
+from dkmd.inference.design.columns import check_numbers
 from dkmd.inference.design.compare import (
-    NO_METHOD,
     TOO_FEW,
     WEIGHTS_OR_PAIRS,
-    DesignArrays,
     Designed,
     DesignedPair,
-    check_design,
-    designed_pair,
     held_sides,
     stored_pair,
 )
@@ -40,22 +37,30 @@ from dkmd.inference.test.options import DesignArguments, Options
 from dkmd.inference.test.result import Adjustment, ExactOutcome, NoOutcome, Outcome
 from dkmd.inference.test.width import MULTIPLE, chosen_width
 
+BESIDE = "groups, pairs, covariates, strata, weights and counts"
+
+NO_METHOD = "weights, covariates, strata and groups cannot be combined with a resampling method"
+
 
 def compare_designed(
     x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArguments, options: Options
 ) -> Outcome:
     """The test of two one-dimensional arrays with a design."""
     _require_known(options)
-    sizes = x.size, y.size
-    checked = check_design(sizes, *design[:-1])
-    missing = int(np.isnan(x).sum() + np.isnan(y).sum())
+    below = None
     if design.denominator is not None:
-        below = check_denominator(design.denominator, sizes, options)
-        missing += int(np.isnan(below[0]).sum() + np.isnan(below[1]).sum())
-        x, y = linearised(x, y, below, checked, options)
-    if stopped_by_nan(missing, options):
+        if options.estimand != "mean":
+            raise ValueError(
+                "a denominator needs estimand='mean': it makes the mean a ratio of sums"
+            )
+        below = check_numbers(design.denominator, "denominator", (x.size, y.size))
+        x, y = (np.where(np.isnan(b), math.nan, a) for a, b in zip((x, y), below, strict=True))
+    sides = held_sides(x, y, design, options)
+    if stopped_by_nan(sides[0].missing + sides[1].missing, options):
         return NoOutcome(options.alternative)
-    return outcome_of_design(designed_pair(x, y, checked, options), options)
+    if below is not None:
+        sides = linearised(*sides, below, options)
+    return outcome_of_design(stored_pair(*sides, options), options)
 
 
 def compare_stored(
@@ -74,46 +79,21 @@ def compare_means_of_summaries(x: Summary, y: Summary, options: Options) -> Outc
         return too_small(options)
     require_comparable(x, y)
     pair = mean_of_summaries(x, y)
-    return outcome_of_design(Designed(pair, pair), options)
-
-
-def check_denominator(
-    given: Any, sizes: tuple[int, int], options: Options
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """A pair of denominators, one for each value."""
-    if options.estimand != "mean":
-        raise ValueError("a denominator needs estimand='mean': it makes the mean a ratio of sums")
-    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
-        raise ValueError("denominator must be a pair (denominators of x, denominators of y)")
-    found = []
-    for side, size, name in zip(given, sizes, "xy", strict=True):
-        column = real_numbers(side, f"denominator of {name}").astype(np.float64)
-        if column.shape != (size,):
-            raise ValueError(
-                f"denominator of {name}: {size} values need as many, got shape {column.shape}"
-            )
-        found.append(column)
-    return found[0], found[1]
+    robust = chosen_width(*pair.sides, None, options.label_free) / MULTIPLE or math.nan
+    return outcome_of_design(Designed(pair, pair, robust=robust), options)
 
 
 def linearised(
-    x: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    denominator: tuple[Array, Array],
-    design: DesignArrays,
-    options: Options,
-) -> tuple[Array, Array]:
+    x: HeldRows, y: HeldRows, below: tuple[Array, Array], options: Options
+) -> tuple[HeldRows, HeldRows]:
     """Values whose means are the ratios of sums Σa/Σb: R + (a − R·b)/b̄ (the delta method).
 
-    R and b̄ have the weights of the design. A row that misses a or b is left out.
+    R and b̄ have the weights of the design. Rows without a have no b.
     """
-    top = [np.where(np.isnan(b), math.nan, a) for a, b in zip((x, y), denominator, strict=True)]
-    below = [np.where(np.isnan(a), math.nan, b) for a, b in zip((x, y), denominator, strict=True)]
-    tops = held_sides(top[0], top[1], design, options)
-    belows = held_sides(below[0], below[1], design, options)
-    found = []
-    for i, name in enumerate("xy"):
-        a, b = (_weighted_mean(sides[i], sides[1 - i], options) for sides in (tops, belows))
+
+    def values(side: HeldRows, beside: HeldRows, below: Array, name: str) -> HeldRows:
+        bottom = side.with_values(np.where(np.isnan(side.given), math.nan, below))
+        a, b = (_weighted_mean(each, beside, options) for each in (side, bottom))
         if math.isinf(a):
             raise ColumnError(INFINITE)
         if not (b > 0.0 and math.isfinite(b)):
@@ -121,8 +101,9 @@ def linearised(
                 f"the denominators of {name} must be finite and add up to more than 0"
             )
         ratio = a / b
-        found.append(ratio + (top[i] - ratio * below[i]) / b)
-    return found[0], found[1]
+        return side.with_values(ratio + (side.given - ratio * below) / b)
+
+    return values(x, y, below[0], "x"), values(y, x, below[1], "y")
 
 
 def _weighted_mean(side: HeldRows, beside: HeldRows, options: Options) -> float:
@@ -136,7 +117,12 @@ def _weighted_mean(side: HeldRows, beside: HeldRows, options: Options) -> float:
 def _require_known(options: Options) -> None:
     """Reject what no design can do."""
     if options.estimator == "riemann":
-        raise ValueError("groups, pairs, covariates, strata and weights need estimator='exact'")
+        raise ValueError(f"{BESIDE} need estimator='exact'")
+    if options.witness is not None:
+        raise ValueError(
+            f"{BESIDE} cannot be combined with a witness: the paper's own statistic takes "
+            "independent values that count the same"
+        )
     if options.method is None:
         return
     if options.weigh is None:
@@ -159,17 +145,16 @@ def outcome_of_design(designed: Designed, options: Options) -> Outcome:
         return NoOutcome(
             options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=notes
         )
-    pair = designed.pair
-    robust = chosen_width(*pair.sides, None, options.label_free) / MULTIPLE or math.nan
 
     def outcome(pair: DesignedPair, notes: tuple[str, ...]) -> ExactOutcome:
-        found = outcome_of(pair, options.without_method(), 1.0, robust, notes)
+        found = outcome_of(pair, options.without_method(), 1.0, designed.robust, notes)
         return replace(found, means=pair.means) if isinstance(pair, MeanPair) else found
 
-    found = outcome(pair, designed.notes)
+    found, design = outcome(designed.pair, designed.notes), designed.design
     adjustment = None
-    if designed.adjustment is not None:
-        adjustment = Adjustment(*designed.adjustment, outcome(designed.raw, ()))
+    if design is not None and design.rank:
+        raw = outcome(designed.raw, ())
+        adjustment = Adjustment(designed.names, design.rank, design.worth, raw)
     probability = found.pvalue
     if options.method is not None and designed.parts is not None:
         ones = np.ones(designed.parts.size, dtype=np.int64)
@@ -177,7 +162,7 @@ def outcome_of_design(designed: Designed, options: Options) -> Outcome:
     return replace(
         found,
         pvalue=probability,
-        pairing=designed.pairing,
+        pairing=None if design is None else design.pairing,
         adjustment=adjustment,
         effective=designed.effective,
         units=designed.units,

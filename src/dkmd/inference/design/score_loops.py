@@ -1,4 +1,8 @@
-"""The compiled passes that score rows by their bins and add scores up by unit (``stored``)."""
+"""The compiled passes that score rows by their bins and add up what belongs to the rows (``held``).
+
+Rows are held by column: all weights of 1, then each score, then each numeric column g. So a loop
+reads one column after the other, several numbers at a time.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled
+from dkmd.base.compiled import compiled, compiled_sums
 from dkmd.base.reading import Codes
 from dkmd.bins.filling import (
     BLOCK,
@@ -17,9 +21,7 @@ from dkmd.bins.filling import (
     LARGEST,
     ROWS,
     UPPER_EDGE,
-    any_row,
-    cell_of,
-    row_in,
+    find_rows,
     value_range,
 )
 from dkmd.bins.grid import FARTHEST, SIDE
@@ -29,33 +31,44 @@ if TYPE_CHECKING:
 
 
 def scorer(table: ScoreTable) -> Callable[[Array, Array], None]:
-    """A function that writes the scores of values into the columns of a matrix from 1 on.
-
-    Values are not NaN.
-    """
-    jets = jets_of(table)
+    """A function that writes the scores of values, which are not NaN, into (scores, values)."""
+    jets = _jets(table)
     center, per_unit = table.grid.center, 1.0 / table.grid.unit
 
     def score(values: Array, out: Array) -> None:
         low, high = value_range(values)
         if max(abs(low - center), abs(high - center)) * per_unit < LARGEST:
             _score(values, center, per_unit, FIRST_ROW, UPPER_EDGE, jets, out)
-        else:
-            _score_any(values, center, per_unit, FIRST_ROW, UPPER_EDGE, jets, table.infinite, out)
+            return
+        with np.errstate(over="ignore"):
+            units = (values - center) * per_unit
+        odd = np.abs(units) >= LARGEST
+        _score(np.where(odd, center, values), center, per_unit, FIRST_ROW, UPPER_EDGE, jets, out)
+        far = np.clip(units[odd], -FARTHEST, FARTHEST)
+        mean, *c = jets[np.where(far > 0.0, ROWS - 1, 0)].T
+        away = far - mean
+        for j, infinite in enumerate(table.infinite.T):
+            out[j, odd] = c[3 * j] + away * (c[3 * j + 1] + away * c[3 * j + 2])
+            for end, found in zip((-np.inf, np.inf), infinite, strict=True):
+                out[j, values == end] = found
 
     return score
 
 
-def jets_of(table: ScoreTable) -> Array:
-    """μ and the coefficients of every row of bins, (ROWS, 1 + 3·scores), for one read per value.
+def _jets(table: ScoreTable) -> Array:
+    """μ and the coefficients of every row of bins, (ROWS, 4) for one score, (ROWS, 8) for two.
 
     A bin that is not in the table has those of the next bin.
     """
-    packed = np.column_stack([table.mean, table.coefficients.reshape(table.bins.size, -1)])
-    places = np.searchsorted(table.bins, np.arange(ROWS) - (SIDE + 1))
     if not table.bins.size:
-        return np.zeros((ROWS, 1 + 3 * table.scores))
-    return packed[np.minimum(places, table.bins.size - 1)]
+        return np.zeros((ROWS, 4 * table.scores))
+    packed = np.zeros((table.bins.size, 4 * table.scores))
+    packed[:, 0] = table.mean
+    packed[:, 1 : 1 + 3 * table.scores] = table.coefficients.reshape(table.bins.size, -1)
+    rows = table.bins + (SIDE + 1)
+    each = np.diff(rows, prepend=-1)
+    each[-1] += ROWS - 1 - rows[-1]
+    return np.repeat(packed, each, axis=0)
 
 
 @compiled
@@ -68,68 +81,50 @@ def _score(
     jets: Array,
     out: Array,
 ) -> None:
-    """Write the scores of values with regular bins, block by block as in ``filling``."""
-    flat, width = jets.reshape(-1), np.uint64(jets.shape[1])
-    scores = (width - np.uint64(1)) // np.uint64(3)
-    found, columns = out.reshape(-1), np.uint64(out.shape[1])
-    units, cells = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint32)
-    rows = np.empty(BLOCK, dtype=np.uint16)
+    """Write the one or two scores of values with regular bins, (scores, values)."""
+    units, rows = np.empty(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    flat, width, last = jets.reshape(-1), np.uint64(jets.shape[1]), out.shape[0] - 1
     for start in range(0, values.size, BLOCK):
         block = values[start : start + BLOCK]
-        for i in range(block.size):
-            units[i] = (block[i] - center) * per_unit
-            cells[i] = cell_of(units[i])
-        for i in range(block.size):
-            rows[i] = row_in(np.uint64(cells[i]), units[i], first_row, upper_edge)
+        find_rows(block, center, per_unit, first_row, upper_edge, units, rows)
+        one, two = out[0, start:], out[last, start:]
         for i in range(block.size):
             at = np.uint64(rows[i]) * width
             away = units[i] - flat[at]
-            to = np.uint64(start + i) * columns + np.uint64(1)
-            for j in range(scores):
-                c = at + np.uint64(3) * j + np.uint64(1)
-                bent = flat[c + np.uint64(1)] + away * flat[c + np.uint64(2)]
-                found[to + j] = flat[c] + away * bent
+            one[i] = _jet(flat, at + np.uint64(1), away)
+            if last:
+                two[i] = _jet(flat, at + np.uint64(4), away)
 
 
 @compiled
-def _score_any(
-    values: Array,
-    center: float,
-    per_unit: float,
-    first_row: npt.NDArray[np.uint16],
-    upper_edge: Array,
-    jets: Array,
-    infinite: Array,
-    out: Array,
-) -> None:
-    """Write the scores of any values."""
-    for i in range(values.size):
-        value = values[i]
-        if np.isinf(value):
-            for j in range(infinite.shape[1]):
-                out[i, 1 + j] = infinite[int(value > 0.0), j]
-        else:
-            u = (value - center) * per_unit
-            jet = jets[int(any_row(u, first_row, upper_edge))]
-            away = min(max(u, -FARTHEST), FARTHEST) - jet[0]
-            for j in range(infinite.shape[1]):
-                c = jet[1 + 3 * j : 4 + 3 * j]
-                out[i, 1 + j] = c[0] + away * (c[1] + away * c[2])
+def _jet(flat: Array, at: np.uint64, away: float) -> float:
+    """c₀ + c₁·away + c₂·away², of the coefficients that begin at a place."""
+    return float(flat[at] + away * (flat[at + np.uint64(1)] + away * flat[at + np.uint64(2)]))
+
+
+FEW = 256
+"""Rows that are added to their units column by column, while the units stay in the cache."""
 
 
 @compiled
-def add_by_unit(codes: Codes, weights: Array | None, rows: Array, out: Array) -> None:
-    """Add rows (rows, columns), times their weights, to the row of their unit in ``out``."""
-    width, step = np.uint64(rows.shape[1]), np.uint64(out.shape[1])
-    source, sums = rows.reshape(-1), out.reshape(-1)
+def add_by_unit(codes: Codes, weights: Array | None, columns: Array, table: Array) -> None:
+    """Add rows (columns, rows), times their weights, to those of their units (units, columns).
+
+    The look for a number out of range also brings the numbers into the cache, in order.
+    """
+    step, sums = np.uint64(table.shape[1]), table.reshape(-1)
+    low, high = np.int64(0), np.int64(0)
     for i in range(codes.size):
-        at, to = np.uint64(i) * width, np.uint64(codes[i]) * step
-        if weights is None:
-            for j in range(width):
-                sums[to + j] += source[at + j]
-        else:
-            for j in range(width):
-                sums[to + j] += weights[i] * source[at + j]
+        low, high = min(low, np.int64(codes[i])), max(high, np.int64(codes[i]))
+    if low < 0 or high >= table.shape[0]:
+        raise IndexError("a number of a unit is out of range")
+    for start in range(0, codes.size, FEW):
+        units = codes[start : start + FEW]
+        for j in range(columns.shape[0]):
+            column, at = columns[j, start:], np.uint64(j)
+            for i in range(units.size):
+                weight = 1.0 if weights is None else weights[start + i]
+                sums[np.uint64(units[i]) * step + at] += weight * column[i]
 
 
 @compiled
@@ -142,7 +137,7 @@ def add_levels(codes: Codes, weights: Array | None, levels: Codes, first: int, o
             out[np.int64(codes[i]), first - 1 + level] += weight
 
 
-@compiled
+@compiled_sums
 def power_sums(values: Array, counts: Array | None) -> Array:
     """The sums of the powers 0 to 3 of values, each as often as it counts."""
     total = first = second = third = 0.0
@@ -154,3 +149,19 @@ def power_sums(values: Array, counts: Array | None) -> Array:
         total, first = total + count, first + part
         second, third = second + square, third + square * value
     return np.array([total, first, second, third])
+
+
+@compiled_sums
+def add_products(columns: Array, weights: Array | None, gram: Array) -> None:
+    """Add Σw·vvᵀ over rows v, given by column, to the lower half of a Gram matrix."""
+    for start in range(0, columns.shape[1], BLOCK):
+        end = min(start + BLOCK, columns.shape[1])
+        for j in range(columns.shape[0]):
+            one = columns[j, start:end]
+            if weights is not None:
+                one = one * weights[start:end]
+            for k in range(j + 1):
+                other, total = columns[k, start:end], 0.0
+                for i in range(one.size):
+                    total += one[i] * other[i]
+                gram[j, k] += total

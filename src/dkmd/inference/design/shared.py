@@ -1,13 +1,12 @@
-"""The same units on both sides: hosts before and after, users in two months.
+"""The units of both sides: all independent, or the same units on both sides.
 
-Equal labels in x and y are one unit. What its rows on both sides share cancels in the move of the
-unit, so the moves of x and y are subtracted before they are squared (``units``). A ``DesignRule``
-says whether equal labels are one unit.
+The same units are hosts before and after, or users in two months: equal labels in x and y. What
+their rows on both sides share cancels in the move of the unit, so the moves of x and y are
+subtracted before they are squared (``units``).
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,127 +14,26 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.design.guards import Table, Weighings, powers_of, values_move
-from dkmd.inference.design.labels import Labels, common
-from dkmd.inference.design.stored import UnitTable
+from dkmd.inference.design.labels import Labels, also_in, common
+from dkmd.inference.design.stored import Table, UnitTable
 from dkmd.inference.design.units import (
     FEW_UNITS,
-    ONE_UNIT,
-    Design,
-    Left,
     Moves,
     Part,
-    design_from,
-    design_of,
     effective_units,
     few_units,
-    freedom_of,
     moves_of,
-    regressed,
 )
 from dkmd.inference.test.one_sample import flip_tails
-from dkmd.inference.test.result import Pairing
-from dkmd.inference.test.tails import NO_LEAST, Tails, critical, one_of_all
+from dkmd.inference.test.tails import Tails, one_of_all
 
 UNLIKE = 1_000.0
 """A unit with this many times the values of a typical unit is named."""
 
-NOTHING_DIFFERS = "no unit differs between the samples"
-
-SAME_WITHIN_UNITS = (
-    "some covariates or strata are the same for each unit on both sides: pairing has already "
-    "removed what they explain"
-)
+ONE_UNIT = "one sample has a single unit, and one unit shows no variance"
 
 SAME_MOVE = 1e-12
 """The two sides of a unit that differ by less, in shares of the largest move, are alike."""
-
-
-class SharedUnits(NamedTuple):
-    """Two sides with the same units in the same places, and how far each unit moves D."""
-
-    x: UnitTable
-    y: UnitTable
-    one: Moves
-    two: Moves
-    parts: list[Part]  # of the shared units, those of x only and those of y only
-    floor: float  # no tail is below 1 over the number of sign flips and relabellings
-    kinds: KindsOfUnits
-    notes: tuple[str, ...]
-
-
-def shared_units(x: UnitTable, y: UnitTable, weigh: str, tested: int = 1) -> SharedUnits:
-    """Both sides by units. Equal labels are one unit.
-
-    With "units", each shared unit weighs the same on both sides, and the others are left out. The
-    degrees of freedom are those of the first ``tested`` scores.
-    """
-    (x, y), labels, kinds = _aligned(x, y)
-    kinds.require(weigh)
-    notes = _notes_on(kinds, weigh) + _unlike(x, y, labels, weigh)
-    floor = 0.5**kinds.shared
-    if weigh == "units":
-        x, y = _each_the_same(x, y)
-    else:
-        floor *= one_of_all(kinds.only_x, kinds.only_y)
-    one, two = moves_of(x), moves_of(y)
-    apart = one.moves - two.moves
-    largest = (np.abs(one.moves) + np.abs(two.moves)).max(axis=0, initial=0.0)
-    apart = np.where(np.abs(apart) > SAME_MOVE * largest, apart, 0.0)
-    in_x, in_y = x.weight > 0.0, y.weight > 0.0
-    of_x, of_y = (float(np.trace(side.gram[:tested, :tested])) for side in (one, two))
-    expected = of_x * x.weight / one.size + of_y * y.weight / two.size
-    parts = []
-    for kind in (in_x & in_y, in_x & ~in_y, ~in_x & in_y):
-        if kind.any():
-            share_x = float(x.weight[kind].sum()) / one.size
-            share_y = float(y.weight[kind].sum()) / two.size
-            # a side loses one degree of freedom to its mean, and each kind its share of that loss
-            both = share_x > 0.0 and share_y > 0.0
-            lost = (0.5 if both else 1.0) * (share_x + share_y)
-            parts.append((apart[kind].T @ apart[kind], effective_units(expected[kind]) - lost))
-    return SharedUnits(x, y, one, two, parts, floor, kinds, notes)
-
-
-def shared_design(
-    x: UnitTable, y: UnitTable, weigh: str, scores: int = 2
-) -> tuple[Design, Pairing]:
-    """The design of units on both sides. Equal labels are one unit."""
-    x, y, one, two, parts, floor, kinds, notes = shared_units(x, y, weigh)
-    found = regressed(parts, one, two, scores)
-    unpaired = float(one.gram[0, 0] + two.gram[0, 0])
-    freedom = freedom_of([(one.gram[0, 0], one.df), (two.gram[0, 0], two.df)])
-    relabelled = []
-    if weigh == "values" and any(kinds[1:]) and unpaired > 0.0:
-        # with few units on one side t alone is wrong, as it is without shared units
-        powers = [powers_of(_kept(side, side.weight > 0.0), found.theta, scores) for side in (x, y)]
-        gained = found.raw[0] / unpaired
-        moved = values_move(*powers)
-        relabelled.append(moved._replace(variance=moved.variance * gained))
-    least = NO_LEAST
-    if weigh == "units" or np.array_equal(x.weight, y.weight):
-        least = _flipped(x, y, found.theta, scores)
-        notes += (NOTHING_DIFFERS,) if min(least) >= 1.0 else ()
-    if found.rank < found.apart:
-        notes += (SAME_WITHIN_UNITS,)
-    gain = _reach(unpaired, freedom) / _reach(*found.raw)
-    design = design_from(found, one, two, relabelled, floor, shared=True)
-    return design._replace(least=least, notes=notes), Pairing(*kinds, weigh, gain)
-
-
-def parts_of_units(x: UnitTable, y: UnitTable, scores: int = 2) -> Array:
-    """The part of each shared unit in the difference of means of r, if each unit weighs the same.
-
-    Its sign changes if the two sides of the unit are exchanged.
-    """
-    (x, y), _, _ = _aligned(x, y)
-    x, y = _each_the_same(x, y)
-    return _parts(x, y, np.zeros(x.columns - scores), scores)
-
-
-def _reach(variance: float, df: float) -> float:
-    """Half the width of a 95% interval; NaN if nothing varies."""
-    return critical(0.975, df) * math.sqrt(variance) if variance > 0.0 and df > 0.0 else math.nan
 
 
 class KindsOfUnits(NamedTuple):
@@ -160,50 +58,87 @@ class KindsOfUnits(NamedTuple):
 
 def kinds_of_labels(x: Labels, y: Labels) -> KindsOfUnits:
     """How many units there are of each kind, from the labels of both sides."""
-    known = common(x, y)
-    shared = int(np.isin(known.x, known.y).sum())
+    shared = int(also_in(x, y).sum())
     return KindsOfUnits(shared, int(x.size) - shared, int(y.size) - shared)
 
 
-def _aligned(x: UnitTable, y: UnitTable) -> tuple[Sides, Labels, KindsOfUnits]:
-    """Both sides with the same units in the same places; units that are not there weigh 0."""
-    assert x.labels is not None
-    assert y.labels is not None
-    known = common(x.labels, y.labels)
-    size = int(known.labels.size)
-    one, two = _placed(x, known.x, size), _placed(y, known.y, size)
-    in_x, in_y = one.weight > 0.0, two.weight > 0.0
-    kept = in_x | in_y
-    shared = int((in_x & in_y).sum())
-    kinds = KindsOfUnits(shared, int(in_x.sum()) - shared, int(in_y.sum()) - shared)
-    return (_kept(one, kept), _kept(two, kept)), known.labels[kept], kinds
+class UnitsOfBoth(NamedTuple):
+    """Two sides, how far their units move D, and which kinds of units are independent."""
+
+    x: Table
+    y: Table
+    one: Moves
+    two: Moves
+    parts: list[Part]  # of the units of x and of y; or of shared units, x only and y only
+    floor: float  # no tail is below 1 over the number of relabellings, and of sign flips
+    kinds: KindsOfUnits | None = None  # None if equal labels in x and y are different units
+    notes: tuple[str, ...] = ()
 
 
-Sides = tuple[UnitTable, UnitTable]
-Tables = tuple[Table, Table]
+def units_of_both(x: Table, y: Table, weigh: str | None, tested: int = 1) -> UnitsOfBoth:
+    """Both sides by units, each with two units at least. With ``weigh``, equal labels are one unit.
+
+    With "units", each shared unit weighs the same on both sides, and the others are left out. The
+    degrees of freedom are those of the first ``tested`` scores.
+    """
+    if weigh is not None:
+        assert isinstance(x, UnitTable)
+        assert isinstance(y, UnitTable)
+        return _shared(x, y, weigh, tested)
+    one, two = moves_of(x), moves_of(y)
+    if min(one.units, two.units) < 2.0:
+        raise ColumnError(ONE_UNIT)
+    parts = [(one.gram, one.df), (two.gram, two.df)]
+    notes = few_units(one.units, two.units) if isinstance(x, UnitTable) else ()
+    return UnitsOfBoth(x, y, one, two, parts, one_of_all(one.units, two.units), None, notes)
 
 
-def _placed(side: UnitTable, places: npt.NDArray[Any], size: int) -> UnitTable:
-    """The same sums where unit i has the number ``places[i]`` among more units."""
-    weight, rows, sums = np.zeros(size), np.zeros(size), np.zeros((size, side.columns))
-    weight[places], rows[places], sums[places] = side.weight, side.rows, side.sums
-    return side._replace(weight=weight, rows=rows, sums=sums)
+def _shared(x: UnitTable, y: UnitTable, weigh: str, tested: int) -> UnitsOfBoth:
+    """``units_of_both`` if equal labels are one unit."""
+    (x, y), labels, kinds = _aligned(x, y)
+    kinds.require(weigh)
+    notes = _notes_on(kinds, weigh) + _unlike(x, y, labels, weigh)
+    floor = 0.5**kinds.shared
+    if weigh == "units":
+        x, y = _each_the_same(x, y)
+    else:
+        floor *= one_of_all(kinds.only_x, kinds.only_y)
+    one, two = moves_of(x), moves_of(y)
+    apart = one.moves - two.moves
+    largest = (np.abs(one.moves) + np.abs(two.moves)).max(axis=0, initial=0.0)
+    apart = np.where(np.abs(apart) > SAME_MOVE * largest, apart, 0.0)
+    in_x, in_y = x.weight > 0.0, y.weight > 0.0
+    of_x, of_y = (float(np.trace(side.gram[:tested, :tested])) for side in (one, two))
+    expected = of_x * x.weight / one.size + of_y * y.weight / two.size
+    parts = []
+    for kind in (in_x & in_y, in_x & ~in_y, ~in_x & in_y):
+        if kind.any():
+            share_x = float(x.weight[kind].sum()) / one.size
+            share_y = float(y.weight[kind].sum()) / two.size
+            # a side loses one degree of freedom to its mean, and each kind its share of that loss
+            both = share_x > 0.0 and share_y > 0.0
+            lost = (0.5 if both else 1.0) * (share_x + share_y)
+            parts.append((apart[kind].T @ apart[kind], effective_units(expected[kind]) - lost))
+    return UnitsOfBoth(x, y, one, two, parts, floor, kinds, notes)
 
 
-def _kept(side: UnitTable, units: npt.NDArray[np.bool_]) -> UnitTable:
-    """The sums of some units."""
-    return side._replace(weight=side.weight[units], rows=side.rows[units], sums=side.sums[units])
+def parts_of_units(x: UnitTable, y: UnitTable, scores: int) -> Array:
+    """The part of each shared unit in the difference of means of r, if each unit weighs the same.
+
+    Its sign changes if the two sides of the unit are exchanged.
+    """
+    (x, y), _, _ = _aligned(x, y)
+    x, y = _each_the_same(x, y)
+    return _parts(x, y, np.zeros(x.columns - scores), scores)
 
 
-def _each_the_same(x: UnitTable, y: UnitTable) -> Sides:
-    """The shared units of aligned sides, where each unit weighs 1 on both sides."""
-    shared = (x.weight > 0.0) & (y.weight > 0.0)
-    x, y = _kept(x, shared), _kept(y, shared)
-    one, two = (
-        side._replace(weight=np.ones(side.weight.size), sums=side.sums / side.weight[:, None])
-        for side in (x, y)
-    )
-    return one, two
+def flipped(x: UnitTable, y: UnitTable, theta: Array, scores: int) -> Tails:
+    """The shares of sign flips: lower bounds, because t does not know how few signs there are.
+
+    If no unit changed, its two sides could be exchanged. That changes the sign of its part of D.
+    """
+    parts = _parts(x, y, theta, scores)
+    return flip_tails(parts[parts != 0.0], np.ones(int((parts != 0.0).sum())))
 
 
 def _parts(x: UnitTable, y: UnitTable, theta: Array, scores: int) -> Array:
@@ -214,13 +149,37 @@ def _parts(x: UnitTable, y: UnitTable, theta: Array, scores: int) -> Array:
     return np.where(np.abs(of_x - of_y) > rounding, of_x - of_y, 0.0)
 
 
-def _flipped(x: UnitTable, y: UnitTable, theta: Array, scores: int) -> Tails:
-    """The shares of sign flips: lower bounds, because t does not know how few signs there are.
+Sides = tuple[UnitTable, UnitTable]
 
-    If no unit changed, its two sides could be exchanged. That changes the sign of its part of D.
-    """
-    parts = _parts(x, y, theta, scores)
-    return flip_tails(parts[parts != 0.0], np.ones(int((parts != 0.0).sum())))
+
+def _aligned(x: UnitTable, y: UnitTable) -> tuple[Sides, Labels, KindsOfUnits]:
+    """Both sides with the same units in the same places; units that are not there weigh 0."""
+    of_x, of_y = common(x.labels, y.labels)
+    size = int(of_x.labels.size)
+    one, two = _placed(x, of_x.codes, size), _placed(y, of_y.codes, size)
+    in_x, in_y = one.weight > 0.0, two.weight > 0.0
+    there = in_x | in_y
+    shared = int((in_x & in_y).sum())
+    kinds = KindsOfUnits(shared, int(in_x.sum()) - shared, int(in_y.sum()) - shared)
+    return (one.some(there), two.some(there)), of_x.labels[there], kinds
+
+
+def _placed(side: UnitTable, places: npt.NDArray[Any], size: int) -> UnitTable:
+    """The same sums where unit i has the number ``places[i]`` among more units."""
+    weight, rows, sums = np.zeros(size), np.zeros(size), np.zeros((size, side.columns))
+    weight[places], rows[places], sums[places] = side.weight, side.rows, side.sums
+    return side._replace(weight=weight, rows=rows, sums=sums)
+
+
+def _each_the_same(x: UnitTable, y: UnitTable) -> Sides:
+    """The shared units of aligned sides, where each unit weighs 1 on both sides."""
+    shared = (x.weight > 0.0) & (y.weight > 0.0)
+    x, y = x.some(shared), y.some(shared)
+    one, two = (
+        side._replace(weight=np.ones(side.weight.size), sums=side.sums / side.weight[:, None])
+        for side in (x, y)
+    )
+    return one, two
 
 
 def _notes_on(kinds: KindsOfUnits, weigh: str) -> tuple[str, ...]:
@@ -256,32 +215,3 @@ def _unlike(x: UnitTable, y: UnitTable, labels: Labels, weigh: str) -> tuple[str
         name = str(labels[largest])[:40]
         notes.append(f"unit {name!r} has {most:,.0f} of {total:,.0f} values of one side {told}")
     return tuple(dict.fromkeys(notes))
-
-
-class DesignRule(NamedTuple):
-    """How the sums of both sides become a design."""
-
-    scores: int
-    weighings: Weighings | None
-    weigh: str | None
-    left: Left | None
-
-    def design(self, x: Table, y: Table) -> tuple[Design, Pairing | None]:
-        """The design, and what is known about units on both sides."""
-        if self.weigh is None:
-            return design_of(x, y, self.scores, self.weighings, self.left), None
-        assert isinstance(x, UnitTable)
-        assert isinstance(y, UnitTable)
-        return shared_design(x, y, self.weigh, self.scores)
-
-    def design_at(self, aligned: Tables, at_zero: Tables) -> tuple[Design, Pairing | None]:
-        """The design where the samples are aligned. Sign flips and notes are those at δ = 0."""
-        design, pairing = self.design(*aligned)
-        if at_zero is aligned:
-            return design, pairing
-        there, _ = self.design(*at_zero)
-        return design._replace(least=there.least, notes=there.notes), pairing
-
-    def bare(self, tables: Tables) -> Tables:
-        """The same sums without columns g."""
-        return tables[0].bare(self.scores), tables[1].bare(self.scores)

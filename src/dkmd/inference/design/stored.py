@@ -26,9 +26,7 @@ from dkmd.inference.design.columns import Frame, Level
 from dkmd.inference.design.score_loops import scorer
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.scan import NARROW, merged, sums_of_psi
-from dkmd.inference.test.sides import Form, Side
-from dkmd.statistic.table import jet_at
-from dkmd.statistic.witness import TABLE_UNIT, Witness
+from dkmd.inference.test.sides import Side
 
 Index = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
@@ -52,14 +50,8 @@ class ScoreTable(NamedTuple):
         """How many scores a row has."""
         return int(self.coefficients.shape[1])
 
-    def __call__(self, values: Array) -> Array:
-        """The scores of an array, (values, scores)."""
-        found = np.empty((values.size, 1 + self.scores))
-        self.scorer()(np.ascontiguousarray(values, dtype=np.float64), found)
-        return found[:, 1:]
-
     def scorer(self) -> Callable[[Array, Array], None]:
-        """A function that writes the scores of values into the columns of a matrix from 1 on."""
+        """A function that writes the scores of values into (scores, values)."""
         return scorer(self)
 
     @classmethod
@@ -89,35 +81,6 @@ class ScoreTable(NamedTuple):
         return one, two
 
     @classmethod
-    def of_witness(cls, witness: Witness, bound: float, summary: Summary) -> ScoreTable:
-        """ψ over a bound as the only score."""
-        offset, variance, _ = summary.moments()
-        unit = summary.grid.unit
-        values = summary.grid.center + offset
-        coefficients = np.zeros((offset.size, 1, 3))
-        coefficients[:, 0, 0] = witness(values) / bound
-        regular = variance > 0.0
-        slopes = np.asarray(witness.derivative(values)) / bound
-        coefficients[regular, 0, 1] = slopes[regular] * unit
-        if math.isfinite(witness.bound):
-            form, length = Form.of(witness), witness.length
-            per = form.per_unit * TABLE_UNIT  # lengths per data unit
-            bent = [jet_at(v, form.jet)[2] for v in (values - witness.center) * form.per_unit]
-            curves = 0.5 * np.array(bent) * length * (per * unit) ** 2 / bound
-            coefficients[regular, 0, 2] = curves[regular]
-        infinite = np.array([[-1.0], [1.0]])
-        return cls(summary.grid, summary.bins, offset / unit, coefficients, infinite)
-
-    @classmethod
-    def of_values(cls, summary: Summary) -> ScoreTable:
-        """The value itself as the only score, minus the centre of the grid: for means."""
-        offset, unit = summary.moments().offset, summary.grid.unit
-        coefficients = np.zeros((offset.size, 1, 3))
-        coefficients[:, 0, 0], coefficients[:, 0, 1] = offset, unit
-        infinite = np.array([[-math.inf], [math.inf]])
-        return cls(summary.grid, summary.bins, offset / unit, coefficients, infinite)
-
-    @classmethod
     def _of_jets(
         cls, jets: Array, position: Array, side: Side, summary: Summary, width: float, moved: float
     ) -> ScoreTable:
@@ -143,7 +106,7 @@ CLOSE = 1e-12
 class UnitTable(NamedTuple):
     """One side by unit: sums over the rows of every unit."""
 
-    labels: Labels | None  # (units,); None: every row is a unit
+    labels: Labels  # (units,)
     weight: Array  # (units,) Σw
     sums: Array  # (units, scores + columns) Σw·(scores, g)
     rows: Array  # (units,) the number of rows
@@ -157,6 +120,12 @@ class UnitTable(NamedTuple):
     def bare(self, scores: int) -> UnitTable:
         """The same without columns g."""
         return self._replace(sums=self.sums[:, :scores])
+
+    def some(self, units: npt.NDArray[np.bool_]) -> UnitTable:
+        """The sums of some units. Their labels stay behind."""
+        return self._replace(
+            weight=self.weight[units], rows=self.rows[units], sums=self.sums[units]
+        )
 
 
 class RowSums(NamedTuple):
@@ -178,6 +147,12 @@ class RowSums(NamedTuple):
     def add(self, other: RowSums) -> RowSums:
         """The sums of both parts."""
         return RowSums(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+Table = UnitTable | RowSums
+"""The sums of one side, by unit or over single rows."""
+
+Tables = tuple[Table, Table]
 
 
 class Sample(NamedTuple):
@@ -229,6 +204,10 @@ class Weighing(NamedTuple):
         logs = self.logs / self.rows
         around = max(0.0, self.log_squares / self.rows - logs * logs)
         return math.log(self.mean) - logs, around / max(self.rows - 1.0, 1.0)
+
+
+Weighings = tuple[Weighing, Weighing]
+"""The weights of the rows of x and of y."""
 
 
 class Stored(Protocol):

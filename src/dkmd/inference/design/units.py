@@ -1,7 +1,7 @@
-"""The variance of a difference by independent units: one path for every design (DESIGN 2.12).
+"""How far units move means, and what columns explain of the moves: the variance (DESIGN 2.12).
 
 A side is summed up by unit: W_g = Σw and S_g = Σw·(scores, g). How far leaving out a unit moves the
-weighted mean of a score gives the variance. What relabelling the units would do guards it.
+weighted mean of a score gives the variance. Columns g explain a part of it by least squares.
 
 | symbol | here                                                                               |
 |--------|------------------------------------------------------------------------------------|
@@ -15,33 +15,15 @@ weighted mean of a score gives the variance. What relabelling the units would do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeGuard
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.design.guards import (
-    Drawn,
-    Relabelled,
-    Table,
-    Weighings,
-    powers_of,
-    single_values_move,
-    smooth_guard,
-    values_move,
-    weights_move_along,
-)
-from dkmd.inference.design.stored import CLOSE, RowSums, UnitTable, Weighing
-from dkmd.inference.test.pair import NO_VARIANCE, DesignEffect, Studentized, UnitGuard
-from dkmd.inference.test.tails import (
-    NO_LEAST,
-    Tails,
-    one_of_all,
-    satterthwaite,
-    student_tails,
-)
+from dkmd.inference.design.stored import CLOSE, RowSums, Table
+from dkmd.inference.test.tails import satterthwaite, student_tails
 
 FEW_UNITS = 8
 """With fewer groups than this on a side, docs/inference.md does not promise the test's size."""
@@ -49,134 +31,8 @@ FEW_UNITS = 8
 NO_MOVE = 1e-10
 """Directions of g with less than this share of the squared moves are constant or collinear."""
 
-ONE_UNIT = "one sample has a single unit, and one unit shows no variance"
-
-
-class PlainVariances(NamedTuple):
-    """Variances of T in a plain test."""
-
-    independent: float  # of independent values
-    relabelled: float  # of relabelled values
-    smooth: float  # of the smooth guard
-
-
-class Design(NamedTuple):
-    """What a design says about a difference of means of scores."""
-
-    means: tuple[float, float]  # of e, in x and in y
-    difference: float  # of these means, without what the columns explain
-    explained: float  # θ·(ḡx − ḡy)
-    variance: float
-    df: float
-    rank: int  # how many directions of g were adjusted for
-    raw: float  # the variance without an adjustment
-    relabelled: tuple[Relabelled, ...]
-    floor: float
-    units: tuple[float, float]
-    reference: tuple[float, float]  # variance of the mean of y, covariance with the difference
-    least: Tails = NO_LEAST
-    notes: tuple[str, ...] = ()
-    drawn: Drawn | None = None  # what relabelling would exchange; None if only its sums are known
-
-    @property
-    def worth(self) -> float:
-        """The variance without an adjustment over that with it: as good as so much more data."""
-        return self.raw / self.variance if self.variance > 0.0 else math.inf
-
-    @property
-    def _least_at_zero(self) -> Tails:
-        """Lower bounds of both tails at δ = 0."""
-        if self.drawn is None:
-            return self.least
-        return self.least.at_least(self.drawn.least(self.relabelled[0].skewness))
-
-    def effect(self, plain: PlainVariances, single: bool) -> DesignEffect:
-        """The effect on a plain test, from its variances in the same units.
-
-        ``single`` says whether relabelling exchanges single rows as they are.
-        """
-        least = self._least_at_zero
-        if not (plain.independent > NO_VARIANCE and plain.relabelled > 0.0):
-            return DesignEffect(self.explained, 1.0, self.df, (), self.floor, least)
-        guards = tuple(
-            UnitGuard(
-                math.sqrt(each.variance / plain.relabelled),
-                each.skewness,
-                each.units,
-                each.smooth and (math.sqrt(each.smooth[0] / plain.smooth), each.smooth[1]),
-            )
-            for each in self.relabelled
-            if each.variance > 0.0
-        )
-        inflation = self.variance / plain.independent
-        return DesignEffect(self.explained, inflation, self.df, guards, self.floor, least, single)
-
-    def test(self) -> Studentized:
-        """The test of a difference of means: of values, shares, or a covariate."""
-        error = math.sqrt(self.variance)
-        guards = tuple(
-            each.guard(self.difference, self.difference)
-            for each in self.relabelled
-            if each.variance > 0.0
-        )
-        least = self._least_at_zero
-        return Studentized(self.difference, error, self.df, guards, self.floor, least)
-
-
-Left = Callable[[Array], tuple[RowSums, RowSums]]
-"""Sums the rows of both sides up again, with d = r − g·θ."""
-
-
-def design_of(
-    x: Table,
-    y: Table,
-    scores: int = 2,
-    weighings: Weighings | None = None,
-    left: Left | None = None,
-) -> Design:
-    """The design of two sides without shared units: groups, weights, covariates.
-
-    With ``left``, relabelling of single rows moves what is left of r. Otherwise it moves r, with
-    the variance of what is left.
-    """
-    one, two, parts, floor = independent_units(x, y)
-    found = regressed(parts, one, two, scores)
-    share = 1.0
-    notes: tuple[str, ...] = ()
-    if isinstance(x, RowSums) and isinstance(y, RowSums) and found.rank:
-        if left is not None:
-            x, y = left(found.theta)
-        else:
-            share = found.share
-    powers = [powers_of(side, found.theta, scores) for side in (x, y)]
-    relabelled = [values_move(*powers)]
-    if weighings is None:
-        smooth = None
-        if all(part > 0.0 for part in found.parts):
-            left_of_r = np.concatenate([np.zeros(scores - 1), [1.0], -found.theta])
-            of_x, of_y = (float(left_of_r @ side.gram @ left_of_r) for side in (one, two))
-            smooth = smooth_guard(of_x, of_y, one.df + 1.0, two.df + 1.0, found.rank)
-        relabelled = [relabelled[0]._replace(smooth=smooth)]
-    if weighings is not None and not all(each.alike for each in weighings):
-        units = [
-            Weighing.of(side.weight) if isinstance(side, UnitTable) else of
-            for side, of in zip((x, y), weighings, strict=True)
-        ]
-        relabelled += weights_move_along(powers[0], powers[1], units[0], units[1])
-    relabelled = [each._replace(variance=share * each.variance) for each in relabelled]
-    if _have_labels(x) and _have_labels(y):
-        if max(x.rows.max(), y.rows.max()) > 1.0:  # otherwise units are single rows
-            relabelled.append(single_values_move(x, y, weighings, found.share))
-        notes = few_units(one.units, two.units)
-    drawn = None
-    if isinstance(x, UnitTable) and isinstance(y, UnitTable):
-        drawn = Drawn.of_units(x, y, found.theta, scores)
-    design = design_from(found, one, two, relabelled, floor)
-    return design._replace(notes=notes, drawn=drawn)
-
-
-def _have_labels(side: Table) -> TypeGuard[UnitTable]:
-    return isinstance(side, UnitTable) and side.labels is not None
+ROUNDING = 1e-13
+"""A variance below this share of the mean square is rounding error: the column is constant."""
 
 
 class Moves(NamedTuple):
@@ -214,30 +70,8 @@ def _moves_of_rows(side: RowSums) -> Moves:
     return Moves(units, size, mean, gram, size * size / squares - 1.0, np.empty((0, mean.size)))
 
 
-ROUNDING = 1e-13
-"""A variance below this share of the mean square is rounding error: the column is constant."""
-
-
 Part = tuple[Array, float]
 """The gram of the moves of one kind of independent units, and its degrees of freedom."""
-
-
-class Independent(NamedTuple):
-    """Two sides without shared units."""
-
-    one: Moves
-    two: Moves
-    parts: list[Part]
-    floor: float  # no tail is below 1 over the number of relabellings of units
-
-
-def independent_units(x: Table, y: Table) -> Independent:
-    """The moves of two sides without shared units, each with two units at least."""
-    one, two = moves_of(x), moves_of(y)
-    if min(one.units, two.units) < 2.0:
-        raise ColumnError(ONE_UNIT)
-    parts = [(one.gram, one.df), (two.gram, two.df)]
-    return Independent(one, two, parts, one_of_all(one.units, two.units))
 
 
 def pooled(x: Moves, y: Moves) -> Part:
@@ -311,28 +145,6 @@ def freedom_of(parts: Sequence[tuple[float, float]]) -> float:
     if not varying or min(df for _, df in varying) <= 0.0:
         return math.nan
     return float(satterthwaite(varying))
-
-
-def design_from(
-    found: Regressed,
-    x: Moves,
-    y: Moves,
-    relabelled: Sequence[Relabelled],
-    floor: float,
-    shared: bool = False,
-) -> Design:
-    """The design from its parts. ``shared``: both sides have the same units in the same places."""
-    scores = x.mean.size - found.theta.size
-    apart = x.mean - y.mean
-    explained = float(found.theta @ apart[scores:])
-    means = float(x.mean[0]), float(y.mean[0])
-    left = np.concatenate([[1.0], np.zeros(scores - 1), -found.theta])
-    together = left @ ((x.moves.T @ y.moves if shared else 0.0) - y.gram)
-    return Design(
-        means, float(apart[0]) - explained, explained, found.variance, found.df, found.rank,
-        found.raw[0], tuple(relabelled), floor, (x.units, y.units),
-        (float(y.gram[0, 0]), float(together[0])),
-    )  # fmt: skip
 
 
 def effective_units(shares: Array) -> float:

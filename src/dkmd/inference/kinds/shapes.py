@@ -35,7 +35,7 @@ def crossing(outcome: ExactOutcome) -> Crossing | None:
         return None
     x, y = outcome.sides
     both = x.joined(y)
-    design = tester.design
+    design = tester.design if isinstance(tester, Pair) else None
     spread = (1.0 / x.size + 1.0 / y.size) * (1.0 if design is None else design.inflation)
     found = []
     for level in (0.25, 0.75):

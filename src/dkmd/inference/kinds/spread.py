@@ -20,6 +20,7 @@ from dkmd.inference.test.sides import Form, Side, center_of, quantile
 from dkmd.inference.test.tails import (
     Guard,
     Tails,
+    about_mean,
     critical,
     relabelled_skewness,
     satterthwaite,
@@ -241,12 +242,10 @@ def _guard(x: Side, y: Side) -> Guard:
     form = Form.of(Witness(width, width))
     sums = [_powers(side, quantile(side.offset, side.counts, 0.5), form) for side in (x, y)]
     mean_x, mean_y = sums[0][0] / (n - 1.0), sums[1][0] / (m - 1.0)
-    first, second, third = (sums[0][i] + sums[1][i] for i in range(3))
-    mean = first / total
-    variance = second / total - mean * mean
+    _, variance, cube = about_mean([total, *(sums[0][i] + sums[1][i] for i in range(3))])
     if not variance > 0.0:
         return Guard(0.0, 0.0, total)
-    skewness = (third / total - 3.0 * mean * second / total + 2.0 * mean**3) / variance**1.5
+    skewness = cube / variance**1.5
     error = math.sqrt(variance * total / (total - 1.0) * (1.0 / n + 1.0 / m))
     return Guard((mean_x - mean_y) / error, relabelled_skewness(skewness, n, m), total)
 

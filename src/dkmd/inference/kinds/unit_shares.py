@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.defaults import CONFIDENCE
-from dkmd.inference.design.joint import joint_pvalue
+from dkmd.inference.design.designs import joint_pvalue
 from dkmd.inference.design.means import mean_of_shares
 from dkmd.inference.design.stored import UnitTable
 from dkmd.inference.kinds.categories import (
@@ -85,9 +85,7 @@ def compare_share(
     (0.029, -0.62, -0.18)
     """
     of_x, of_y = (
-        _table(side.labels, side.sums[:, level : level + 1], side.rows)
-        for side in (x, y)
-        if side.labels is not None
+        _table(side.labels, side.sums[:, level : level + 1], side.rows) for side in (x, y)
     )
     pair, notes = mean_of_shares(of_x, of_y, weigh)
     test = pair.test()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, as_sample, nan_error
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.compare import check_design, designed_pair
+from dkmd.inference.design.compare import designed_pair
 from dkmd.inference.design.labels import coded, present_labels
 from dkmd.inference.design.outcome import compare_designed
 from dkmd.inference.kinds.column_kind import Sample, TwoSamples, count_of, distinct_values
@@ -148,12 +148,12 @@ def design_of(pilot: Sample, beside: dict[str, Any]) -> Design:
         if len(each) != size:
             raise ValueError(f"{name}: the pilot has {size:,} values and needs as many rows")
     twice = {name: (each, each) for name, each in given.items()}
-    arrays = check_design((size, size), **twice, randomized=True)
     options = check_options(None, None, "exact", "two-sided", None, "raise")
-    found = designed_pair(pilot, pilot, arrays, options)
+    found = designed_pair(pilot, pilot, DesignArguments(**twice, randomized=True), options)
     if not (isinstance(found.pair, Pair) and isinstance(found.raw, Pair)):
         raise ValueError(NO_SCALE)
-    if found.adjustment is None and len(given) > ("groups" in given):
+    columns = 0 if found.design is None else found.design.rank
+    if not columns and len(given) > ("groups" in given):
         raise ValueError("the covariates and strata of the pilot have one value only")
     whole, by_groups = (
         1.0 if pair.design is None else pair.design.inflation for pair in (found.pair, found.raw)
@@ -162,7 +162,7 @@ def design_of(pilot: Sample, beside: dict[str, Any]) -> Design:
         max(1.0, by_groups) if found.units else 1.0,
         max(1.0, by_groups / whole),
         size / found.units[0] if found.units else 1.0,
-        0 if found.adjustment is None else found.adjustment.columns,
+        columns,
     )
 
 

@@ -157,8 +157,8 @@ def outcome_of(
     probability = test.pvalue(alternative)
     bootstrap = None
     if options.method is not None:
-        if not isinstance(pair, Pair | WitnessPair) or pair.design is not None:
-            raise ValueError("groups and a resampling method cannot be combined")
+        if not isinstance(pair, Pair | WitnessPair):
+            raise ValueError("a mean and a resampling method cannot be combined")
         from scipy.stats import BootstrapMethod
 
         if isinstance(options.method, BootstrapMethod):

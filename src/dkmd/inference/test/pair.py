@@ -124,23 +124,25 @@ def least_tails(found: Moments, n: float, m: float) -> Tails:
     return tails_of_ties(n, m, found.above_x, found.below_x, found.above_y, found.below_y)
 
 
-class UnitGuard(NamedTuple):
-    """Relabelling of units: the spread of T there over that of single values, and its skewness."""
+class Relabelled(NamedTuple):
+    """A statistic if the units of a design were relabelled: its variance, skewness, units."""
 
-    factor: float
+    variance: float
     skewness: float
     units: float
-    smooth: tuple[float, float] | None = None  # over the smooth error of single values; its df
+    smooth: tuple[float, float] | None = None  # variance and df of the smooth guard
 
-    def at(self, statistic: float, spread: float, smooth_error: float) -> Guard:
-        """The guard of a statistic with this spread under relabelling of single values.
+    def times(self, variance: float, smooth: float) -> Relabelled:
+        """The same with both variances in other units."""
+        found = self.smooth and (smooth * self.smooth[0], self.smooth[1])
+        return self._replace(variance=variance * self.variance, smooth=found)
 
-        ``smooth_error`` is that of the smooth guard for single values.
-        """
+    def guard(self, statistic: float) -> Guard:
+        """The guard of a statistic."""
         smooth = None
-        if self.smooth is not None and smooth_error > 0.0:
-            smooth = statistic / (smooth_error * self.smooth[0]), self.smooth[1]
-        return Guard(statistic / (spread * self.factor), self.skewness, self.units, smooth)
+        if self.smooth is not None and self.smooth[0] > 0.0:
+            smooth = statistic / math.sqrt(self.smooth[0]), self.smooth[1]
+        return Guard(statistic / math.sqrt(self.variance), self.skewness, self.units, smooth)
 
 
 class DesignEffect(NamedTuple):
@@ -149,7 +151,7 @@ class DesignEffect(NamedTuple):
     offset: float = 0.0  # what covariates explain of T, in units of 2σ
     inflation: float = 1.0  # the variance of T over that of independent values
     df: float = math.nan
-    guards: tuple[UnitGuard, ...] = ()
+    guards: tuple[Relabelled, ...] = ()  # variances over those of single values
     floor: float = 0.0
     least: Tails = NO_LEAST  # of the test at δ = 0 alone: sign flips of shared units
     single: bool = False  # whether single rows are relabelled as they are
@@ -228,28 +230,34 @@ class Pair:
         binned = self.x.variance.any() or self.y.variance.any()
         return few_relabellings(*sizes) and whole and not binned
 
+    def variances(self, found: Moments) -> tuple[float, float, float]:
+        """Of T: for independent values, under relabelling, and in the smooth guard."""
+        n, m = self.x.size, self.y.size
+        smooth = smooth_variances(n, m, found.within_x, found.within_y)
+        return (
+            found.variance_x / n + found.variance_y / m,
+            found.pooled * (1.0 / n + 1.0 / m),
+            sum(part for part, _ in smooth),
+        )
+
     def statistic(self) -> float:
         """T alone."""
         return self.bound * float(mean_at(self.x, self.y, 0.0, self.width)[0])
 
     def _designed(self, found: Moments, design: DesignEffect) -> Studentized:
         """The test with the variance, the degrees of freedom and the guards of a design."""
-        n, m = self.x.size, self.y.size
         mean = found.mean - design.offset
-        independent = found.variance_x / n + found.variance_y / m
+        independent, relabelled, smooth = self.variances(found)
         variance = independent * design.inflation
         error = self.bound * math.sqrt(variance) if variance > NO_VARIANCE else 0.0
         if error == 0.0 and not abs(mean) > math.sqrt(NO_VARIANCE):
             mean = 0.0
         guards: tuple[Guard, ...] = ()
         least = design.least
-        if found.pooled > NO_VARIANCE:
-            spread = math.sqrt(found.pooled * (1.0 / n + 1.0 / m))
-            parts = smooth_variances(n, m, found.within_x, found.within_y)
-            smooth = math.sqrt(sum(part for part, _ in parts))
-            guards = tuple(guard.at(mean, spread, smooth) for guard in design.guards)
+        if relabelled > NO_VARIANCE:
+            guards = tuple(each.times(relabelled, smooth).guard(mean) for each in design.guards)
             if design.single:
-                least = least.at_least(least_tails(found, n, m))
+                least = least.at_least(least_tails(found, self.x.size, self.y.size))
         return Studentized(self.bound * mean, error, design.df, guards, design.floor, least)
 
     def _counted(self, delta: float) -> Tails:

@@ -111,31 +111,35 @@ def side_of_sorted(values: Array, origin: float) -> Side:
     return Side(*atoms_of(values, origin))
 
 
-def side_of_values(values: Array, origin: float) -> Side:
+def side_of_values(values: Array, origin: float, weights: Array | None = None) -> Side:
     """Sorted values as a side. Values too far from the origin for a double raise an error."""
-    side = side_of_sorted(values, origin)
+    side = Side(*atoms_of(values, origin, weights))
     if np.isinf(side.offset[[0, -1]] if side.offset.size else side.offset).any():
         raise ColumnError(TOO_FAR_APART)
     return side
 
 
 @compiled
-def atoms_of(values: Array, origin: float) -> tuple[Array, Array, Array, float, float, float]:
-    """The numbers of ``side_of_sorted``."""
+def atoms_of(
+    values: Array, origin: float, weights: Array | None = None
+) -> tuple[Array, Array, Array, float, float, float]:
+    """The numbers of ``side_of_sorted``, each value once or with its weight."""
     offset, counts = np.empty(values.size), np.empty(values.size)
-    minus_inf = plus_inf = 0.0
+    minus_inf = plus_inf = total = 0.0
     k = 0
     for i in range(values.size):
         value = values[i]
+        weight = 1.0 if weights is None else weights[i]
+        total += weight
         if math.isinf(value):
-            minus_inf += value < 0.0
-            plus_inf += value > 0.0
+            minus_inf += weight * (value < 0.0)
+            plus_inf += weight * (value > 0.0)
         elif k and value == values[i - 1]:
-            counts[k - 1] += 1.0
+            counts[k - 1] += weight
         else:
-            offset[k], counts[k] = value - origin, 1.0
+            offset[k], counts[k] = value - origin, weight
             k += 1
-    return offset[:k], np.zeros(k), counts[:k], minus_inf, plus_inf, float(values.size)
+    return offset[:k], np.zeros(k), counts[:k], minus_inf, plus_inf, total
 
 
 @compiled

@@ -82,6 +82,13 @@ class Guard(NamedTuple):
         return larger(smaller(relabelled, smooth), found)
 
 
+def about_mean(sums: Sequence[float] | Array) -> tuple[float, float, float]:
+    """The mean, and the mean square and cube about it, from Σ1, Σv, Σv² and Σv³."""
+    size, *powers = sums
+    mean, square, cube = (float(power) / float(size) for power in powers)
+    return mean, square - mean * mean, cube - 3.0 * mean * square + 2.0 * mean**3
+
+
 def relabelled_skewness(skewness: Numbers, n: Numbers, m: Numbers) -> Numbers:
     """The exact skewness of T under relabelling, from the skewness of Ψ (divisor N)."""
     total = n + m

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dkmd.inference.test.intervals import root_between
-from dkmd.inference.test.pair import DesignEffect, Studentized
+from dkmd.inference.test.pair import Studentized
 from dkmd.inference.test.sides import Form, Side, coarsened, means_of, side_sums
 from dkmd.inference.test.tails import (
-    NO_LEAST,
     Guard,
+    about_mean,
     one_of_all,
     relabelled_skewness,
     satterthwaite,
@@ -39,7 +39,6 @@ class WitnessPair:
     y: Side
     witness: Witness
     origin: float  # the zero point of offsets
-    design: DesignEffect | None = None
 
     @cached_property
     def coarse(self) -> WitnessPair:
@@ -69,11 +68,6 @@ class WitnessPair:
         """The width σ of ψ."""
         return self.witness.sigma
 
-    @property
-    def bound(self) -> float:
-        """The unit of ``DesignEffect.offset``: the bound of ψ, or its length without a bound."""
-        return self.witness.bound if math.isfinite(self.witness.bound) else self.witness.length
-
     def test(self, delta: float = 0.0) -> Studentized:
         """The test of (x − ½·delta, y + ½·delta)."""
         n, m = self.x.size, self.y.size
@@ -81,26 +75,12 @@ class WitnessPair:
         of_y = side_sums(self.y, self.witness, self.center - 0.5 * delta)
         parts = of_x.variance / n, of_y.variance / m
         statistic, variance = of_x.mean - of_y.mean, parts[0] + parts[1]
-        df = math.nan
-        if variance > 0.0:
-            df = satterthwaite(((parts[0], n - 1.0), (parts[1], m - 1.0)))
-        guards = self._guards(delta, statistic)
-        floor, design = one_of_all(n, m), self.design
-        if design is not None:
-            spread = statistic / guards[0].z if guards and guards[0].z else math.nan
-            plain = math.sqrt(variance)
-            statistic, variance = (
-                statistic - self.bound * design.offset,
-                variance * design.inflation,
-            )
-            df, floor = design.df, design.floor
-            guards = tuple(
-                guard.at(statistic, spread, plain) for guard in design.guards if spread > 0.0
-            )
-        least = NO_LEAST if design is None or delta != 0.0 else design.least
+        floor = one_of_all(n, m)
         if not variance > 0.0:
-            return Studentized(statistic, 0.0, df, (), floor, least)
-        return Studentized(statistic, math.sqrt(variance), df, guards, floor, least)
+            return Studentized(statistic, 0.0, math.nan, (), floor)
+        df = satterthwaite(((parts[0], n - 1.0), (parts[1], m - 1.0)))
+        guards = self._guards(delta, statistic)
+        return Studentized(statistic, math.sqrt(variance), df, guards, floor)
 
     def statistic(self) -> float:
         """D alone."""
@@ -116,12 +96,12 @@ class WitnessPair:
         total = n + m
         mean_x, _, _, squares_x, cubes_x = means_of(self.x, self.center + 0.5 * delta, form)
         mean_y, _, _, squares_y, cubes_y = means_of(self.y, self.center - 0.5 * delta, form)
-        mean = (n * mean_x + m * mean_y) / total
-        square, cube = (squares_x + squares_y) / total, (cubes_x + cubes_y) / total
-        pooled = square - mean * mean
-        if not pooled > NO_SPREAD * square:
+        squares = squares_x + squares_y
+        sums = total, n * mean_x + m * mean_y, squares, cubes_x + cubes_y
+        _, pooled, cube = about_mean(sums)
+        if not pooled > NO_SPREAD * squares / total:
             return ()
-        skewness = (cube - 3.0 * mean * square + 2.0 * mean**3) / pooled**1.5
+        skewness = cube / pooled**1.5
         spread = form.length * math.sqrt(pooled * total / (total - 1.0) * (1.0 / n + 1.0 / m))
         return (Guard(statistic / spread, relabelled_skewness(skewness, n, m), total),)
 

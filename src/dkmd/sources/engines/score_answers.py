@@ -90,12 +90,12 @@ def row_sums(
     for j in range(size):
         for k in range(j + 1):
             gram[j, k] = doubles(found[f"q{j}_{k}"]).sum()
-    by_stratum = np.column_stack([doubles(found[f"q{j}_0"]) for j in range(size)])  # Σq·v
-    strata.add_levels_to_gram(by_stratum / by_stratum[:, :1], by_stratum[:, 0], gram)
+    by_stratum = np.stack([doubles(found[f"q{j}_0"]) for j in range(size)])  # Σq·v
+    strata.add_levels_to_gram(by_stratum / by_stratum[0], by_stratum[0], gram)
     gram += np.tril(gram, -1).T
     sums = gram[0, 1:].copy()
     if weighted:
-        dummies = _dummies(strata, np.zeros(by_stratum.shape[0], np.int64), 1, powers[1, 0])[0]
+        dummies = _dummies(strata, np.zeros(by_stratum.shape[1], np.int64), 1, powers[1, 0])[0]
         sums = np.array([*(doubles(found[f"w_{name}"]).sum() for name in names), *dummies])
     else:
         gram /= max(1.0, float(powers[0, 0].sum()) - 1.0) ** 2
@@ -127,7 +127,7 @@ def _strata(found: Columns, frame: Frame, rows: int) -> FrameColumns:
     if frame.factors:
         codes = codes_of([str(key) for key in found[STRATUM].tolist()], frame)
     levels = tuple(factor.columns for factor in frame.factors)
-    return FrameColumns(np.empty((rows, 0)), tuple(codes), levels)
+    return FrameColumns(np.empty((0, rows)), tuple(codes), levels)
 
 
 def repeated_rows(found: Columns, most: int) -> tuple[Index | slice, bool]:

@@ -19,7 +19,7 @@ from dkmd.base.errors import ColumnError, EngineError
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
 from dkmd.inference.design.columns import Frame, Level
-from dkmd.inference.design.labels import common
+from dkmd.inference.design.labels import also_in
 from dkmd.inference.design.stored import (
     CLOSE,
     Labels,
@@ -338,8 +338,7 @@ class EngineRows:
         rows = self._rows
         if isinstance(other, EngineRows) and self._reaches(other):
             return rows.semi_join(other._rows.select(GROUP).distinct(), GROUP)
-        known = common(self.labels(), other.labels())
-        there = np.isin(known.x, known.y)
+        there = also_in(self.labels(), other.labels())
         if there.all():
             return rows
         few = there.sum() < (~there).sum()
