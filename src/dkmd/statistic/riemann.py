@@ -93,20 +93,16 @@ class RiemannBlock:
         One of the runs may be empty. No value of another block may lie between their ends.
         """
         require_laplace(witness)
-        if x.size + y.size == 0:
-            raise ValueError("a block needs at least one point")
-        first = min(float(part[0]) for part in (x, y) if part.size)
-        last = max(float(part[-1]) for part in (x, y) if part.size)
-        state = np.zeros(7)
-        state[_HERE], state[_ACROSS] = first, 1.0
-        if witness.weight_table is not None:
-            center, per_unit = witness.center, witness.per_unit
-            weight = witness.weight_table
-            _fused_pass(x, y, 1.0 / n, -1.0 / m, witness.sigma, weight, center, per_unit, state)
-        else:
+        weight = witness.weight_table
+        if weight is None or x.size + y.size == 0:
             z, s = np.empty(x.size + y.size), np.empty(x.size + y.size)
             _merge(x, y, 0, 0, 1.0 / n, -1.0 / m, z, s)
-            _walk(z, witness.weigh(z), s, witness.sigma, np.empty_like(z), state)
+            return cls.of_runs(z, s, witness)
+        first = min(float(part[0]) for part in (x, y) if part.size)
+        last = max(float(part[-1]) for part in (x, y) if part.size)
+        state = _state_at(first)
+        center, per_unit = witness.center, witness.per_unit
+        _fused_pass(x, y, 1.0 / n, -1.0 / m, witness.sigma, weight, center, per_unit, state)
         return cls._after(first, last, state, witness)
 
     @classmethod
@@ -118,8 +114,7 @@ class RiemannBlock:
         require_laplace(witness)
         if z.size == 0:
             raise ValueError("a block needs at least one point")
-        state = np.zeros(7)
-        state[_HERE], state[_ACROSS] = z[0], 1.0
+        state = _state_at(float(z[0]))
         _walk(z, witness.weigh(z), s, witness.sigma, np.empty_like(z), state)
         return cls._after(float(z[0]), float(z[-1]), state, witness)
 
@@ -229,6 +224,13 @@ RUN = 512
 
 _HERE, _ACROSS, _TOTAL = 0, 1, 2  # the walk's state; the four sums of a RiemannBlock follow
 _SIGNS_LAST, _STEPS_LAST, _SIGNS_FIRST, _STEPS_FIRST = 3, 4, 5, 6
+
+
+def _state_at(first: float) -> Array:
+    """The walk's state before the first point of a block."""
+    state = np.zeros(7)
+    state[_HERE], state[_ACROSS] = first, 1.0
+    return state
 
 
 @compiled
