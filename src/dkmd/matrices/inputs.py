@@ -161,7 +161,7 @@ def _by_unit(matrices: Matrices, groups: Groups) -> tuple[Array, Array, int]:
     of_x, of_y, labels = numbered(*groups, (sides[0].values.shape[0], sides[1].values.shape[0]))
     units = [codes[side.kept] for codes, side in zip((of_x, of_y), sides, strict=True)]
     distinct = [np.unique(codes) for codes in units]
-    shared = np.intersect1d(*distinct)
+    shared = np.intersect1d(distinct[0], distinct[1])
     if shared.size == 0:
         raise TooLittleError("no unit is on both sides")
     # in the order of their labels, so that swapping the sides draws the same signs
