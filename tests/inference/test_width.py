@@ -74,7 +74,8 @@ def test_bins_have_the_scale_of_the_values_although_a_few_values_share_the_bin_o
 ) -> None:
     """Values within a thousandth of the scale are in that bin and count as zeros: here ten each."""
     rng = np.random.default_rng(16)
-    x, y = (np.where(rng.random(30_000) < fraction, 0.0, rng.exponential(size=30_000)) for _ in "xy")
+    n = 30_000
+    x, y = (np.where(rng.random(n) < fraction, 0.0, rng.exponential(1.0, n)) for _ in "xy")
     x[:10], y[:10] = 1e-5, 2e-5
     grid = Grid.fit(x, y)
     binned = [Side.of(Summary.of(values, grid)) for values in (x, y)]

@@ -92,7 +92,8 @@ def test_no_length_outside_its_interval_is_kept(seed: int) -> None:
     low, high = length_interval(observed, squared, along, 0.1)
     lengths = np.linspace(0.0, 2.0 * high + 5.0, 4_001)
     values = lengths**2 + 2.0 * lengths * along[:, None] + squared[:, None]
-    kept = (np.mean(values <= observed, axis=0) > 0.05) & (np.mean(values >= observed, axis=0) > 0.05)
+    shorter, longer = (np.mean(side, axis=0) for side in (values <= observed, values >= observed))
+    kept = (shorter > 0.05) & (longer > 0.05)
     assert np.all((lengths[kept] >= low) & (lengths[kept] <= high))
     for end in (low, high):
         assert end == 0.0 or np.min(np.abs(lengths[kept] - end)) < 0.02 + 0.01 * high

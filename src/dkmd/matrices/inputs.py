@@ -119,9 +119,7 @@ def _missing(values: Numbers, columns: Index | None = None) -> tuple[Flags, Inde
     return bad, counts.astype(np.int64)
 
 
-def differences_of(
-    matrices: Matrices, groups: Groups | None
-) -> tuple[MatrixRows, list[str]]:
+def differences_of(matrices: Matrices, groups: Groups | None) -> tuple[MatrixRows, list[str]]:
     """x − y of each pair of rows, or of each unit on both sides; and what was left out."""
     x, y = matrices.x, matrices.y
     notes: list[str] = []
