@@ -272,8 +272,8 @@ def speed(_count: int) -> str:
 
 TABLES: dict[str, Callable[[int], str]] = {
     "arms": arms, "coverage": coverage, "price": price,
-    "quiet": quiet, "tolerances": tolerances, "delays": delays, "widths": widths, "correlated": correlated,
-    "rivals": rivals, "speed": speed,
+    "quiet": quiet, "tolerances": tolerances, "delays": delays, "widths": widths,
+    "correlated": correlated, "rivals": rivals, "speed": speed,
 }  # fmt: skip
 OF_RUNS = ("arms", "coverage", "price")
 

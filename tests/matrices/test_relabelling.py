@@ -11,7 +11,7 @@ from scipy import stats
 
 from dkmd.matrices import relabelling
 from dkmd.matrices.multivariate import run_multivariate
-from dkmd.matrices.relabelling import Relabelling, FixedRows
+from dkmd.matrices.relabelling import FixedRows, Relabelling
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes
 

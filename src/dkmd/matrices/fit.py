@@ -26,7 +26,7 @@ from dkmd.matrices.center import (
 from dkmd.matrices.flipping import Flips, flipped_about_zero, flips_of
 from dkmd.matrices.pvalues import TINY, Pvalues, Statistics, guarded_pvalues
 from dkmd.matrices.radial import Radial, radial
-from dkmd.matrices.relabelling import Relabelling, FixedRows
+from dkmd.matrices.relabelling import FixedRows, Relabelling
 from dkmd.matrices.rows import CenterScale, Index, MatrixRows, equal_blocks, random_blocks, sums_of
 
 BLOCKS_OF_SMALLER = 256
