@@ -112,6 +112,7 @@ def price(runs: int) -> str:
 CONTINUOUS = (0, 1, 2, 3, 4)
 STREAM_FAMILIES = (0, 1, 2, 3, 4, 5, 6, 7)
 BERNOULLI, LOGNORMAL = 6, 4
+TOLERANCES = (0.0, 1.1, 2.0, 2.2, 2.5, 4.4)
 WIDTHS = (0.025, 0.05, 0.1, 0.2, 0.4)
 ARL = 10_000.0
 
@@ -137,6 +138,23 @@ def quiet(count: int) -> str:
         "reference 200, ARL 1,000",
     ]
     return table(head, rows)
+
+
+def tolerances(count: int) -> str:
+    """What a tolerance of some standard errors does with a short reference."""
+    rows = []
+    for errors in TOLERANCES:
+        with patch.object(baseline, "STANDARD_ERRORS", errors):
+            lengths = [
+                streams(
+                    0, count=count, n_reference=200, arl=1_000.0, shift=shift, begins=100, number=9
+                ).length
+                for shift in (0.0, 0.5 * scale_of(0))
+            ]
+        cells = (f"{each.mean():,.0f} ± {each.std() / math.sqrt(count):,.0f}" for each in lengths)
+        rows.append([f"{errors:g}", *cells])
+        print(rows[-1], flush=True)
+    return table(["tolerance in standard errors", "mean run length", "delay at ½ scale"], rows)
 
 
 def delays(count: int) -> str:
@@ -254,8 +272,8 @@ def speed(_count: int) -> str:
 
 TABLES: dict[str, Callable[[int], str]] = {
     "arms": arms, "coverage": coverage, "price": price,
-    "quiet": quiet, "delays": delays, "widths": widths, "correlated": correlated,
-    "rivals": rivals, "speed": speed,
+    "quiet": quiet, "tolerances": tolerances, "delays": delays, "widths": widths,
+    "correlated": correlated, "rivals": rivals, "speed": speed,
 }  # fmt: skip
 OF_RUNS = ("arms", "coverage", "price")
 

@@ -12,9 +12,10 @@ from families import two_of
 from naive import m_center as naive_center
 from naive import robust_scale as naive_scale
 
-from dkmd import Witness, dkmd_2samp, fit_witness
+from dkmd import Summary, Witness, dkmd_2samp, fit_witness
 from dkmd.base.arrays import Array
-from dkmd.inference.test.sides import side_of_values
+from dkmd.bins.grid import Grid
+from dkmd.inference.test.sides import Side, side_of_values
 from dkmd.inference.test.width import chosen_width, require_squares, robust_scale, spread_in_bins
 
 
@@ -65,6 +66,23 @@ def test_scales_must_have_squares(width: float, fits: bool, inverse: bool) -> No
     else:
         with pytest.raises(ValueError, match="out of range"):
             require_squares(width)
+
+
+@pytest.mark.parametrize("fraction", [0.6, 0.7, 0.8, 0.95])
+def test_bins_have_the_scale_of_the_values_although_a_few_values_share_the_bin_of_the_zeros(
+    fraction: float,
+) -> None:
+    """Values within a thousandth of the scale are in that bin and count as zeros: here ten each."""
+    rng = np.random.default_rng(16)
+    n = 30_000
+    x, y = (np.where(rng.random(n) < fraction, 0.0, rng.exponential(1.0, n)) for _ in "xy")
+    x[:10], y[:10] = 1e-5, 2e-5
+    grid = Grid.fit(x, y)
+    binned = [Side.of(Summary.of(values, grid)) for values in (x, y)]
+    assert all(side.variance[np.argmax(side.counts)] > 0.0 for side in binned)
+    expected = 0.1 * naive_scale(x, y)
+    assert chosen_width(binned[0], binned[1], None, False) == pytest.approx(expected, rel=0.02)
+    assert robust_scale(binned[0]) == pytest.approx(naive_scale(x, np.empty(0)), rel=0.02)
 
 
 @pytest.mark.parametrize("fraction", [0.9, 0.99])

@@ -98,3 +98,31 @@ def test_a_missing_label_of_a_pair_is_an_error() -> None:
     labels = np.array(["a", "b", "c", "d", "e", None], dtype=object)
     with pytest.raises(ValueError, match="1 label of x is missing"):
         run_multivariate(x, y, paired=True, groups=(labels, np.array(list("abcdef"))))
+
+
+def test_labels_of_pairs_are_units_by_their_value() -> None:
+    """As in ``dkmd_2samp``: whole numbers of any type are the same unit, and 1 is not "1"."""
+    x, y = two_matrices(15, n=30, m=30)
+    whole = np.arange(30)
+    expected = run_multivariate(x, y, paired=True, groups=(whole, whole))
+    for other in (whole.astype(np.float64), whole.astype(np.int8), whole.astype(object)):
+        found = run_multivariate(x, y, paired=True, groups=(whole, other))
+        np.testing.assert_array_equal(found.shift, expected.shift)
+        assert found.pvalue == expected.pvalue
+    with pytest.raises(ValueError, match="labels of x are numbers and labels of y are text"):
+        run_multivariate(x, y, paired=True, groups=(whole, whole.astype(str)))
+    with pytest.raises(TooLittleError, match="no unit is on both sides"):
+        run_multivariate(x, y, paired=True, groups=(whole, whole + 30))
+
+
+def test_swapping_pairs_by_label_flips_every_sign() -> None:
+    """Whatever the order of rows and the labels of units on one side only."""
+    x, y = two_matrices(17, n=40, m=40)
+    labels = np.array([f"unit {i}" for i in range(45)])
+    order = np.random.default_rng(17).permutation(40)
+    of_x, of_y = labels[:40], labels[5:][order]
+    forth = run_multivariate(x, y, paired=True, groups=(of_x, of_y))
+    back = run_multivariate(y, x, paired=True, groups=(of_y, of_x))
+    np.testing.assert_array_equal(forth.shift, -back.shift)
+    assert forth.pvalue == back.pvalue
+    assert forth.length_interval() == back.length_interval()

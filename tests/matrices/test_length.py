@@ -80,3 +80,20 @@ def test_the_interval_of_a_length_inverts_its_test() -> None:
         share = np.mean(values >= 1.0) if above else np.mean(values <= 1.0)
         assert share == pytest.approx(0.05, abs=0.005)
     assert length_interval(0.02, squared, along, 0.1)[0] == 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_length_outside_its_interval_is_kept(seed: int) -> None:
+    """Also if the noise is longer than the move, when a resample may be longer, shorter, longer."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_t(3, size=(199, 4)) * np.array([3.0, 1.0, 1.0, 0.3])
+    squared, along = np.sum(noise * noise, axis=1), noise @ np.full(4, 0.5)
+    observed = float(rng.chisquare(4))
+    low, high = length_interval(observed, squared, along, 0.1)
+    lengths = np.linspace(0.0, 2.0 * high + 5.0, 4_001)
+    values = lengths**2 + 2.0 * lengths * along[:, None] + squared[:, None]
+    shorter, longer = (np.mean(side, axis=0) for side in (values <= observed, values >= observed))
+    kept = (shorter > 0.05) & (longer > 0.05)
+    assert np.all((lengths[kept] >= low) & (lengths[kept] <= high))
+    for end in (low, high):
+        assert end == 0.0 or np.min(np.abs(lengths[kept] - end)) < 0.02 + 0.01 * high

@@ -11,7 +11,7 @@ from scipy import stats
 
 from dkmd.matrices import relabelling
 from dkmd.matrices.multivariate import run_multivariate
-from dkmd.matrices.relabelling import Relabelling, Staying
+from dkmd.matrices.relabelling import FixedRows, Relabelling
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes
 
@@ -27,8 +27,8 @@ def test_all_relabellings_of_few_rows_give_the_exact_p_value(resting: float) -> 
     slopes = sizes * rng.uniform(0.3, 1.0, size=8)
     unit = sums / np.sqrt((sums**2).sum(axis=0))
     still = (
-        Staying(resting * np.array([1.0, -2.0]), resting * 9.0, resting * 5.0),
-        Staying(resting * np.array([0.5, 1.5]), resting * 5.0, resting * 4.0),
+        FixedRows(resting * np.array([1.0, -2.0]), resting * 9.0, resting * 5.0),
+        FixedRows(resting * np.array([0.5, 1.5]), resting * 5.0, resting * 4.0),
     )
     pooled = (slopes.sum() + still[0].slope + still[1].slope) / (
         sizes.sum() + still[0].size + still[1].size
@@ -66,7 +66,7 @@ def test_many_blocks_in_single_precision_have_the_same_statistics(
 ) -> None:
     rng = np.random.default_rng(3)
     sums, sizes = rng.normal(size=(90, 7)), np.ones(90)
-    still = Staying(rng.normal(size=7), 40.0, 30.0), Staying(rng.normal(size=7), 5.0, 4.0)
+    still = FixedRows(rng.normal(size=7), 40.0, 30.0), FixedRows(rng.normal(size=7), 5.0, 4.0)
     given = Relabelling(sums, sizes, rng.uniform(0.3, 1.0, size=90), 30, still)
     single = given.statistics(99, np.random.default_rng(1))
     monkeypatch.setattr(relabelling, "SMALL", 90)

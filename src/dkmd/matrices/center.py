@@ -257,7 +257,6 @@ def center_and_influences(
     blocks = random_blocks(units, MOST_BLOCKS, rng)
     sums = sums_of(rows, own, witness, blocks)
     influences = slope.solve(sums.psi) / rows.size  # (blocks, columns)
-    rng.permutation(blocks.sizes.size)  # unused: keeps the random numbers, and so the answers
     return (
         at.standardized(own.center[None, :])[0],
         Influences.of(influences, sums.leverage(influences, blocks.sizes)),

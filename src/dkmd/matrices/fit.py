@@ -26,7 +26,7 @@ from dkmd.matrices.center import (
 from dkmd.matrices.flipping import Flips, flipped_about_zero, flips_of
 from dkmd.matrices.pvalues import TINY, Pvalues, Statistics, guarded_pvalues
 from dkmd.matrices.radial import Radial, radial
-from dkmd.matrices.relabelling import Relabelling, Staying
+from dkmd.matrices.relabelling import FixedRows, Relabelling
 from dkmd.matrices.rows import CenterScale, Index, MatrixRows, equal_blocks, random_blocks, sums_of
 
 BLOCKS_OF_SMALLER = 256
@@ -138,7 +138,7 @@ def _relabelling(
     fewest = min(int(of_row.max()) + 1 for of_row in units)
     each = max(1, fewest // BLOCKS_OF_SMALLER)
     blocks_of = [equal_blocks(of_row, each, MOST_RELABELLED, rng) for of_row in units]
-    parts, sizes, slopes, means, staying = [], [], [], [], []
+    parts, sizes, slopes, means, fixed = [], [], [], [], []
     for rows, blocks in zip(sides, blocks_of, strict=True):
         sums = sums_of(rows, at, witness, blocks)
         means.append(sums.total / rows.size)
@@ -146,12 +146,12 @@ def _relabelling(
         parts.append(psi[:-1])
         sizes.append(blocks.sizes[:-1])
         slopes.append(sums.slope[:-1])
-        staying.append(Staying(psi[-1], float(blocks.sizes[-1]), float(sums.slope[-1])))
+        fixed.append(FixedRows(psi[-1], float(blocks.sizes[-1]), float(sums.slope[-1])))
     relabelling = Relabelling(
         np.concatenate(parts),
         np.concatenate(sizes),
         np.concatenate(slopes),
         len(parts[0]),
-        (staying[0], staying[1]),
+        (fixed[0], fixed[1]),
     )
     return (means[0] - means[1]) * at.scale, relabelling

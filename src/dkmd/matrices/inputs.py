@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.errors import NanError, TooLittleError
-from dkmd.inference.design.labels import present_labels
+from dkmd.base.reading import Codes
+from dkmd.inference.design.labels import Groups, numbered
 from dkmd.matrices.rows import Index, MatrixRows, Numbers
 
 FEWEST_ROWS = 2
@@ -118,9 +119,7 @@ def _missing(values: Numbers, columns: Index | None = None) -> tuple[Flags, Inde
     return bad, counts.astype(np.int64)
 
 
-def differences_of(
-    matrices: Matrices, groups: tuple[Any, Any] | None
-) -> tuple[MatrixRows, list[str]]:
+def differences_of(matrices: Matrices, groups: Groups | None) -> tuple[MatrixRows, list[str]]:
     """x − y of each pair of rows, or of each unit on both sides; and what was left out."""
     x, y = matrices.x, matrices.y
     notes: list[str] = []
@@ -154,29 +153,30 @@ def differences_of(
     return MatrixRows(differences, np.arange(size), np.arange(columns)), notes
 
 
-def _by_unit(matrices: Matrices, groups: tuple[Any, Any]) -> tuple[Array, Array, int]:
+def _by_unit(matrices: Matrices, groups: Groups) -> tuple[Array, Array, int]:
     """The column-wise medians of each shared unit, and how many units are on one side only."""
-    labels = []
-    for given, side, name in zip(groups, (matrices.x, matrices.y), "xy", strict=True):
-        present_labels(given, side.values.shape[0], name)  # a missing label is an error
-        labels.append(np.asarray(given)[side.kept].astype(str))
-    of_x, of_y = (np.unique(each, return_inverse=True) for each in labels)
-    shared = np.intersect1d(of_x[0], of_y[0])
+    sides = matrices.x, matrices.y
+    coded = numbered(groups, (sides[0].values.shape[0], sides[1].values.shape[0]))
+    units = [of.codes[side.kept] for of, side in zip(coded, sides, strict=True)]
+    distinct = [np.unique(codes) for codes in units]
+    shared = np.intersect1d(distinct[0], distinct[1]).astype(np.int64)
     if shared.size == 0:
         raise TooLittleError("no unit is on both sides")
-    found = []
-    for side, (names, numbers) in zip((matrices.x, matrices.y), (of_x, of_y), strict=True):
-        wanted = np.searchsorted(names, shared)
-        order = np.argsort(numbers, kind="stable")
-        edges = np.searchsorted(numbers[order], np.arange(names.size + 1))
-        found.append(_unit_medians(side.taken(order), edges, wanted))
-    return found[0], found[1], of_x[0].size + of_y[0].size - 2 * shared.size
+    # in the order of their labels, so that swapping the sides draws the same signs
+    shared = shared[np.argsort(coded[0].labels[shared].astype(str), kind="stable")]
+    first, second = (
+        _unit_medians(side, codes, shared) for side, codes in zip(sides, units, strict=True)
+    )
+    return first, second, distinct[0].size + distinct[1].size - 2 * shared.size
 
 
-def _unit_medians(rows: Array, edges: Index, units: Index) -> Array:
+def _unit_medians(rows: MatrixRows, codes: Codes, units: Index) -> Array:
     """The column-wise median of the rows of each unit."""
-    medians = np.empty((units.size, rows.shape[1]))
-    for i, unit in enumerate(units):
-        part = rows[edges[unit] : edges[unit + 1]]
+    order = np.argsort(codes, kind="stable")
+    starts, stops = (np.searchsorted(codes[order], units, side=side) for side in ("left", "right"))
+    taken = rows.taken(order)
+    medians = np.empty((units.size, taken.shape[1]))
+    for i, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+        part = taken[start:stop]
         medians[i] = part[0] if len(part) == 1 else np.median(part, axis=0)
     return medians

@@ -8,7 +8,7 @@ is the one with the most noise among those that fit the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -72,34 +72,19 @@ def _squares_along(u: Array, rows: Array) -> float:
 def length_interval(
     observed: float, squared: Array, along: Array, alpha: float
 ) -> tuple[float, float]:
-    """The lengths that resamples do not reject, by inverting a test of each length.
+    """The shortest and the longest length that resamples do not reject.
 
     A true shift of length a and noise e give ‖shift‖² = a² + 2a·(e along it) + ‖e‖². ``squared``
-    and ``along`` have both for each resample.
+    and ``along`` have both for each resample. This is below ``observed`` between the two roots of a
+    quadratic equation, so both ends of the interval are such roots, or 0.
     """
-    tail = alpha / 2.0
-
-    def squares(length: float) -> Array:
-        return length * length + 2.0 * length * along + squared
-
-    def too_long(length: float) -> bool:
-        return float(np.mean(squares(length) <= observed)) <= tail
-
-    def long_enough(length: float) -> bool:
-        return float(np.mean(squares(length) >= observed)) > tail
-
-    top = 2.0 * math.sqrt(observed) + 4.0 * math.sqrt(float(squared.max(initial=0.0)))
-    low = 0.0 if long_enough(0.0) else _crossing(long_enough, top)
-    return low, max(low, _crossing(too_long, top))
-
-
-def _crossing(beyond: Callable[[float], bool], top: float) -> float:
-    """The length from which ``beyond`` holds, by bisection."""
-    low, high = 0.0, top
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if beyond(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    most = 0.5 * alpha * squared.size + 1e-9  # resamples beyond an end of the interval
+    discriminant = along * along - squared + observed
+    real = discriminant >= 0.0  # without roots, a resample is always longer
+    root = np.sqrt(discriminant[real])
+    first, last = np.sort(-along[real] - root), np.sort(root - along[real])
+    at = np.append(0.0, last[last > 0.0])
+    at_most = np.searchsorted(first, at, "right") - np.searchsorted(last, at, "left")
+    below = np.searchsorted(first, at, "left") - np.searchsorted(last, at, "right")
+    low = float(at[squared.size - below > most].min())
+    return low, max(low, float(at[at_most > most].max(initial=0.0)))

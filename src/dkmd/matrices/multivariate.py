@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
 from dkmd.inference.design.columns import pair_of
-from dkmd.inference.design.labels import Groups, coded, present_labels
+from dkmd.inference.design.labels import Groups, numbered_alone
 from dkmd.inference.design.units import few_units
 from dkmd.inference.test.options import NAN_POLICIES
 from dkmd.matrices.center import column_scales, pooled_sample
@@ -149,14 +149,15 @@ def run_multivariate(
     return _result(fit, matrices, np.delete(columns, constant), sizes, tuple(notes))
 
 
-def _units(matrices: Matrices, groups: tuple[Any, Any] | None) -> tuple[Index, Index]:
+def _units(matrices: Matrices, groups: Groups | None) -> tuple[Index, Index]:
     """The number of the unit of each row in use: its group, or the row itself."""
     if groups is None:
         return np.arange(matrices.x.size), np.arange(matrices.y.size)
     found = []
-    for labels, side, name in zip(groups, (matrices.x, matrices.y), "xy", strict=True):
-        codes = coded(present_labels(labels, side.values.shape[0], name)).codes[side.kept]
-        kinds, numbers = np.unique(codes, return_inverse=True)
+    sides = matrices.x, matrices.y
+    coded = numbered_alone(groups, (sides[0].values.shape[0], sides[1].values.shape[0]))
+    for of, side, name in zip(coded, sides, "xy", strict=True):
+        kinds, numbers = np.unique(of.codes[side.kept], return_inverse=True)
         if kinds.size < 2:
             raise DkmdError(f"all rows of {name} are in one group: at least 2 groups are needed")
         found.append(numbers.astype(np.int64))

@@ -26,7 +26,7 @@ LEAST = 1e-300
 """Tails below this count as this."""
 
 
-class Staying(NamedTuple):
+class FixedRows(NamedTuple):
     """The rows of one side that no relabelling moves: Σ Ψ, their number, Σ of slopes."""
 
     sums: Array
@@ -57,7 +57,7 @@ class Relabelling:
     sizes: Array  # (blocks,)
     slopes: Array  # (blocks,)
     of_x: int
-    staying: tuple[Staying, Staying]
+    fixed: tuple[FixedRows, FixedRows]
 
     def statistics(self, resamples: int, rng: np.random.Generator) -> Statistics:
         """Both statistics of the data and of relabellings; of all relabellings if they are few."""
@@ -92,8 +92,8 @@ class Relabelling:
         columns = self.sums.shape[1]
         in_x = (labels.astype(products.moments.dtype) @ products.moments).astype(np.float64)
         in_y = products.moments.sum(axis=0, dtype=np.float64) - in_x
-        x, noise_x, weight_x = self._side(labels, in_x, self.staying[0])
-        y, noise_y, weight_y = self._side(1.0 - labels, in_y, self.staying[1])
+        x, noise_x, weight_x = self._side(labels, in_x, self.fixed[0])
+        y, noise_y, weight_y = self._side(1.0 - labels, in_y, self.fixed[1])
         least = 1e-9 * np.einsum("ij,ij->j", self.sums, self.sums) / self.sizes.sum() ** 2
         t = (x - y) ** 2 / np.maximum(noise_x + noise_y, np.maximum(least, TINY))
         weights = labels * (weight_x - weight_y)[:, None] + weight_y[:, None]
@@ -101,18 +101,18 @@ class Relabelling:
         tail = special.chdtrc(freedom, freedom * t.sum(axis=1) / columns)
         return np.stack([-np.log(np.maximum(tail, LEAST)), t.max(axis=1)]), t
 
-    def _side(self, chosen: Array, sums: Array, staying: Staying) -> tuple[Array, Array, Array]:
+    def _side(self, chosen: Array, sums: Array, fixed: FixedRows) -> tuple[Array, Array, Array]:
         """The centre of one side, its variance, and the weight of a block's square in it.
 
         ``chosen`` says which blocks a labelling puts on this side. ``sums`` has their moments.
         """
         size, count = chosen @ self.sizes, chosen.sum(axis=1)
-        rows = size + staying.size
-        step = self._step(chosen @ self.slopes + staying.slope, rows)
+        rows = size + fixed.size
+        step = self._step(chosen @ self.slopes + fixed.slope, rows)
         # of one row, times 1/rows: blocks stand for the rows that stay, too
         weight = step * step / (size * rows)
         psi, squares, products = np.split(sums, 3, axis=1)
-        mean = (psi + staying.sums) / rows[:, None]
+        mean = (psi + fixed.sums) / rows[:, None]
         squared_sizes = chosen @ (self.sizes * self.sizes)
         about = squares - mean * (2.0 * products - mean * squared_sizes[:, None])
         noise = weight * count / np.maximum(count - 1.0, 1.0)
@@ -120,8 +120,8 @@ class Relabelling:
 
     def _step(self, slopes: Array, rows: Array) -> Array:
         """The slope of all rows divided by that of one side, for each labelling."""
-        all_rows = float(self.sizes.sum()) + self.staying[0].size + self.staying[1].size
-        pooled = float(self.slopes.sum()) + self.staying[0].slope + self.staying[1].slope
+        all_rows = float(self.sizes.sum()) + self.fixed[0].size + self.fixed[1].size
+        pooled = float(self.slopes.sum()) + self.fixed[0].slope + self.fixed[1].slope
         pooled /= all_rows
         return np.asarray(pooled / np.maximum(slopes / rows, 1e-9 * pooled))
 

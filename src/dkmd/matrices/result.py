@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.defaults import CONFIDENCE, require_shares
-from dkmd.inference.test.result import ConfidenceInterval
+from dkmd.inference.test.margins import against_margin
+from dkmd.inference.test.result import ConfidenceInterval, TwoNumbers
 from dkmd.matrices.fit import Fit
 from dkmd.matrices.length import length_interval
 from dkmd.matrices.pvalues import TIE, Pvalues
@@ -20,7 +19,7 @@ from dkmd.matrices.rows import Index
 
 
 @dataclass(frozen=True, eq=False)
-class DkmdMultivariateResult:
+class DkmdMultivariateResult(TwoNumbers):
     """Did several columns move together, which way, by how much, and is that real?
 
     Unpacks as (statistic, pvalue). Arrays have one entry for each column of the input. A column
@@ -54,15 +53,6 @@ class DkmdMultivariateResult:
     def pvalue(self) -> float:
         """The p-value of the sum and the largest together."""
         return self.pvalues.both
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.statistic, self.pvalue))
-
-    def __len__(self) -> int:
-        return 2
-
-    def __getitem__(self, index: int) -> Any:
-        return (self.statistic, self.pvalue)[index]
 
     def __repr__(self) -> str:
         return (
@@ -109,11 +99,11 @@ class DkmdMultivariateResult:
         """
         if not (margin >= 0.0 and math.isfinite(margin)):
             raise ValueError(f"margin must be a number of scales, 0 or more, got {margin!r}")
-        low, high = self.length_interval(confidence_level)
+        length = against_margin(*self.length_interval(confidence_level), 0.0, margin)
         clear = self.pvalue < _alpha(confidence_level)
-        if clear and (margin == 0.0 or low > margin):
+        if clear and (margin == 0.0 or length == "higher"):
             return "moved"
-        return "equivalent" if high < margin else "inconclusive"
+        return "inconclusive" if length == "higher" else length
 
     def equivalence(self, margin: float) -> float:
         """The p-value of the null that the length of the shift is at least the margin, in scales.

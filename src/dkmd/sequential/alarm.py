@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dkmd.base.arrays import Array
 from dkmd.base.defaults import CONFIDENCE
+from dkmd.base.documents import Document, packed, unpacked
 from dkmd.base.wording import count, signed_number
 from dkmd.bins.summary import Summary
 from dkmd.inference.test.one_test import compare_summaries
@@ -108,6 +109,19 @@ class Alarm:
             "strength": self.strength,
             "note": self.note,
         }
+
+    def document(self) -> Document:
+        """The alarm for a file."""
+        amounts = packed(np.array([self.strength, *self.amount]))
+        began = list(self.began)
+        return {"direction": self.direction, "at": self.at, "began": began, "amounts": amounts}
+
+    @classmethod
+    def of_document(cls, document: Document) -> Alarm:
+        """The alarm of a file. Any error means that the file is damaged."""
+        strength, *amount = unpacked(document["amounts"]).tolist()
+        began, measure = Began(*document["began"]), partial(Amount, *amount)
+        return cls(document["direction"], document["at"], began, strength, measure)
 
     def __str__(self) -> str:
         low, high = (signed_number(end) for end in self.interval)

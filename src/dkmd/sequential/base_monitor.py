@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import asdict, dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from dkmd.base.defaults import ALPHA, require_shares
 from dkmd.base.documents import Document
@@ -193,16 +193,11 @@ class BaseMonitor(Stateful):
         now = against_margin(*ends, *self.settings.region(frame.spread))
         if self._decision is None and now in DECIDED:
             self._decision = Decision(now, *self.sizes)
-        return self._answer(now, look, ends, log_e)
-
-    def _answer(
-        self, now: str, look: Look, ends: tuple[float, float], log_e: float
-    ) -> MonitorResult:
+        decided = self._decision or Decision(now, *self.sizes)
         relative = self.settings.relative
         shift, low, high = (
             as_change(amount) if relative else float(amount) for amount in (look.shift, *ends)
         )
-        decided = self._decision or Decision(now, *self.sizes)
         reason = reason_of(
             decided.verdict,
             shift,
@@ -213,42 +208,32 @@ class BaseMonitor(Stateful):
         )
         if decided.verdict != now:
             reason += " The interval of this look alone would not show it."
-        return self._said(
-            decided.verdict,
-            reason,
+        return MonitorResult(
+            verdict=decided.verdict,
             decided=self._decision is not None,
+            direction=direction_in_words(shift),
             shift=shift,
             interval=(low, high),
             pvalue=math.exp(-max(self._best, 0.0)),
             evalue=math.exp(min(log_e, LARGEST_LOG)),
             information=look.information,
+            reason=reason,
+            **self._counts(),
         )
 
     def _too_early(self) -> MonitorResult:
         """The answer before the burn-in is complete."""
         sizes, apart = self._gathering.sizes(), self._gathering.apart()
         reason = burn_in_in_words(sizes, self.settings.burn_in, apart, OFF_THE_COMMON_VALUE)
-        return self._said("inconclusive", reason)
+        return MonitorResult(reason=reason, **self._counts())
 
-    def _said(
-        self,
-        verdict: str,
-        reason: str,
-        *,
-        decided: bool = False,
-        shift: float = math.nan,
-        interval: tuple[float, float] = (-math.inf, math.inf),
-        pvalue: float = 1.0,
-        evalue: float = 1.0,
-        information: float = 0.0,
-    ) -> MonitorResult:
-        """A result. What is not given is that of a monitor which knows nothing."""
+    def _counts(self) -> dict[str, Any]:
+        """What every result has, whatever the values say."""
         (n_x, n_y), missing = self.sizes, self._gathering.missing
-        return MonitorResult(
-            verdict, decided, direction_in_words(shift), shift, interval, pvalue, evalue,
-            n_x, n_y, information, reason, missing[0], missing[-1],
-            self._looks, self.settings.relative,
-        )  # fmt: skip
+        return {
+            "n_x": n_x, "n_y": n_y, "missing_x": missing[0], "missing_y": missing[-1],
+            "looks": self._looks, "relative": self.settings.relative,
+        }  # fmt: skip
 
     def document(self) -> Document:
         """The state as JSON, to be kept together with other state. See ``of_document``."""

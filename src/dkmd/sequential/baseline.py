@@ -21,8 +21,12 @@ from dkmd.inference.test.width import MULTIPLE, robust_scale
 from dkmd.sequential.gathering import known_sample, prepared
 from dkmd.sequential.scores import score_table, scores_of
 
-STANDARD_ERRORS = 2.0
-"""The tolerance for the reference's own uncertainty, in standard errors of the mean score."""
+STANDARD_ERRORS = 2.2
+"""The tolerance for the reference's own uncertainty, in standard errors of the mean score.
+
+Measured with 200 values and an ARL of 1,000, without a change: half of it gives a mean run length
+of 5,000, 2 gives 30,000, 2.2 gives 43,000, and twice as much finds half a scale three times later.
+With 20,000 values it hardly matters for delays, and 2.2 has 10% fewer false alarms than 2."""
 
 FEWEST_BLOCKS = 10
 """Blocks of a reference from which its uncertainty is estimated."""

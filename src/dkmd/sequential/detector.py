@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,10 @@ from dkmd.base.arrays import Array, real_numbers
 from dkmd.base.documents import Document, packed, unpacked
 from dkmd.bins.summary import Summary
 from dkmd.bins.summary_file import content_of, summary_of
-from dkmd.inference.kinds.neighbours import CORRELATED, Middle, neighbour_correlation
+from dkmd.inference.kinds.neighbours import Middle
 from dkmd.inference.test.margins import Margin
 from dkmd.sequential import detection as loop
-from dkmd.sequential.alarm import Alarm, Amount, Began, amount_of, beginning
+from dkmd.sequential.alarm import Alarm, Began, amount_of, beginning
 from dkmd.sequential.baseline import Baseline
 from dkmd.sequential.scores import scores_of
 from dkmd.sequential.state import Stateful, state_files
@@ -132,7 +131,7 @@ class Detector(Stateful):
         found = loop.bet(float(value), self._fixed, self._state, self._ring)
         self.drift_detected = found == loop.ALARM
         if found:
-            self._warn_of_neighbours()
+            self._check_neighbours()
             if self.drift_detected:
                 self._alarm()
         return self
@@ -146,11 +145,11 @@ class Detector(Stateful):
             at = int(loop.bet_many(numbers, start, self._fixed, self._state, self._ring))
             if at < 0:
                 break
-            self._warn_of_neighbours()
+            self._check_neighbours()
             alarms.append(self._alarm())
             start = at + 1
         if loop.checks_until(self._state[loop.SEEN]) > checks:
-            self._warn_of_neighbours()
+            self._check_neighbours()
         self.drift_detected = bool(alarms)
         return alarms
 
@@ -206,41 +205,27 @@ class Detector(Stateful):
         left = p.size % self.block  # the oldest block may have left the memory in part
         return values, p[left:].reshape(-1, self.block).mean(axis=1), positions[left :: self.block]
 
-    def _warn_of_neighbours(self) -> None:
-        """Warn once if neighbours are clearly alike, because alarms then come too soon."""
-        if self._warned:
-            return
-        found = neighbour_correlation(self._recent()[1], Middle(0.0, 1.0))
-        if not found > CORRELATED:
-            return
-        self._warned = True
+    def _check_neighbours(self) -> None:
+        """Whether neighbours are alike, because alarms then come too soon."""
         what = "values" if self.block == 1 else f"blocks of {self.block} values"
         remedy = "Detector(..., block=...)" if self.block == 1 else "longer blocks"
-        warnings.warn(
-            f"neighbouring {what} have a correlation of {found:.2f}, so false alarms come more "
-            f"often than once in {self.arl:,.0f} values: use {remedy} (docs/watch.md)",
-            RuntimeWarning,
-            stacklevel=3,
+        self._warn_of_neighbours(
+            self._recent()[1],
+            Middle(0.0, 1.0),
+            f"neighbouring {what} have a correlation of {{:.2f}}, so false alarms come more often "
+            f"than once in {self.arl:,.0f} values: use {remedy} (docs/watch.md)",
         )
 
     def document(self) -> Document:
         """The state as JSON, to be kept together with other state. See ``of_document``."""
         alarm = self.last_alarm
-        saved: Document | None = None
-        if alarm is not None:
-            amounts = packed(np.array([alarm.strength, *alarm.amount]))
-            saved = {
-                "direction": alarm.direction,
-                "at": alarm.at,
-                "began": alarm.began,
-                "amounts": amounts,
-            }
         return {
             "arl": self.arl, "margin": self.margin, "block": self.block,
             "reference": content_of(self.reference),
             "block_error": self._baseline.block_error,
             "state": packed(self._state), "ring": packed(self._ring),
-            "drift_detected": self.drift_detected, "warned": self._warned, "last_alarm": saved,
+            "drift_detected": self.drift_detected, "warned": self._warned,
+            "last_alarm": None if alarm is None else alarm.document(),
         }  # fmt: skip
 
     @classmethod
@@ -256,17 +241,9 @@ class Detector(Stateful):
             raise ValueError("its state has another size")
         self._state, self._ring = state, ring
         self.drift_detected, self._warned = document["drift_detected"], document["warned"]
-        self.last_alarm = _alarm_of(document["last_alarm"])
+        alarm = document["last_alarm"]
+        self.last_alarm = None if alarm is None else Alarm.of_document(alarm)
         return self
 
     def __repr__(self) -> str:
         return f"Detector(n={self.n}, arl={self.arl:g}, drift_detected={self.drift_detected})"
-
-
-def _alarm_of(saved: Any) -> Alarm | None:
-    """The alarm of a file."""
-    if saved is None:
-        return None
-    strength, *amount = unpacked(saved["amounts"]).tolist()
-    began, measure = Began(*saved["began"]), partial(Amount, *amount)
-    return Alarm(saved["direction"], saved["at"], began, strength, measure)

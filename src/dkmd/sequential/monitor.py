@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import ClassVar, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from dkmd.base.arrays import present
 from dkmd.base.defaults import ALPHA
 from dkmd.base.errors import TooLittleError
 from dkmd.bins.summary import Summary
-from dkmd.inference.kinds.neighbours import CORRELATED, Middle, neighbour_correlation
+from dkmd.inference.kinds.neighbours import Middle
 from dkmd.inference.test.margins import Margin
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.sides import Side
@@ -23,7 +22,7 @@ from dkmd.sequential.gathering import BURN_IN, LATEST, Batch, Gathering, known_s
 from dkmd.sequential.look import scale_of_a_value
 
 NOT_INDEPENDENT = (
-    "neighbouring values of {} are alike (correlation {:.2f}): if they are in time order or "
+    "neighbouring values of ARM are alike (correlation {:.2f}): if they are in time order or "
     "repeated measurements, false decisions come more often than alpha says: update with one value "
     "per group or stretch of time, such as its mean (docs/watch.md)"
 )
@@ -124,23 +123,21 @@ class Monitor(BaseMonitor):
         for arm, values, name in batches:
             self._gathering.add(arm, values, name)
         self._changed()
-        self._warn_of_neighbours()
+        self._check_neighbours()
         return self
 
-    def _warn_of_neighbours(self) -> None:
-        """Warn once if neighbouring values of an arm are alike. Looks when the arms have grown."""
-        frame, sizes = self._frame, self._gathering.sizes()
-        if frame is None or not self._ready or min(sizes) < self._next_check:
+    def _check_neighbours(self) -> None:
+        """Whether neighbouring values of an arm are alike. Looks when the arms have grown."""
+        frame, size = self._frame, min(self._gathering.sizes())
+        if frame is None or not self._ready or self._warned or size < self._next_check:
             return
-        self._next_check = 1.25 * min(sizes)
+        self._next_check = 1.25 * size
         for name, latest in zip("xy", self._gathering.latest, strict=True):
             values = np.array(latest)
-            if values.size and not math.isinf(center := float(np.median(values))):
-                found = neighbour_correlation(values, Middle(center, frame.width / MULTIPLE))
-                if found > CORRELATED:
-                    self._next_check = math.inf
-                    warnings.warn(NOT_INDEPENDENT.format(name, found), RuntimeWarning, stacklevel=3)
-                    return
+            center = float(np.median(values)) if latest else math.inf
+            if not math.isinf(center):
+                middle = Middle(center, frame.width / MULTIPLE)
+                self._warn_of_neighbours(values, middle, NOT_INDEPENDENT.replace("ARM", name))
 
     def _fitted_frame(self) -> Frame | None:
         x, y = (Side.of(summary) for summary in self._gathering.summaries)

@@ -11,9 +11,9 @@ from dkmd.base.wording import count, percent, signed_number
 DECIDED = ("higher", "lower", "equivalent")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MonitorResult:
-    """The answer at one look.
+    """The answer at one look. Defaults are those of a monitor that knows nothing.
 
     Attributes
     ----------
@@ -47,21 +47,21 @@ class MonitorResult:
         Whether shift and interval are relative changes.
     """
 
-    verdict: str
-    decided: bool
-    direction: str
-    shift: float
-    interval: tuple[float, float]
-    pvalue: float
-    evalue: float
+    verdict: str = "inconclusive"
+    decided: bool = False
+    direction: str = "no direction"
+    shift: float = math.nan
+    interval: tuple[float, float] = (-math.inf, math.inf)
+    pvalue: float = 1.0
+    evalue: float = 1.0
     n_x: int
     n_y: int
-    information: float
+    information: float = 0.0
     reason: str
-    missing_x: int = 0
-    missing_y: int = 0
-    looks: int = 1
-    relative: bool = False
+    missing_x: int
+    missing_y: int
+    looks: int
+    relative: bool
 
     def to_dict(self) -> dict[str, Any]:
         """The result for JSON. Numbers that are not finite are None."""

@@ -1,13 +1,16 @@
-"""A state that a file can keep: what monitors and detectors have in common."""
+"""What monitors and detectors have in common: a state for a file, a warning about neighbours."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
+from dkmd.base.arrays import Array
 from dkmd.base.documents import Document, Format
 from dkmd.base.errors import StateFileError
+from dkmd.inference.kinds.neighbours import CORRELATED, Middle, neighbour_correlation
 
 
 class Stateful(ABC):
@@ -15,6 +18,7 @@ class Stateful(ABC):
 
     files: ClassVar[Format]
     kind: ClassVar[str]
+    _warned = False  # whether neighbours were alike
 
     @abstractmethod
     def document(self) -> Document:
@@ -24,6 +28,16 @@ class Stateful(ABC):
     @abstractmethod
     def of_document(cls, document: Document) -> Self:
         """The object of a ``document``. Any error means that the document is damaged."""
+
+    def _warn_of_neighbours(self, values: Array, middle: Middle, words: str) -> None:
+        """Warn once if neighbours are clearly alike. The words have a place for the correlation.
+
+        To be called by a method that the public ``update`` calls.
+        """
+        found = 0.0 if self._warned else neighbour_correlation(values, middle)
+        if found > CORRELATED:
+            self._warned = True
+            warnings.warn(words.format(found), RuntimeWarning, stacklevel=4)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, in one step. ``load`` continues from there."""

@@ -48,9 +48,7 @@ def mmd2(x: npt.ArrayLike, y: npt.ArrayLike, sigma: float, unbiased: bool = Fals
     -0.432332
     """
     sigma = positive_width("sigma", sigma)
-    sample_x, sample_y = sorted_sample(x, "x"), sorted_sample(y, "y")
-    _require_finite("x", sample_x)
-    _require_finite("y", sample_y)
+    sample_x, sample_y = _finite_sorted(x, "x"), _finite_sorted(y, "y")
     within_x = _mean_of(sample_x, sample_x, sigma)
     within_y = _mean_of(sample_y, sample_y, sigma)
     if unbiased:
@@ -107,9 +105,7 @@ def signed_wasserstein(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 def _cdf_areas(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]:
     """∫|F_x − F_y| and ∫(F_x − F_y)²."""
-    sample_x, sample_y = sorted_sample(x, "x"), sorted_sample(y, "y")
-    _require_finite("x", sample_x)
-    _require_finite("y", sample_y)
+    sample_x, sample_y = _finite_sorted(x, "x"), _finite_sorted(y, "y")
     area, squares = _areas(sample_x, sample_y)
     return float(area), float(squares)
 
@@ -294,6 +290,12 @@ def _ordered(values: npt.ArrayLike, name: str) -> RealArray:
 
 def _finite_sample(values: npt.ArrayLike, name: str) -> RealArray:
     sample = as_sample(values, name)
+    _require_finite(name, sample)
+    return sample
+
+
+def _finite_sorted(values: npt.ArrayLike, name: str) -> Array:
+    sample = sorted_sample(values, name)
     _require_finite(name, sample)
     return sample
 

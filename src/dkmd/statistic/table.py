@@ -182,26 +182,6 @@ def jet_at(r: float, jet: Jet) -> tuple[float, float, float, float]:
 
 
 @compiled
-def interval_at(distance: float) -> np.uint16:
-    """The number of the interval with a distance from 0 up to ``top``. Several fit in a vector."""
-    return np.uint16((np.float64(1.0 + distance).view(np.int64) >> _SHIFT) - _FIRST)
-
-
-@compiled
-def with_slope(t: float, powers: Array, first: np.uint64) -> tuple[float, float]:
-    """The polynomial whose powers begin at ``first``, and its derivative, by Horner's rule.
-
-    The derivative of ψ is good to about 1e-12 of its largest value.
-    """
-    value = powers[first + np.uint64(DEGREE)]
-    slope = 0.0
-    for power in range(DEGREE - 1, -1, -1):
-        slope = value + slope * t
-        value = powers[first + np.uint64(power)] + value * t
-    return value, slope
-
-
-@compiled
 def evaluate(
     values: Array,
     center: float,

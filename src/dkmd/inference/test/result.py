@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,7 +237,22 @@ Outcome = ExactOutcome | RiemannOutcome | NoOutcome
 """One comparison of two samples."""
 
 
-class DkmdResult:
+class TwoNumbers:
+    """A result that unpacks as (statistic, pvalue), as SciPy's do."""
+
+    _two = staticmethod(attrgetter("statistic", "pvalue"))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._two(self))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        return self._two(self)[index]
+
+
+class DkmdResult(TwoNumbers):
     """The result of ``dkmd_2samp``; unpacks as (statistic, pvalue).
 
     Attributes
@@ -404,15 +420,6 @@ class DkmdResult:
     def outcome(self) -> Outcome:
         """The only comparison in this result."""
         return self._rows.only()
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.statistic, self.pvalue))
-
-    def __len__(self) -> int:
-        return 2
-
-    def __getitem__(self, index: int) -> Any:
-        return (self.statistic, self.pvalue)[index]
 
     def __repr__(self) -> str:
         shown = [f"statistic={self.statistic!r}", f"pvalue={self.pvalue!r}"]
