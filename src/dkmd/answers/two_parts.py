@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from dkmd.answers.comparison import Comparison
 from dkmd.answers.findings import REST, SHARE, SHIFT, Finding, Held, mean_error
+from dkmd.answers.opinions import direction_of
 from dkmd.answers.orientation import centers_of, turned
 from dkmd.answers.shares import margin_of, ratio_of
 from dkmd.bins.logarithms import as_change, as_factor
-from dkmd.inference.kinds.opinions import direction_of
 from dkmd.inference.kinds.part_margins import Reading, judge_mean, judge_shares, together
 from dkmd.inference.kinds.parts import TwoParts
 from dkmd.inference.kinds.proportions import share_interval
