@@ -7,8 +7,9 @@ which two are given and the third is searched. ``models`` says what power data o
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -27,6 +28,7 @@ from dkmd.inference.plan.pilot import (
     shares_of,
     yes_and_no,
 )
+from dkmd.inference.test.intervals import end_of
 from dkmd.inference.test.options import check_options
 
 TRIALS, FEWEST_TRIALS, MOST_DRAWN = 1000, 200, 10_000_000
@@ -206,31 +208,33 @@ class Question:
 
     def _smallest_size(self, delta: float, power: float) -> int:
         """The smallest n that reaches the power."""
+
+        def reaches(n: int) -> bool:
+            return self.model.power(delta, *self.sizes(n)) >= power
+
         high = max(2, math.ceil(2.0 / self.ratio - 1e-9))
-        low = high - 1
-        while self.model.power(delta, *self.sizes(high)) < power:
-            low, high = high, 2 * high
+        low = high
+        while not reaches(high):
+            low, high = high + 1, 2 * high
             if high > MOST:
                 raise ValueError(
                     "no size reaches that power: the change is lost in the spread of the pilot"
                 )
-        while high - low > 1:
-            middle = (low + high) // 2
-            reached = self.model.power(delta, *self.sizes(middle)) >= power
-            low, high = (low, middle) if reached else (middle, high)
-        return high
+        return bisect_left(range(high), True, low, key=reaches)
 
     def _smallest_change(self, n: int, m: int, power: float) -> float:
         """The smallest change up that reaches the power; where none does, the smallest down."""
         model = self.model
-        high = next((end for end in model.ends if model.power(end, n, m) >= power), None)
-        if high is None:
-            raise ValueError("no shift reaches that power with so few values: plan for more values")
-        low = 0.0
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if model.power(middle, n, m) >= power else (middle, high)
-        return high
+
+        def lacking(up: float, size: float) -> float:
+            return power - model.power(up * size, n, m)
+
+        for up in (1.0, -1.0):
+            none = 0.0, lacking(up, 0.0)
+            found = end_of(partial(lacking, up), (none, none), model.step)
+            if math.isfinite(found):
+                return up * found
+        raise ValueError("no shift reaches that power with so few values: plan for more values")
 
     def check(self, found: Solved) -> Check | None:
         """The same power by simulation; None if that takes too many values, or a second pilot."""
