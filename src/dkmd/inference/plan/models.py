@@ -132,6 +132,10 @@ class Amounts:
             whole = by_t
         return power_at(by_t.tails(), whole._replace(floor=floor).tails(), self.alpha)
 
+    def moved(self, values: Array, delta: float, rng: np.random.Generator) -> Array:
+        """Values of the side that changes."""
+        return values + delta
+
     def rejected(self, delta: float, n: int, m: int, trials: int) -> Rejected:
         """The tests of samples that are drawn from the pilot, as many as ``trials``."""
         x, y = (
@@ -210,6 +214,12 @@ class Shares:
         limit = -float(ndtri(0.5 * self.alpha))
         scores = (limit + float(ndtri(min(p, 1.0 - 1e-12))) for p in (above, below))
         return Tails(*(float(student_tail(score, df)) for score in scores))
+
+    def moved(self, values: Array, delta: float, rng: np.random.Generator) -> Array:
+        """Values of the side that changes, 0 and 1: some of one kind become the other."""
+        kind, share = (0.0, 1.0 - self.share) if delta >= 0.0 else (1.0, self.share)
+        turn = rng.random(values.size) < abs(delta) / max(share, 1e-300)
+        return np.where(turn, 1.0 - kind, values)
 
     def rejected(self, delta: float, n: int, m: int, trials: int) -> Rejected:
         """The tests of counts that are drawn, as many as ``trials``."""

@@ -20,11 +20,10 @@ from dkmd.bins.summary import Summary
 from dkmd.inference.kinds.column_kind import Sample
 from dkmd.inference.plan.models import Model, Shares
 from dkmd.inference.plan.pilot import (
-    DesignedPilot,
     Given,
     amounts_of,
-    change_of,
     read_pilot,
+    rejected_by_design,
     shares_of,
     yes_and_no,
 )
@@ -261,9 +260,8 @@ class Question:
             values, options = yes.astype(np.float64), options.of_means()
         elif self.factor is not None:
             values = np.log(values)
-        pilot = DesignedPilot(values, self._beside)
-        change = change_of(model, found.delta)
-        return pilot.rejected(change, (found.n, found.m), options, model.alpha, trials)
+        sizes = found.n, found.m
+        return rejected_by_design(model, found.delta, values, self._beside, sizes, options, trials)
 
     @property
     def _beside(self) -> dict[str, npt.ArrayLike | None]:
