@@ -41,8 +41,8 @@ DESIGN_TRIALS = 400
 FEW = 200
 """A pilot with fewer values, groups, or values of the rarer kind gives a note."""
 
-MOST = 1e15
-"""No size above this one is searched."""
+MOST = 10**15
+"""No size is larger than this."""
 
 
 class PlanOptions(TypedDict, total=False):
@@ -211,15 +211,12 @@ class Question:
         def reaches(n: int) -> bool:
             return self.model.power(delta, *self.sizes(n)) >= power
 
-        high = max(2, math.ceil(2.0 / self.ratio - 1e-9))
-        low = high
-        while not reaches(high):
-            low, high = high + 1, 2 * high
-            if high > MOST:
-                raise ValueError(
-                    "no size reaches that power: the change is lost in the spread of the pilot"
-                )
-        return bisect_left(range(high), True, low, key=reaches)
+        if not reaches(MOST):
+            raise ValueError(
+                "no size reaches that power: the change is lost in the spread of the pilot"
+            )
+        first = max(2, math.ceil(2.0 / self.ratio - 1e-9))
+        return bisect_left(range(MOST), True, first, key=reaches)
 
     def _smallest_change(self, n: int, m: int, power: float) -> float:
         """The smallest change up that reaches the power; where none does, the smallest down."""
