@@ -12,7 +12,7 @@ from dkmd.answers.findings import Finding
 from dkmd.answers.options import DEFAULT_TEST
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.inference.kinds.rest import Rest, compare_rest
+from dkmd.inference.kinds.parts import Rest, compare_rest
 from dkmd.inference.test.margins import beyond_margin, verdict
 from dkmd.inference.test.two_sample import row_tails
 

@@ -12,9 +12,8 @@ from dkmd.answers.orientation import centers_of, turned
 from dkmd.answers.shares import margin_of, ratio_of
 from dkmd.bins.logarithms import as_change, as_factor
 from dkmd.inference.kinds.part_margins import Reading, judge_shares, together
-from dkmd.inference.kinds.parts import TwoParts
+from dkmd.inference.kinds.parts import Rest, TwoParts
 from dkmd.inference.kinds.proportions import share_interval
-from dkmd.inference.kinds.rest import Rest
 from dkmd.inference.test.margins import beyond_margin, parse_margin, verdict
 from dkmd.inference.test.result import ConfidenceInterval
 

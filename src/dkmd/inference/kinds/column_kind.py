@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.bins.grid import SIDE
@@ -175,28 +176,22 @@ def count_of(side: Sample, value: float) -> int | None:
     """How many of a side have a value; None where a bin mixes the value with others."""
     if not isinstance(side, Summary):
         return int(np.count_nonzero(side == value))
-    at = int(np.searchsorted(side.bins, side.grid.bin_of(value)))
-    around = range(max(at - 1, 0), min(at + 2, side.bins.size))  # rounding may choose a neighbour
-    for i in around:
-        offset, variance, counts = (float(part[i]) for part in side.moments())
-        if abs(side.grid.center + offset - value) <= _rounding(side, value):
-            return int(counts) if variance == 0.0 else None
-        if variance > 0.0 and side.bins[i] == side.grid.bin_of(value):
-            return None
-    return 0
+    there, (_, variance, counts) = _bins_of(side, value), side.moments()
+    mixed = there if there.any() else side.bins == side.grid.bin_of(value)
+    return None if variance[mixed].any() else int(counts[there].sum())
 
 
-def _rounding(side: Summary, value: float) -> float:
-    """How far the mean of a bin of ties may lie from their value."""
-    return 1e-8 * (side.grid.unit + abs(value - side.grid.center))
+def _bins_of(side: Summary, value: float) -> npt.NDArray[np.bool_]:
+    """The bins whose mean is a value, up to the rounding of their sums."""
+    rounding = 1e-8 * (side.grid.unit + abs(value - side.grid.center))
+    return np.abs(side.grid.center + side.moments().offset - value) <= rounding
 
 
 def without(side: Sample, value: float) -> Sample:
     """The values of a side other than one; ``count_of`` must have found it in a bin of its own."""
     if not isinstance(side, Summary):
         return np.asarray(side[side != value])
-    means = side.grid.center + side.moments().offset
-    kept = np.abs(means - value) > _rounding(side, value)
+    kept = ~_bins_of(side, value)
     rest = Summary(side.grid)
     for name in ("bins", "counts", "sums", "squares"):
         setattr(rest, name, getattr(side, name)[kept])
