@@ -57,11 +57,11 @@ TESTS = {
     "inference/test/one_test": "inference/one_test inference/two_sample",
     "inference/test/options": "inference/one_test inference/two_sample",
     "inference/test/intervals": "inference/intervals inference/pair",
-    "inference/kinds/proportions": "kinds/shares",
-    "inference/kinds/percentiles": "kinds/shares findings kinds/percentiles",
-    "inference/kinds/categories": "kinds/shares",
+    "inference/kinds/proportions": "kinds/proportions",
+    "inference/kinds/percentiles": "kinds/percentiles findings",
+    "inference/kinds/categories": "kinds/categories",
     "inference/kinds/parts": "kinds/parts",
-    "inference/kinds/part_margins": "kinds/kinds",
+    "inference/kinds/part_margins": "kinds/part_margins",
     "inference/kinds/spread": "kinds/spread",
     "inference/kinds/shapes": "kinds/shapes compare",
     "inference/runs/between_runs": "runs/between_runs",
@@ -140,7 +140,7 @@ tests/folder/test_name.py.
 FROZEN = {"bins/grid"}
 """Modules that have no loops, but whose constants are part of compiled code."""
 
-COMPILED = {"answers/facts", "inference/kinds/proportions", "inference/kinds/spread"}
+COMPILED = {"answers/facts", "inference/kinds/proportions"}
 """Modules whose loops no other file calls: Numba compiles them anew with every fault."""
 
 SENSELESS = re.compile(
