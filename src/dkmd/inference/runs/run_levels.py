@@ -71,7 +71,8 @@ def codes_of(groups: npt.ArrayLike | None, size: int) -> Codes:
 
 def _noise(away: Array, codes: Codes, psi: Witness) -> tuple[float, float]:
     """The variance of a centre by leaving out one group at a time, and its degrees of freedom."""
-    sizes, sums = (np.bincount(codes, weights) for weights in (np.ones(away.size), psi(away)))
+    sizes = np.bincount(codes).astype(np.float64)
+    sums = np.bincount(codes, psi(away)).astype(np.float64)
     moves = moves_of(UnitTable(None, sizes, sums[:, None], sizes, np.zeros(4)))
     if moves.units < 2.0:
         return math.nan, moves.df
