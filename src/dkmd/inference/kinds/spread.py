@@ -35,7 +35,6 @@ STRAIGHT = 0.01
 FEWEST = 8
 """A spread needs this many values a side: with 5 against 50, no test here holds its level."""
 
-
 FEW = 20
 """With fewer values on a side, Brown and Forsythe's test guards the p-value too.
 
@@ -119,7 +118,8 @@ def _brown_forsythe(x: Side, y: Side) -> Tails:
         values, counts = side.points()
         away = np.abs(values - side.median()) if finite else np.isinf(values).astype(np.float64)
         means.append(float(counts @ away) / side.size)
-        squares += float(counts @ (away - means[-1]) ** 2)
+        with np.errstate(over="ignore"):  # an infinite error finds nothing
+            squares += float(counts @ (away - means[-1]) ** 2)
     df = x.size + y.size - 2.0
     error = math.sqrt(squares / df * (1.0 / x.size + 1.0 / y.size))
     return student_tails((means[0] - means[1]) / error, df) if error > 0.0 else Tails(0.0, 0.0)
@@ -182,7 +182,8 @@ class Scores(NamedTuple):
     def of(cls, side: Side, center: float, width: float) -> Scores:
         """The scores of one sample."""
         values, counts = side.points()
-        away = (values - center) / width
+        with np.errstate(over="ignore"):
+            away = (values - center) / width
         finite = np.where(np.isfinite(away), away, 0.0)
         return cls(Witness()(away), Witness().derivative(away), finite, counts)
 
@@ -196,6 +197,8 @@ def _variance(side: Side, center: float, width: float) -> float:
         for each in (moved, widened, psi * moved, psi * widened, psi * psi)
     )
     determinant = 2.0 * (f1 * ff1u - f1u * ff1)
+    if not determinant > 0.0:
+        return math.nan
     influence = (f1 * (psi * psi - f2) - 2.0 * ff1 * psi) / determinant
     return float(counts @ influence**2) / side.size / (side.size - 1.0)
 
