@@ -81,7 +81,7 @@ test-docs: $(BROWSER_READY) docs  ## build the site and test it in a real browse
 # the tests of compiled loops: everything else calls these loops
 COMPILED := tests/inference/test_scan.py tests/inference/test_sides.py tests/inference/test_width.py \
 	tests/inference/test_tails.py tests/inference/test_pair.py tests/inference/test_rows.py tests/bins \
-	tests/design/test_held.py tests/kinds/test_spread.py tests/kinds/test_shares.py tests/matrices \
+	tests/design/test_held.py tests/kinds/test_proportions.py tests/matrices \
 	tests/sequential/test_mixture.py tests/sequential/test_scores.py tests/test_table.py tests/test_witness.py \
 	tests/test_exact.py tests/test_riemann.py tests/test_summary.py tests/test_logarithms.py
 

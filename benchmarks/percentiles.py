@@ -167,7 +167,8 @@ def with_groups(
             sides.append((quantile, worth))
             resampled.append(_bootstrap(rng, factor * values, codes, groups))
         for i, level in enumerate(GROUP_LEVELS):
-            found = compare_percentiles(sides[0], sides[1], level)
+            x, y = ((quantile, worth(level)) for quantile, worth in sides)
+            found = compare_percentiles(x, y, level)
             away = (1.0 - FACTOR) * true[i]
             if found.in_reach:
                 reached[i] += 1

@@ -57,21 +57,20 @@ TESTS = {
     "inference/test/one_test": "inference/one_test inference/two_sample",
     "inference/test/options": "inference/one_test inference/two_sample",
     "inference/test/intervals": "inference/intervals inference/pair",
-    "inference/kinds/proportions": "kinds/shares",
-    "inference/kinds/percentiles": "kinds/shares findings kinds/percentiles",
-    "inference/kinds/categories": "kinds/shares",
-    "inference/kinds/parts": "kinds/kinds",
-    "inference/kinds/part_margins": "kinds/kinds",
-    "inference/kinds/rest": "kinds/rest",
+    "inference/kinds/proportions": "kinds/proportions",
+    "inference/kinds/percentiles": "kinds/percentiles findings",
+    "inference/kinds/categories": "kinds/categories",
+    "inference/kinds/parts": "kinds/parts",
+    "inference/kinds/part_margins": "kinds/part_margins",
     "inference/kinds/spread": "kinds/spread",
     "inference/kinds/shapes": "kinds/shapes compare",
-    "inference/runs/between_runs": "runs/runs_by_hand runs/runs",
-    "inference/runs/moderation": "runs/runs_by_hand runs/runs",
-    "inference/runs/run_levels": "runs/runs_by_hand runs/runs",
-    "inference/runs/outcome": "runs/runs_by_hand runs/runs",
-    "inference/runs/blocks": "runs/runs_by_hand runs/runs",
-    "inference/runs/heavy_tails": "runs/runs_by_hand runs/runs",
-    "inference/runs/level_changes": "runs/runs_by_hand runs/runs",
+    "inference/runs/between_runs": "runs/between_runs",
+    "inference/runs/moderation": "runs/moderation",
+    "inference/runs/run_levels": "runs/run_levels",
+    "inference/runs/outcome": "runs/outcome",
+    "inference/runs/blocks": "runs/blocks",
+    "inference/runs/heavy_tails": "runs/heavy_tails",
+    "inference/runs/level_changes": "runs/level_changes",
     "matrices/center": "matrices/center matrices/multivariate",
     "matrices/fit": "matrices/multivariate matrices/result",
     "matrices/flipping": "matrices/flipping matrices/multivariate",
@@ -141,7 +140,7 @@ tests/folder/test_name.py.
 FROZEN = {"bins/grid"}
 """Modules that have no loops, but whose constants are part of compiled code."""
 
-COMPILED = {"answers/facts", "inference/kinds/proportions", "inference/kinds/spread"}
+COMPILED = {"answers/facts", "inference/kinds/proportions"}
 """Modules whose loops no other file calls: Numba compiles them anew with every fault."""
 
 SENSELESS = re.compile(

@@ -24,11 +24,11 @@ from shell import ROOT, here, run
 import dkmd
 from dkmd import Comparison, Comparisons, Drift, Grid, Summary, compare, drift
 from dkmd.answers.gate import Gate, gate, load_benchmarks
+from dkmd.answers.opinions import DOWN, NONE, UP, Opinion, Opinions
 from dkmd.answers.page import page_of
 from dkmd.answers.reasons import reasons
 from dkmd.base.calls import Call
 from dkmd.base.wording import short_p
-from dkmd.inference.kinds.opinions import DOWN, NONE, UP, Opinion, Opinions
 from dkmd.render.report.html import environment, ours
 from dkmd.render.report.model import PageRow, Shown
 from dkmd.render.report.page import page_html
@@ -781,9 +781,8 @@ def test_other_statistics_are_set_beside_the_p_value_of_any_change() -> None:
     found = gate(*builds, margin="3%")
     for row in page_of(found).rows:
         evidence = found.evidence[row.name]
-        assert row.peers is not None
         assert evidence.result is not None
-        assert row.peers.rows[0].pvalue == evidence.result.outcome().pvalue != row.pvalue
+        assert row.peers[0].pvalue.value == evidence.result.outcome().pvalue != row.pvalue
         assert _settings(row)["p, uncorrected"].value == evidence.pvalue
 
 
@@ -819,10 +818,7 @@ def test_the_reasons_of_a_page_go_by_its_alpha() -> None:
     shown = set()
     for alpha in (0.001, 0.5):
         answer = compare(reference, current, alpha=alpha)
-        (row,) = page_of(answer).rows
-        said = row.peers
-        assert said is not None
-        expected = reasons(said, alpha, grouped=False, infinite=False)
+        expected = reasons(answer.peers(), alpha, grouped=False, infinite=False)
         assert all(sentence in Parsed(_html(answer)).text() for sentence in expected)
         shown.add(tuple(expected))
     assert len(shown) == 2

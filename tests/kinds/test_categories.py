@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -15,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from keepers import CSV, KEEPERS, Keep
+from scipy import stats
 from shell import answer_in, here
 
 import dkmd
@@ -22,6 +24,7 @@ from dkmd import compare, drift
 from dkmd.answers.comparison import CategoryComparison
 from dkmd.answers.one_category import MOST_COMPARED
 from dkmd.inference.kinds.categories import category_pvalue, compare_shares
+from dkmd.inference.kinds.proportions import Counts
 from dkmd.sources.engines import level_queries as in_engines
 from dkmd.sources.files import level_queries as in_files
 from dkmd.sources.level_counts import LevelCounts, level_word, merged
@@ -30,6 +33,8 @@ from dkmd.sources.loading import open_table
 SCHEMA = json.loads(
     (Path(dkmd.__file__).parent / "answers" / "schema" / "answers.json").read_text()
 )
+
+
 ODD = "a'b\"<i>"
 
 
@@ -313,3 +318,99 @@ def test_the_test_keeps_its_size_with_rare_levels_and_unequal_sides(
 def test_p_values_are_small_where_relabellings_end() -> None:
     assert category_pvalue([5, 0, 0], [1, 250, 249]) < 1e-8
     assert category_pvalue([0, 60, 40, 1], [60, 0, 40, 1]) < 1e-15
+
+
+@pytest.mark.slow  # relabellings are drawn by the thousand
+def test_categories_follow_pearsons_test_and_relabellings() -> None:
+    x, y = [30, 50, 20], [45, 40, 35]
+    assert category_pvalue(x, y) == pytest.approx(stats.chi2_contingency([x, y]).pvalue, rel=1e-9)
+    few_x, few_y = [3, 0, 1, 2], [0, 4, 1, 1]
+    exact = _every_relabelling(few_x, few_y)
+    assert category_pvalue(few_x, few_y) == pytest.approx(exact, abs=4 * math.sqrt(exact / 9999))
+    assert category_pvalue([5, 0], [7, 0]) == 1.0
+    # equal shares: each of the 9,999 relabellings is at least as extreme
+    assert category_pvalue([1, 2], [2, 4]) == 1.0
+
+
+def _every_relabelling(x: list[int], y: list[int]) -> float:
+    """The p-value of X² over every way to choose the rows of x."""
+    rows = np.repeat(np.arange(len(x)), np.add(x, y))
+    n, expected = sum(x), np.add(x, y) * sum(x) / rows.size
+    rest = np.add(x, y) - expected
+
+    def statistic(counts: np.ndarray) -> float:
+        return float(((counts - expected) ** 2 * (1 / expected + 1 / rest)).sum())
+
+    seen = statistic(np.asarray(x))
+    chosen = itertools.combinations(range(rows.size), n)
+    values = [statistic(np.bincount(rows[list(c)], minlength=len(x))) for c in chosen]
+    return float(np.mean(np.array(values) >= seen - 1e-9))
+
+
+def test_levels_that_came_and_went_are_named() -> None:
+    changes = compare_shares(["a", "b", "c"], [10, 0, 40], [20, 30, 0])
+    assert [c.level for c in changes if c.is_new] == ["c"]
+    assert [c.level for c in changes if c.is_gone] == ["b"]
+    alone = compare_shares(["a"], [10], [20])[0]
+    assert alone.counts == Counts(10, 10, 20, 20)
+
+
+def _plans(paid: int, size: int) -> list[str]:
+    return ["paid"] * paid + ["free"] * (size - paid)
+
+
+def test_two_levels_never_say_changed_and_unclear_at_once() -> None:
+    """From no change to a clear one, through every p-value near 5%."""
+    told = [compare(_plans(40, 100), _plans(paid, 100)).headline() for paid in range(40, 70)]
+    assert not any("no single level" in each for each in told)
+    assert "INCONCLUSIVE" in told[0]
+    assert "CHANGED" in told[-1]
+
+
+@pytest.mark.parametrize("paid", range(48, 60))
+def test_the_verdict_and_the_interval_of_two_levels_agree(paid: int) -> None:
+    answer = compare(_plans(40, 100), _plans(paid, 100))
+    assert isinstance(answer, CategoryComparison)
+    one, other = answer.levels
+    assert one.is_clear == other.is_clear == (answer.verdict == "changed") == answer.is_clear
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
+
+
+def test_two_levels_are_told_once() -> None:
+    answer = compare(_plans(40, 100), _plans(65, 100))
+    assert answer.headline() == (
+        "value CHANGED: free 60% → 35% (−25 points, −38 to −11). p = 4e-4, n = 100 and 100."
+    )
+    unclear = compare(_plans(40, 100), _plans(45, 100)).headline()
+    assert unclear.startswith("value: no clear change (INCONCLUSIVE): free 60% → 55% (−5.0 points")
+
+
+def test_two_levels_are_as_clear_as_the_same_yes_and_no() -> None:
+    """The words of two values do not change the p-value."""
+    for paid in (48, 54, 60):
+        text = compare(_plans(40, 100), _plans(paid, 100))
+        sides = ([plan == "paid" for plan in _plans(n, 100)] for n in (40, paid))
+        numbers = compare(*sides)
+        assert text.pvalue == pytest.approx(numbers.pvalue)
+
+
+def test_two_levels_of_groups_agree_with_their_interval() -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        sides = []
+        for share in (0.4, 0.55):
+            host = np.repeat(np.arange(12), 15)
+            of_host = np.clip(share + rng.normal(0.0, 0.12, 12), 0.02, 0.98)[host]
+            plan = np.where(rng.random(host.size) < of_host, "paid", "free")
+            sides.append(pd.DataFrame({"plan": plan, "host": host}))
+        answer = compare(*sides, column="plan", groups="host")
+        assert isinstance(answer, CategoryComparison)
+        assert {each.is_clear for each in answer.levels} == {answer.is_clear}
+
+
+def test_a_drift_does_not_contradict_itself_about_two_levels() -> None:
+    old = pd.DataFrame({"plan": _plans(400, 1_000)})
+    for paid in range(430, 460):
+        found = drift(old, pd.DataFrame({"plan": _plans(paid, 1_000)}))
+        assert "no single level" not in str(found)
+        assert "no single level" not in found["plan"].headline()

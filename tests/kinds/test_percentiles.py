@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import percentiles as study
 import pytest
-from shell import ROOT, here
+from scipy.special import betainc
+from shell import here
 
 from dkmd import Grid, Summary, compare
 from dkmd.bins.ranks import quantile_function
-from dkmd.inference.kinds.percentiles import LEVELS, parse_levels, size_of_groups, values_needed
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import percentiles as study
+from dkmd.inference.kinds.percentiles import (
+    LEVELS,
+    Quantiles,
+    compare_percentiles,
+    parse_levels,
+    percentile,
+    size_of_groups,
+    values_needed,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -150,3 +155,47 @@ def test_quantiles_of_bins_do_not_average_infinite_values() -> None:
     assert some(0.9) == math.inf
     none = quantile_function(Summary.of([-math.inf, math.inf], grid))
     assert [none(0.0), none(1.0)] == [-math.inf, math.inf]
+
+
+@pytest.mark.parametrize("size", [100, 1000])
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.95, 0.99])
+def test_percentile_intervals_cover(size: int, level: float) -> None:
+    """Of 2,000 samples, at least 93.5% minus three standard errors cover: skewed data."""
+    if size < values_needed(level):
+        found = percentile(lambda q: q, size, level)
+        assert math.isinf(found.high)
+        return
+    rng = np.random.default_rng(round(1000 * level) + size)
+    true = -math.log1p(-level)
+    one = two = 0
+    for _ in range(2000):
+        x, y = np.sort(rng.exponential(size=size)), np.sort(rng.exponential(size=2 * size))
+        change = compare_percentiles((_quantiles(x), size), (_quantiles(y), 2 * size), level)
+        one += change.x.low <= true <= change.x.high
+        two += change.low <= 0.0 <= change.high
+    least = 2000 * 0.935 - 3 * math.sqrt(2000 * 0.935 * 0.065)
+    assert min(one, two) >= least
+
+
+def _quantiles(values: np.ndarray) -> Quantiles:
+    at = np.arange(values.size)
+    return lambda level: float(np.interp(level * (values.size - 1), at, values))
+
+
+@pytest.mark.parametrize(("size", "level"), [(60, 0.3), (1000, 0.5), (5000, 0.99)])
+def test_ends_of_a_percentile_are_ranks_of_the_binomial_law(size: int, level: float) -> None:
+    """P(at most r − 1 of n values lie below) is 2.5% and 97.5%, between whole ranks too."""
+    found = percentile(lambda q: 1.0 + q * (size - 1), size, level)  # the rank itself
+    for rank, chance in ((found.low, 0.025), (found.high, 0.975)):
+        assert betainc(size - rank + 1.0, rank, 1.0 - level) == pytest.approx(chance, rel=1e-6)
+    assert found.value == pytest.approx(1.0 + level * (size - 1))
+
+
+@pytest.mark.parametrize(
+    ("size", "low", "high"), [(5, False, False), (6, True, True)]
+)  # 2⁻⁵ > 2.5% > 2⁻⁶
+def test_a_median_of_five_values_has_no_interval(size: int, low: bool, high: bool) -> None:
+    found = percentile(lambda q: q, size, 0.5)
+    assert (math.isfinite(found.low), math.isfinite(found.high)) == (low, high)
+    upper = percentile(lambda q: q, 20, 0.9)  # 0.9²⁰ > 2.5% > 0.1²⁰
+    assert (math.isfinite(upper.low), math.isfinite(upper.high)) == (True, False)

@@ -170,21 +170,30 @@ def mean_change(
     Student's t alone has many false alarms if few skewed values meet many (15% for 20 and 200
     lognormal values). So its p-value is at least that of relabelling, as for the shift.
     """
-    sides = [_values_or_bins(side) for side in (reference, current)]
-    if min(side.size for side in sides) < 2:
+    if min(size_of(side) for side in (reference, current)) < 2:
         return None
     try:
-        result = compared(sides[0], sides[1], MEANS, groups)
+        result = means_compared(reference, current, groups)
     except ColumnError:  # infinite values have no mean
         return None
     if isinstance(result.outcome(), ExactOutcome):
         return change_of_means(result, confidence)
-    same = float(sides[0].mean() if isinstance(sides[0], np.ndarray) else sides[0].mean)
+    held = _values_or_bins(reference)
+    same = float(held.mean() if isinstance(held, np.ndarray) else held.mean)
     return MeanChange(same, same, 0.0, 0.0, 0.0, math.nan)
 
 
+def means_compared(
+    reference: Held,
+    current: Held,
+    groups: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> DkmdResult:
+    """The test of the means of current and reference."""
+    return compared(_values_or_bins(reference), _values_or_bins(current), MEANS, groups)
+
+
 MEANS = check_options(None, None, "exact", "two-sided", None, "omit", estimand="mean")
-"""How means are compared where the answer is about the shift."""
+"""How means are compared where the answer is about something else."""
 
 
 def change_of_means(result: DkmdResult, confidence: float) -> MeanChange:
@@ -197,21 +206,10 @@ def change_of_means(result: DkmdResult, confidence: float) -> MeanChange:
     return change.without_rounding(outcome.robust_scale)
 
 
-class MeanError(NamedTuple):
-    """The standard error and degrees of freedom of a mean, and the reference's sd."""
-
-    error: float
-    df: float
-    reference_sd: float
-
-
-def mean_error(reference: Held, current: Held) -> MeanError:
-    """How sure the difference of means is."""
-    sides = [_values_or_bins(side) for side in (reference, current)]
-    result = compared(sides[0], sides[1], MEANS)
-    old = sides[0]
-    variance = float(old.var(ddof=1)) if isinstance(old, np.ndarray) else old.variance
-    return MeanError(result.standard_error, result.df, math.sqrt(variance))
+def sd_of(side: Held) -> float:
+    """The standard deviation of one side."""
+    held = _values_or_bins(side)
+    return math.sqrt(held.var(ddof=1) if isinstance(held, np.ndarray) else held.variance)
 
 
 def _values_or_bins(side: Held) -> Array | Summary:

@@ -21,12 +21,12 @@ from dkmd.answers.grouped import Missing, grouped_missing_finding
 from dkmd.answers.one_column import compare_samples
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import compared, turned
+from dkmd.answers.sample_ratio import check_ratio
 from dkmd.base.errors import NanError
 from dkmd.base.wording import count
 from dkmd.inference.design.units import few_units
 from dkmd.inference.kinds.categories import LevelChange, category_pvalue, compare_shares
 from dkmd.inference.kinds.column_kind import CATEGORY as CATEGORY_KIND
-from dkmd.inference.kinds.sample_ratio import check_ratio
 from dkmd.inference.kinds.unit_shares import compare_levels, unit_counts
 from dkmd.inference.test.result import ConfidenceInterval
 from dkmd.sources.column_data import HeldColumn, LabelledColumn

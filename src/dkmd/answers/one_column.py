@@ -36,9 +36,11 @@ from dkmd.answers.grouped import (
     missing_of,
 )
 from dkmd.answers.kinds import Kinded, kind_of_column, with_kind
+from dkmd.answers.opinions import direction_of
 from dkmd.answers.options import CompareOptions
 from dkmd.answers.orientation import compared, compared_stored, turned
 from dkmd.answers.percentages import no_percentages, percentage_of
+from dkmd.answers.sample_ratio import SampleRatio, check_ratio
 from dkmd.base.arrays import Array
 from dkmd.base.errors import NanError
 from dkmd.bins.logarithms import log_grid, log_summaries, require_positive
@@ -47,9 +49,7 @@ from dkmd.inference.design.labels import coded
 from dkmd.inference.kinds.column_kind import AMOUNT
 from dkmd.inference.kinds.column_kind import DATE as DATE_KIND
 from dkmd.inference.kinds.neighbours import Middle
-from dkmd.inference.kinds.opinions import direction_of
 from dkmd.inference.kinds.percentiles import PercentileChange
-from dkmd.inference.kinds.sample_ratio import SampleRatio, check_ratio
 from dkmd.inference.kinds.shapes import crossing
 from dkmd.inference.test.margins import beyond_margin, verdict
 from dkmd.inference.test.one_test import ALL_EQUAL, NOTHING_VARIES, stopped_by_nan

@@ -12,10 +12,10 @@ from typing import Any, TypedDict
 
 import numpy.typing as npt
 
+from dkmd.answers.sample_ratio import parse_ratio
 from dkmd.base.defaults import ALPHA, require_shares
 from dkmd.inference.kinds.column_kind import parse_kind
 from dkmd.inference.kinds.percentiles import LEVELS, parse_levels
-from dkmd.inference.kinds.sample_ratio import parse_ratio
 from dkmd.inference.test.margins import Margin, parse_margin
 from dkmd.inference.test.options import Options, check_options
 

@@ -60,7 +60,7 @@ def category_row(name: str, c: CategoryComparison, adjusted: float, again: Repro
         quantiles={},
         numbers=tuple(_numbers(c)),
         interval_ends=None,
-        peers=None,
+        peers=(),
         peer_notes=(
             f"Differences are percentage points. Their {level_of(c.alpha)} intervals hold all at "
             "once.",

@@ -21,12 +21,12 @@ from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.comparison.one import RATIO
 from dkmd.answers.comparison.percentile_rows import percent_of
 from dkmd.answers.findings import MEAN, SHIFT, SPREAD
+from dkmd.answers.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.answers.reasons import reasons
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.displays import PLAIN, Display
 from dkmd.base.wording import count, level_of, plain, short_p, signed
-from dkmd.inference.kinds.opinions import Opinion, Opinions, direction_of, opinions
 from dkmd.inference.test.margins import Margin, parse_margin
 from dkmd.inference.test.result import ExactOutcome
 from dkmd.render.figures.curves import Curves, curves_of
@@ -37,6 +37,7 @@ from dkmd.render.report.model import (
     Measured,
     NumberLine,
     PageSample,
+    PeerLine,
     Reproduce,
     Setting,
     Shown,
@@ -284,6 +285,19 @@ def _design_settings(outcome: ExactOutcome) -> Iterator[Setting]:
         yield Setting("as good as", Shown(f"{found.worth:.3g} × the data", found.worth))
         yield _setting("shift, not adjusted", found.raw.shift)
         yield Setting("p, not adjusted", Shown(short_p(found.raw.pvalue), found.raw.pvalue))
+
+
+def peer_lines(peers: Opinions | None) -> tuple[PeerLine, ...]:
+    """The table of other statistics. Its heading already says that current is compared."""
+    return tuple(
+        PeerLine(
+            each.name,
+            Shown(plain(each.value), each.value),
+            Shown(short_p(each.pvalue), each.pvalue),
+            each.direction.removeprefix("current is "),
+        )
+        for each in (() if peers is None else peers.rows)
+    )
 
 
 def _setting(name: str, value: float) -> Setting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from dkmd.answers.page_details import Compared
+from dkmd.answers.page_details import Compared, peer_lines
 from dkmd.inference.test.margins import Margin, parse_margin
 from dkmd.render.report.model import (
     Interval,
@@ -85,7 +85,7 @@ def page_row(
         interval_ends=compared.interval_ends() if verdict.with_interval else None,
         shift_text=verdict.shift_text,
         estimand=compared.estimand,
-        peers=peers,
+        peers=peer_lines(peers),
         peer_notes=compared.peer_notes(peers),
         settings=tuple(compared.settings()),
         again=again,

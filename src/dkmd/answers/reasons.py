@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dkmd.inference.kinds.opinions import NONE, Opinion, Opinions
+from dkmd.answers.opinions import NONE, Opinion, Opinions
 
 
 def reasons(said: Opinions, alpha: float, grouped: bool, infinite: bool) -> list[str]:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from dkmd.answers.comparison import Comparison, Parts
 from dkmd.answers.comparison.design_words import Adjusted
 from dkmd.answers.findings import MISSING, SHARE, Finding
+from dkmd.answers.opinions import direction_of
 from dkmd.answers.orientation import centers_of, turned
 from dkmd.inference.kinds.column_kind import TwoSamples
-from dkmd.inference.kinds.opinions import direction_of
 from dkmd.inference.kinds.part_margins import (
     Reading,
     in_points,

@@ -6,15 +6,14 @@ import math
 from dataclasses import replace
 
 from dkmd.answers.comparison import Comparison
-from dkmd.answers.findings import REST, SHARE, SHIFT, Finding, Held, mean_error
+from dkmd.answers.findings import REST, SHARE, SHIFT, Finding, Held, means_compared, sd_of
+from dkmd.answers.opinions import direction_of
 from dkmd.answers.orientation import centers_of, turned
 from dkmd.answers.shares import margin_of, ratio_of
 from dkmd.bins.logarithms import as_change, as_factor
-from dkmd.inference.kinds.opinions import direction_of
-from dkmd.inference.kinds.part_margins import Reading, judge_mean, judge_shares, together
-from dkmd.inference.kinds.parts import TwoParts
+from dkmd.inference.kinds.part_margins import Reading, judge_shares, together
+from dkmd.inference.kinds.parts import Rest, TwoParts
 from dkmd.inference.kinds.proportions import share_interval
-from dkmd.inference.kinds.rest import Rest
 from dkmd.inference.test.margins import beyond_margin, parse_margin, verdict
 from dkmd.inference.test.result import ConfidenceInterval
 
@@ -113,7 +112,7 @@ def _read_mean(answer: Comparison, sides: tuple[Held, Held], size: float, unit: 
     """The mean, which is the sum of both parts, against a margin in data units or in sd."""
     if answer.mean is None:
         return Reading("inconclusive", math.nan)
-    error = mean_error(*sides)
-    most = size * error.reference_sd if unit == "sd" else size
-    interval = answer.mean.low, answer.mean.high
-    return judge_mean(answer.mean.difference, error.error, error.df, most, interval)
+    means = means_compared(*sides)
+    most = size * sd_of(sides[0]) if unit == "sd" else size
+    word = verdict(means, most, confidence_level=1.0 - answer.alpha)
+    return Reading(word, beyond_margin(means, most))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from dkmd.answers.sample_ratio import SampleRatio
 from dkmd.base.wording import count, probability
-from dkmd.inference.kinds.sample_ratio import SampleRatio
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison.several import ColumnAnswer

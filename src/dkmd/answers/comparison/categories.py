@@ -16,6 +16,7 @@ from dkmd.answers.comparison.missing import LEFT_OUT
 from dkmd.answers.family import BENJAMINI_HOCHBERG, NOT_CORRECTED, Correction, corrected
 from dkmd.answers.findings import CATEGORY, SHIFT, Finding
 from dkmd.answers.orientation import turned
+from dkmd.answers.sample_ratio import SampleRatio
 from dkmd.base.calls import Call
 from dkmd.base.wording import (
     amount,
@@ -28,7 +29,6 @@ from dkmd.base.wording import (
     text_page,
 )
 from dkmd.inference.kinds.categories import LevelChange
-from dkmd.inference.kinds.sample_ratio import SampleRatio
 from dkmd.inference.test.result import ConfidenceInterval
 
 CHANGED, UNCLEAR, NOT_TESTED = "changed", "inconclusive", "not tested"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dkmd.answers.findings import MEAN
+from dkmd.answers.opinions import UP
 from dkmd.base.wording import level_of
-from dkmd.inference.kinds.opinions import UP
 
 if TYPE_CHECKING:
     from dkmd.answers.comparison.one import Comparison

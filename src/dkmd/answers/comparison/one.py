@@ -31,6 +31,8 @@ from dkmd.answers.comparison.words import answer_of, evidence_of, more_of
 from dkmd.answers.extremes import Extremes
 from dkmd.answers.family import BENJAMINI_HOCHBERG, NOT_CORRECTED, Correction, corrected
 from dkmd.answers.findings import REST, SHARE, SHIFT, SPREAD, Finding, MeanChange
+from dkmd.answers.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
+from dkmd.answers.sample_ratio import SampleRatio
 from dkmd.base.arrays import Array, present
 from dkmd.base.calls import Call
 from dkmd.base.displays import Display
@@ -41,9 +43,7 @@ from dkmd.base.wording import (
     text_page,
 )
 from dkmd.inference.kinds.column_kind import AMOUNT, YES_NO
-from dkmd.inference.kinds.opinions import NARROWER, UP, WIDER, Opinion, Opinions, opinions
 from dkmd.inference.kinds.percentiles import PercentileChange
-from dkmd.inference.kinds.sample_ratio import SampleRatio
 from dkmd.inference.kinds.shapes import Crossing
 from dkmd.inference.kinds.spread import FEWEST as FEWEST_OF_SPREAD
 from dkmd.inference.test.result import ConfidenceInterval, DkmdResult, ExactOutcome, Pairing

@@ -23,6 +23,7 @@ from dkmd.answers.comparison.mean_words import (
 from dkmd.answers.comparison.missing import share_words
 from dkmd.answers.family import HOLM
 from dkmd.answers.findings import CATEGORY, MEAN, MISSING, REST, SHARE, SHIFT, SPREAD, Finding
+from dkmd.answers.opinions import UP
 from dkmd.base.wording import (
     count,
     factor,
@@ -33,7 +34,6 @@ from dkmd.base.wording import (
     short_p,
 )
 from dkmd.inference.kinds.column_kind import IDENTIFIER
-from dkmd.inference.kinds.opinions import UP
 from dkmd.inference.kinds.shapes import Crossing
 from dkmd.inference.test.margins import Margin
 

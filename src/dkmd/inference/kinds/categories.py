@@ -9,6 +9,7 @@ share: its test and its interval agree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -46,6 +47,8 @@ class LevelChange(NamedTuple):
     shares: tuple[float, float]  # of x and of y; over units if each unit weighs the same
     low: float
     high: float
+    pvalue: float = math.nan  # of this level alone, where units tell it
+    notes: tuple[str, ...] = ()  # on the units
 
     @property
     def difference(self) -> float:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.bins.grid import SIDE
@@ -103,7 +104,8 @@ class TwoSamples:
         n, m = self.sizes
         if min(n, m) < 2 or m < FEWEST:
             return None
-        found = [each for value in self._candidates() if (each := self.counted(value)) is not None]
+        candidates = {value for side in (self.x, self.y) for value in _frequent(side)}
+        found = [each for value in candidates if (each := self.counted(value)) is not None]
         if not found:
             return None
         of_y = max(found, key=lambda each: each.count_y)
@@ -115,10 +117,6 @@ class TwoSamples:
     def distinct(self, most: int) -> tuple[float, ...] | None:
         """The distinct values of both samples in order; None if there are more than ``most``."""
         return distinct_values((self.x, self.y), most)
-
-    def _candidates(self) -> set[float]:
-        """Values that may be common."""
-        return {value for side in (self.x, self.y) for value in _frequent(side)}
 
     def counted(self, value: float) -> CommonValue | None:
         """A value and how many have it; None where bins cannot tell."""
@@ -175,28 +173,22 @@ def count_of(side: Sample, value: float) -> int | None:
     """How many of a side have a value; None where a bin mixes the value with others."""
     if not isinstance(side, Summary):
         return int(np.count_nonzero(side == value))
-    at = int(np.searchsorted(side.bins, side.grid.bin_of(value)))
-    around = range(max(at - 1, 0), min(at + 2, side.bins.size))  # rounding may choose a neighbour
-    for i in around:
-        offset, variance, counts = (float(part[i]) for part in side.moments())
-        if abs(side.grid.center + offset - value) <= _rounding(side, value):
-            return int(counts) if variance == 0.0 else None
-        if variance > 0.0 and side.bins[i] == side.grid.bin_of(value):
-            return None
-    return 0
+    there, (_, variance, counts) = _bins_of(side, value), side.moments()
+    mixed = there if there.any() else side.bins == side.grid.bin_of(value)
+    return None if variance[mixed].any() else int(counts[there].sum())
 
 
-def _rounding(side: Summary, value: float) -> float:
-    """How far the mean of a bin of ties may lie from their value."""
-    return 1e-8 * (side.grid.unit + abs(value - side.grid.center))
+def _bins_of(side: Summary, value: float) -> npt.NDArray[np.bool_]:
+    """The bins whose mean is a value, up to the rounding of their sums."""
+    rounding = 1e-8 * (side.grid.unit + abs(value - side.grid.center))
+    return np.abs(side.grid.center + side.moments().offset - value) <= rounding
 
 
 def without(side: Sample, value: float) -> Sample:
     """The values of a side other than one; ``count_of`` must have found it in a bin of its own."""
     if not isinstance(side, Summary):
         return np.asarray(side[side != value])
-    means = side.grid.center + side.moments().offset
-    kept = np.abs(means - value) > _rounding(side, value)
+    kept = ~_bins_of(side, value)
     rest = Summary(side.grid)
     for name in ("bins", "counts", "sums", "squares"):
         setattr(rest, name, getattr(side, name)[kept])
@@ -216,25 +208,23 @@ def distinct_values(sides: Iterable[Sample], most: int) -> tuple[float, ...] | N
     """
     found: set[float] = set()
     for side in sides:
-        if isinstance(side, Summary):
-            if side.minus_inf or side.plus_inf or side.bins.size > most:
-                return None
-            ties = _ties(side)
-            if len(ties) < side.bins.size:
-                return None
-            found |= {tie.value for tie in ties}
-        else:
-            some = np.unique(side[:1000])
-            if some.size > most or not np.isfinite(some).all():
-                return None
-            left = side[~np.isin(side, some)]
-            every = np.union1d(some, left) if left.size else some
-            if every.size > most or not np.isfinite(every).all():
-                return None
-            found |= set(every.tolist())
-        if len(found) > most:
+        values = _distinct(side, most)
+        found |= values
+        if not values or len(found) > most or not all(map(math.isfinite, values)):
             return None
     return tuple(sorted(found))
+
+
+def _distinct(side: Sample, most: int) -> set[float]:
+    """The distinct values of one side, or at least some more than ``most``; empty if unknown."""
+    if isinstance(side, Summary):
+        ties = _ties(side) if side.bins.size <= most else []
+        unknown = side.minus_inf or side.plus_inf or len(ties) < side.bins.size
+        return set() if unknown else {tie.value for tie in ties}
+    some = np.unique(side[:1000])
+    if some.size <= most:  # a pass without sorting
+        some = np.union1d(some, side[~np.isin(side, some)])
+    return set(some[: most + 1].tolist())
 
 
 def kind_of_pair(samples: TwoSamples) -> str:

@@ -1,4 +1,4 @@
-"""Shares, parts and means against a margin, in the words of ``inference.test.margins``.
+"""Shares and parts against a margin, in the words of ``inference.test.margins``.
 
 A margin in data units, in sd or in percentage points is a difference of shares. A percentage is a
 ratio of shares.
@@ -14,6 +14,7 @@ import numpy as np
 
 from dkmd.base.holm import holm_adjusted
 from dkmd.inference.kinds.proportions import Counts, ratio_interval, share_interval, share_tails_at
+from dkmd.inference.test.intervals import root_between
 from dkmd.inference.test.margins import Margin, against_margin, parse_margin
 from dkmd.inference.test.tails import student_tails
 
@@ -59,28 +60,27 @@ def judge_shares(counts: Counts, margin: Margin, gap: float, confidence: float) 
     return Reading(against_margin(low, high, -most, most), pvalue)
 
 
+LEAST, SUREST = 1e-6, 8.0
+"""The range of normal scores of an interval. At 0 there is no interval, and beyond 8 its confidence
+is 1 in doubles."""
+
+
 def _ratio_beyond(counts: Counts, ends: tuple[float, float]) -> float:
     """The largest 1 − confidence at which the interval of the ratio reaches into ``ends``."""
-    low, high = -700.0, 0.0  # of the logarithm: levels fall slowly
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        alpha = math.exp(middle)
-        ratio = ratio_interval(counts, 1.0 - alpha) if alpha > 1e-15 else (0.0, math.inf)
-        apart = ratio[0] > ends[1] or ratio[1] < ends[0]
-        low, high = (low, middle) if apart else (middle, high)
-    return math.exp(high)
+
+    def apart(score: float) -> float:
+        low, high = ratio_interval(counts, 1.0 - _two_sided(score))
+        # shares of a sum, because a ratio may be infinite
+        return max(low / (low + ends[1]), ends[0] / (ends[0] + high)) - 0.5
+
+    least, surest = (LEAST, apart(LEAST)), (SUREST, apart(SUREST))
+    if not least[1] > 0.0:
+        return 1.0
+    return _two_sided(SUREST if surest[1] > 0.0 else root_between(apart, least, surest, 0.01))
 
 
-def judge_mean(
-    difference: float, error: float, df: float, most: float, interval: tuple[float, float]
-) -> Reading:
-    """A difference of means, with its standard error and its interval, against ±most."""
-    if not error > 0.0 or math.isnan(df):
-        return Reading("inconclusive", math.nan)
-    above = student_tails((difference - most) / error, df).upper
-    below = student_tails((difference + most) / error, df).lower
-    pvalue = min(1.0, 2.0 * min(float(above), float(below)))
-    return Reading(against_margin(*interval, -most, most), pvalue)
+def _two_sided(score: float) -> float:
+    return float(student_tails(score, math.inf).pvalue("two-sided"))
 
 
 def together(parts: Sequence[Reading], alpha: float) -> Reading:

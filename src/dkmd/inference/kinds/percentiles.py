@@ -30,9 +30,6 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 Quantiles = Callable[[float], float]
 """The quantile function of a sample."""
 
-Sizes = float | Callable[[float], float]
-"""How many values a sample has; with groups, how many independent values it is worth at a level."""
-
 
 def parse_levels(percentiles: Sequence[float | str] | None) -> tuple[float, ...]:
     """The levels of percentiles as users give them: 99.9 or "99.9%" is 0.999.
@@ -162,15 +159,16 @@ def size_of_groups(
 
 
 def compare_percentiles(
-    x: tuple[Quantiles, Sizes],
-    y: tuple[Quantiles, Sizes],
+    x: tuple[Quantiles, float],
+    y: tuple[Quantiles, float],
     level: float,
     confidence_level: float = CONFIDENCE,
 ) -> PercentileChange:
-    """One percentile of two samples and its difference. A sample is (quantile function, size)."""
-    (in_x, n), (in_y, m) = ((q, size(level) if callable(size) else size) for q, size in (x, y))
-    of_x = percentile(in_x, n, level, confidence_level)
-    of_y = percentile(in_y, m, level, confidence_level)
+    """One percentile of two samples and its difference.
+
+    A sample is its quantile function and how many (independent) values it has.
+    """
+    of_x, of_y = (percentile(*side, level, confidence_level) for side in (x, y))
     difference = of_x.value - of_y.value
     if math.isnan(difference):  # both at the same infinity
         low = high = math.nan
@@ -182,5 +180,5 @@ def compare_percentiles(
         low = difference - math.hypot(of_x.value - of_x.low, of_y.high - of_y.value)
         high = difference + math.hypot(of_x.high - of_x.value, of_y.value - of_y.low)
     needed = values_needed(level, confidence_level)
-    in_reach = min(n, m) >= needed
+    in_reach = min(x[1], y[1]) >= needed
     return PercentileChange(of_x, of_y, difference, low, high, needed, in_reach)

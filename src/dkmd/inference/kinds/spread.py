@@ -14,31 +14,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dkmd.base.compiled import compiled
+from dkmd.base.arrays import Array
 from dkmd.base.defaults import CONFIDENCE
-from dkmd.inference.test.sides import Form, Side, center_of, quantile
-from dkmd.inference.test.tails import (
-    Guard,
-    Tails,
-    about_mean,
-    critical,
-    relabelled_skewness,
-    satterthwaite,
-    student_tails,
-)
-from dkmd.inference.test.width import PER_IQR, scale_of_two
-from dkmd.statistic.table import jet_at
+from dkmd.bins.logarithms import as_factor
+from dkmd.inference.design.guards import values_move
+from dkmd.inference.design.score_loops import power_sums
+from dkmd.inference.test.intervals import end_of
+from dkmd.inference.test.sides import Form, Side, center_of, means_of, quantile
+from dkmd.inference.test.tails import Guard, Tails, critical, satterthwaite, student_tails
+from dkmd.inference.test.width import robust_scale, scale_of_two
 from dkmd.statistic.witness import Witness
 
-SETTLED = 1e-9
-"""Newton's method stops at steps of ln s this small. The next step would be about its square."""
+FARTHEST = 30.0
+"""A spread is at most e³⁰ robust scales, or as many times smaller. Otherwise too many values are
+equal or infinite."""
 
-STEPS = 200
-"""After this many Newton steps the search for a spread stops without a result."""
+STRAIGHT = 0.01
+"""Over this change of ln s the mean of ψ² is nearly straight, so ln s is right to 1e-9."""
 
 FEWEST = 8
 """A spread needs this many values a side: with 5 against 50, no test here holds its level."""
-
 
 FEW = 20
 """With fewer values on a side, Brown and Forsythe's test guards the p-value too.
@@ -95,9 +90,9 @@ def compare_spreads(x: Side, y: Side, confidence_level: float = CONFIDENCE) -> S
     error = _error_of(log_ratio, error, df, tails)
     reach = critical(0.5 + 0.5 * confidence_level, df) * error
     return SpreadChange(
-        _factor(log_ratio),
-        _factor(log_ratio - reach),
-        _factor(log_ratio + reach),
+        as_factor(log_ratio),
+        as_factor(log_ratio - reach),
+        as_factor(log_ratio + reach),
         tails,
         (of_x.spread, of_y.spread),
     )
@@ -120,19 +115,14 @@ def _brown_forsythe(x: Side, y: Side) -> Tails:
     finite = x.finite + y.finite == x.size + y.size
     means, squares = [], 0.0
     for side in (x, y):
-        away = np.abs(side.offset - quantile(side.offset, side.counts, 0.5))
-        away = np.append(away if finite else 0.0 * away, 1.0)
-        counts = np.append(side.counts, side.plus_inf + side.minus_inf)
+        values, counts = side.points()
+        away = np.abs(values - side.median()) if finite else np.isinf(values).astype(np.float64)
         means.append(float(counts @ away) / side.size)
-        squares += float(counts @ (away - means[-1]) ** 2)
+        with np.errstate(over="ignore"):  # an infinite error finds nothing
+            squares += float(counts @ (away - means[-1]) ** 2)
     df = x.size + y.size - 2.0
     error = math.sqrt(squares / df * (1.0 / x.size + 1.0 / y.size))
     return student_tails((means[0] - means[1]) / error, df) if error > 0.0 else Tails(0.0, 0.0)
-
-
-def _factor(log_ratio: float) -> float:
-    """The exponential; infinite above the largest double, where few values say hardly anything."""
-    return math.exp(log_ratio) if log_ratio < 709.0 else math.inf
 
 
 def _error_of(log_ratio: float, error: float, df: float, tails: Tails) -> float:
@@ -148,23 +138,28 @@ def _error_of(log_ratio: float, error: float, df: float, tails: Tails) -> float:
 
 def spread_of(side: Side) -> Spread:
     """The centre and the spread of one sample."""
-    start = _first_guess(side)
-    if not start > 0.0:
+    start = robust_scale(side) if side.finite >= FEWEST else math.nan
+    if not start > 0.0 or side.finite <= abs(side.lean):
         return Spread(math.nan, math.nan, math.nan)
+    middle, unit = quantile(side.offset, side.counts, 0.5), Form.of(Witness())
     goal = kappa() * (side.size - 1.0) / side.size
-    return Spread(*_solve(side, start, goal, Form.of(Witness())))
 
+    def solved(log_ratio: float) -> tuple[float, Form]:
+        """The centre for a width, in logarithms over the robust scale, and ψ of this width."""
+        width = start * math.exp(max(-FARTHEST, min(FARTHEST, log_ratio)))
+        form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
+        return center_of(side, middle, form), form
 
-def _first_guess(side: Side) -> float:
-    """The interquartile range over 1.349; if it is 0, the standard deviation of finite values."""
-    if side.finite < FEWEST:
-        return math.nan
-    low, high = (quantile(side.offset, side.counts, level) for level in (0.25, 0.75))
-    if high > low:
-        return float(high - low) / PER_IQR
-    mean = float(side.counts @ side.offset) / side.finite
-    around = (side.offset - mean) ** 2 + side.variance
-    return math.sqrt(float(side.counts @ around) / side.finite)
+    def excess(log_ratio: float) -> float:
+        squares = means_of(side, *solved(log_ratio))[3]
+        return float(squares) / side.size - goal
+
+    first = 0.0, excess(0.0)
+    found = end_of(excess, (first, first), STRAIGHT)
+    if not abs(found) < FARTHEST:
+        return Spread(math.nan, math.nan, math.nan)
+    center, form = solved(found)
+    return Spread(center, form.length, _variance(side, center, form.length))
 
 
 @lru_cache(maxsize=1)
@@ -175,59 +170,37 @@ def kappa() -> float:
     return float((values * values) @ weights / weights.sum())
 
 
-@compiled
-def _solve(side: Side, start: float, goal: float, unit: Form) -> tuple[float, float, float]:
-    """Centre, spread and variance of ln(spread), by Newton's method; NaN if the method fails."""
-    width, center = start, quantile(side.offset, side.counts, 0.5)
-    for _ in range(STEPS):
-        form = Form(width, unit.per_unit / width, unit.limit, unit.jet)
-        center = center_of(side, center, form)
-        if math.isinf(center) or math.isnan(center):
-            break
-        f, f1, f2, ff1, f1u, ff1u, f3, f4 = _moments(side, center, form)
-        # the centre moves with the width, so the slope of Σψ² is along the solutions of Σψ = 0
-        slope = 2.0 * (ff1u - ff1 * f1u / f1) if f1 > 0.0 else 0.0
-        step = (f2 - goal) / slope if slope > 1e-12 else math.copysign(0.5, f2 - goal)
-        step = max(-0.7, min(0.7, step))
-        if abs(step) < SETTLED:
-            determinant = f1 * 2.0 * ff1u - f1u * 2.0 * ff1
-            a, b = -2.0 * ff1 / determinant, f1 / determinant
-            squares = a * a * f2 + 2.0 * a * b * (f3 - f * f2) + b * b * (f4 - f2 * f2)
-            return center, width, squares / (side.size - 1.0)
-        width *= math.exp(step)
-        if width < 1e-9 * start:  # too many equal values
-            break
-    return math.nan, math.nan, math.nan
+class Scores(NamedTuple):
+    """ψ and ψ' of all values about a centre, in multiples of a width, and their counts."""
+
+    psi: Array
+    slope: Array
+    away: Array  # from the centre; 0 for infinite values, which have no slope
+    counts: Array
+
+    @classmethod
+    def of(cls, side: Side, center: float, width: float) -> Scores:
+        """The scores of one sample."""
+        values, counts = side.points()
+        with np.errstate(over="ignore"):
+            away = (values - center) / width
+        finite = np.where(np.isfinite(away), away, 0.0)
+        return cls(Witness()(away), Witness().derivative(away), finite, counts)
 
 
-@compiled
-def _moments(
-    side: Side, center: float, form: Form
-) -> tuple[float, float, float, float, float, float, float, float]:
-    """Means of ψ, ψ', ψ², ψψ', ψ'u, ψψ'u, ψ³ and ψ⁴ over a side; ψ and u in lengths."""
-    f = f1 = f2 = ff1 = f1u = ff1u = f3 = f4 = 0.0
-    per_length = 1.0 / form.length
-    for i in range(side.offset.size):
-        away = side.offset[i] - center
-        p, d, e, _ = jet_at(away * form.per_unit, form.jet)
-        u, count = away * per_length, side.counts[i]
-        v = side.variance[i] * per_length * per_length
-        square = p * p + (d * d + p * e) * v
-        f += count * (p + 0.5 * e * v)
-        f1 += count * d
-        f2 += count * square
-        ff1 += count * p * d
-        f1u += count * d * u
-        ff1u += count * p * d * u
-        f3 += count * p * square
-        f4 += count * square * square
-    n, limit = side.size, form.limit
-    far, lean = side.plus_inf + side.minus_inf, side.plus_inf - side.minus_inf
-    f += lean * limit
-    f2 += far * limit**2
-    f3 += lean * limit**3
-    f4 += far * limit**4
-    return f / n, f1 / n, f2 / n, ff1 / n, f1u / n, ff1u / n, f3 / n, f4 / n
+def _variance(side: Side, center: float, width: float) -> float:
+    """The variance of ln(spread), from the influence of each value on both equations."""
+    psi, slope, away, counts = Scores.of(side, center, width)
+    moved, widened = slope, slope * away  # by the centre, and by the width
+    f1, f1u, ff1, ff1u, f2 = (
+        float(counts @ each) / side.size
+        for each in (moved, widened, psi * moved, psi * widened, psi * psi)
+    )
+    determinant = 2.0 * (f1 * ff1u - f1u * ff1)
+    if not determinant > 0.0:
+        return math.nan
+    influence = (f1 * (psi * psi - f2) - 2.0 * ff1 * psi) / determinant
+    return float(counts @ influence**2) / side.size / (side.size - 1.0)
 
 
 def _guard(x: Side, y: Side) -> Guard:
@@ -236,29 +209,13 @@ def _guard(x: Side, y: Side) -> Guard:
     The width and the medians do not follow values far away. The spreads do: if 15% of the values
     lie far away, the spread and the centre of a sample jump when its share is a little higher.
     """
-    n, m = x.size, y.size
-    total = n + m
-    width = scale_of_two(x, y)
-    form = Form.of(Witness(width, width))
-    sums = [_powers(side, quantile(side.offset, side.counts, 0.5), form) for side in (x, y)]
-    mean_x, mean_y = sums[0][0] / (n - 1.0), sums[1][0] / (m - 1.0)
-    _, variance, cube = about_mean([total, *(sums[0][i] + sums[1][i] for i in range(3))])
-    if not variance > 0.0:
-        return Guard(0.0, 0.0, total)
-    skewness = cube / variance**1.5
-    error = math.sqrt(variance * total / (total - 1.0) * (1.0 / n + 1.0 / m))
-    return Guard((mean_x - mean_y) / error, relabelled_skewness(skewness, n, m), total)
-
-
-@compiled
-def _powers(side: Side, center: float, form: Form) -> tuple[float, float, float]:
-    """Σψ², Σψ⁴ and Σψ⁶ over a side."""
-    squares = fourth = sixth = 0.0
-    for i in range(side.offset.size):
-        p, count = jet_at((side.offset[i] - center) * form.per_unit, form.jet)[0], side.counts[i]
-        square = p * p
-        squares += count * square
-        fourth += count * square * square
-        sixth += count * square * square * square
-    far, limit = side.plus_inf + side.minus_inf, form.limit**2
-    return squares + far * limit, fourth + far * limit**2, sixth + far * limit**3
+    width = float(scale_of_two(x, y))
+    means, powers = [], []
+    for side in (x, y):
+        found = Scores.of(side, float(quantile(side.offset, side.counts, 0.5)), width)
+        squares = found.psi * found.psi
+        means.append(float(found.counts @ squares) / (side.size - 1.0))
+        powers.append(np.tile(power_sums(squares, found.counts), (4, 1)))
+    moved = values_move(*powers)
+    apart = (means[0] - means[1]) / math.sqrt(moved.variance) if moved.variance > 0.0 else 0.0
+    return Guard(apart, moved.skewness, moved.units)

@@ -54,24 +54,13 @@ def _table(labels: npt.NDArray[Any], counts: Array, rows: Array) -> UnitTable:
     return UnitTable(labels, rows, counts, rows, np.array([float(rows.sum()), last, last, last]))
 
 
-class ShareChange(NamedTuple):
-    """One share on both sides, and the difference x − y with its interval and p-value."""
-
-    counts: Counts
-    shares: tuple[float, float]  # of x and of y; over units if each unit weighs the same
-    low: float
-    high: float
-    pvalue: float
-    notes: tuple[str, ...]  # on the units
-
-
 def compare_share(
     x: UnitTable,
     y: UnitTable,
     weigh: str | None = None,
     confidence_level: float = CONFIDENCE,
     level: int = 0,
-) -> ShareChange:
+) -> LevelChange:
     """The share of one level. With ``weigh``, equal labels in x and y are one unit.
 
     0 lies inside the interval exactly when the p-value is at least 1 − confidence_level.
@@ -99,7 +88,8 @@ def compare_share(
         alone = share_interval(counts, confidence_level)
         low, high = min(low, alone[0]), max(high, alone[1])
         pvalue = max(pvalue, float(share_tails(counts).pvalue("two-sided")))
-    return ShareChange(counts, pair.means, max(-1.0, low), min(1.0, high), pvalue, notes)
+    ends = max(-1.0, low), min(1.0, high)
+    return LevelChange("", counts, pair.means, *ends, pvalue, notes)
 
 
 class LevelsChange(NamedTuple):
@@ -123,16 +113,14 @@ def compare_levels(
     out 0 only if the p-value is below 1 − confidence_level.
     """
     each = confidence_of_each(len(levels), confidence_level)
-    found = [compare_share(x, y, weigh, each, i) for i in range(len(levels))]
+    found = [
+        compare_share(x, y, weigh, each, i)._replace(level=level) for i, level in enumerate(levels)
+    ]
     pvalue = found[0].pvalue if len(levels) == 2 else pvalue_of_levels(x, y, weigh)
     if not pvalue < 1.0 - confidence_level:
         found = [one._replace(low=min(one.low, 0.0), high=max(one.high, 0.0)) for one in found]
-    changes = [
-        LevelChange(level, one.counts, one.shares, one.low, one.high)
-        for level, one in zip(levels, found, strict=True)
-    ]
     notes = tuple(note for note in found[0].notes if all(note in one.notes for one in found))
-    return LevelsChange(changes, pvalue, notes)
+    return LevelsChange(found, pvalue, notes)
 
 
 def pvalue_of_levels(x: UnitTable, y: UnitTable, weigh: str | None = None) -> float:

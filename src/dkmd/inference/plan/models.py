@@ -103,9 +103,9 @@ class Amounts:
     unit: ClassVar[float] = 1.0  # of δ, in data units
 
     @property
-    def ends(self) -> list[float]:
-        """Larger and larger changes, for a search."""
-        return [self.width * 2.0**k for k in range(64)]
+    def step(self) -> float:
+        """The first change that a search tries."""
+        return 1e-3 * self.width
 
     def power(self, delta: float, n: float, m: float) -> float:
         """The probability of p < alpha with n values that moved by δ and m others."""
@@ -131,6 +131,10 @@ class Amounts:
             by_t = by_t._replace(df=self.design.df(part_x, part_y, n, m))
             whole = by_t
         return power_at(by_t.tails(), whole._replace(floor=floor).tails(), self.alpha)
+
+    def moved(self, values: Array, delta: float, rng: np.random.Generator) -> Array:
+        """Values of the side that changes."""
+        return values + delta
 
     def rejected(self, delta: float, n: int, m: int, trials: int) -> Rejected:
         """The tests of samples that are drawn from the pilot, as many as ``trials``."""
@@ -174,10 +178,8 @@ class Shares:
         """The unit of δ in data units: a change of the share by 1."""
         return self.high - self.low
 
-    @property
-    def ends(self) -> list[float]:
-        """The largest changes: to a share of 1, and to a share of 0."""
-        return [1.0 - self.share, -self.share]
+    step: ClassVar[float] = 1e-4
+    """The first change that a search tries."""
 
     def require(self, delta: float) -> None:
         """Reject a change to a share below 0 or above 1."""
@@ -213,6 +215,12 @@ class Shares:
         scores = (limit + float(ndtri(min(p, 1.0 - 1e-12))) for p in (above, below))
         return Tails(*(float(student_tail(score, df)) for score in scores))
 
+    def moved(self, values: Array, delta: float, rng: np.random.Generator) -> Array:
+        """Values of the side that changes, 0 and 1: some of one kind become the other."""
+        kind, share = (0.0, 1.0 - self.share) if delta >= 0.0 else (1.0, self.share)
+        turn = rng.random(values.size) < abs(delta) / max(share, 1e-300)
+        return np.where(turn, 1.0 - kind, values)
+
     def rejected(self, delta: float, n: int, m: int, trials: int) -> Rejected:
         """The tests of counts that are drawn, as many as ``trials``."""
         yes_x, yes_y = (
@@ -234,16 +242,9 @@ Model = Amounts | Shares
 STEP_OF_COUNTS = 0.125
 """The difference must exceed the limit by this part of (1/n + 1/m)/2, because counts are whole.
 
-Fisher's test needs 1, the score test 0. The tests behind ``share_tails`` lie close to 0.
-"""
-
-MOST_SKEWED = 0.5
-"""A larger skewness counts as this: one term of Cornish and Fisher's series reaches no further."""
-
-STEEPEST = 0.8
-"""The slope of z·s changes the weight of a sample by this part at most.
-
-With fewer than some five counts the slope is larger, and the formula would lose its order in n.
+Fisher's test needs 1, the score test 0. The tests behind ``share_tails`` lie close to 0. Plans for
+80 and 95% (shares of 1 to 99%, 15 to 2,000 values a side) miss simulated powers by 1.4 points (root
+mean square). With half of this step it is 1.6, and with twice of it 1.5.
 """
 
 
@@ -266,9 +267,8 @@ def share_found_larger(x: float, y: float, n: float, m: float, alpha: float) -> 
     s = math.sqrt(single * both)
     limit = -float(ndtri(0.5 * alpha))
     skewness = relabelled_skewness((1.0 - 2.0 * pooled) / math.sqrt(single), n, m)
-    limit += min(max(skewness, -MOST_SKEWED), MOST_SKEWED) * (limit * limit - 1.0) / 6.0
+    limit += skewness * (limit * limit - 1.0) / 6.0
     slope = limit * both * (1.0 - 2.0 * pooled) / (2.0 * s * (n + m))
-    slope = min(max(slope, -STEEPEST / max(n, m)), STEEPEST / max(n, m))
     variance = (1.0 - slope * n) ** 2 * x * (1.0 - x) / n
     variance += (1.0 + slope * m) ** 2 * y * (1.0 - y) / m
     beyond = x - y - 0.5 * STEP_OF_COUNTS * both - limit * s

@@ -6,7 +6,6 @@ variance is what they do in a comparison of the pilot with itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from dkmd.inference.design.compare import designed_pair
 from dkmd.inference.design.labels import coded, present_labels
 from dkmd.inference.design.outcome import compare_designed
 from dkmd.inference.kinds.column_kind import Sample, TwoSamples, count_of, distinct_values
-from dkmd.inference.plan.models import PLAIN, Amounts, Design, Shares
+from dkmd.inference.plan.models import PLAIN, Amounts, Design, Rejected, Shares
 from dkmd.inference.test.one_test import MOST_VALUES, origin_of
 from dkmd.inference.test.options import DesignArguments, Options, check_options
 from dkmd.inference.test.pair import Pair
@@ -166,79 +165,48 @@ def design_of(pilot: Sample, beside: dict[str, Any]) -> Design:
     )
 
 
-class DesignedPilot:
-    """The rows of a pilot with their groups, covariates and strata, to draw samples from.
+def rejected_by_design(
+    model: Amounts | Shares,
+    delta: float,
+    values: Array,
+    beside: dict[str, Any],
+    sizes: tuple[int, int],
+    options: Options,
+    trials: int,
+) -> Rejected:
+    """The tests of samples drawn from a pilot with its groups, covariates and strata.
 
-    Parameters
-    ----------
-    values : ndarray
-        As the test sees them: logarithms for a factor, 0 and 1 for shares.
-    beside : mapping
-        ``groups``, ``covariate`` and ``strata``; None for what is not known.
+    ``values`` are as the test sees them: logarithms for a factor, 0 and 1 for shares. Whole groups
+    are drawn with replacement, or rows if there are no groups.
     """
+    rng = np.random.default_rng(1)
+    units: list[npt.NDArray[np.int64]] | None = None
+    if beside["groups"] is not None:
+        codes = coded(present_labels(beside["groups"], values.size, "the pilot")).codes
+        order = np.argsort(codes, kind="stable")
+        units = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    known = {
+        name: np.asarray(each)
+        for name, each in beside.items()
+        if each is not None and name != "groups"
+    }
 
-    def __init__(self, values: Array, beside: dict[str, Any]) -> None:
-        self._values = values
-        self._known = {
-            name: np.asarray(each)
-            for name, each in beside.items()
-            if each is not None and name != "groups"
-        }
-        self._units: list[npt.NDArray[np.int64]] | None = None
-        if beside["groups"] is not None:
-            codes = coded(present_labels(beside["groups"], values.size, "the pilot")).codes
-            order = np.argsort(codes, kind="stable")
-            self._units = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-
-    def rejected(
-        self, change: Change, sizes: tuple[int, int], options: Options, alpha: float, trials: int
-    ) -> npt.NDArray[np.bool_]:
-        """Whether the test of a design rejects samples that are drawn, as many as ``trials``.
-
-        Whole groups are drawn with replacement, or else rows. ``change`` moves the values of x.
-        """
-        rng = np.random.default_rng(1)
-        found = []
-        for _ in range(trials):
-            (rows_x, units_x), (rows_y, units_y) = (self._drawn(rng, size) for size in sizes)
-            x, y = change(rng, self._values[rows_x]), self._values[rows_y]
-            known = {name: (each[rows_x], each[rows_y]) for name, each in self._known.items()}
-            groups = None if self._units is None else (units_x, units_y)
-            arguments = DesignArguments(groups, randomized=True, **known)
-            found.append(compare_designed(x, y, arguments, options).pvalue < alpha)
-        return np.array(found)
-
-    def _drawn(
-        self, rng: np.random.Generator, size: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def drawn(size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The rows of a sample, and the numbers of their groups."""
-        if self._units is None:
-            return rng.integers(self._values.size, size=size), np.arange(size)
-        count = max(2, round(size * len(self._units) / self._values.size))
-        units = [self._units[i] for i in rng.integers(len(self._units), size=count)]
-        return np.concatenate(units), np.repeat(np.arange(count), [unit.size for unit in units])
+        if units is None:
+            return rng.integers(values.size, size=size), np.arange(size)
+        count = max(2, round(size * len(units) / values.size))
+        some = [units[i] for i in rng.integers(len(units), size=count)]
+        return np.concatenate(some), np.repeat(np.arange(count), [each.size for each in some])
 
-
-Change = Callable[[np.random.Generator, Array], Array]
-"""What a plan does to the values of one side."""
-
-
-def change_of(model: Amounts | Shares, delta: float) -> Change:
-    """The change δ of a model. For shares, some values of one kind become the other kind."""
-
-    def moved(_: np.random.Generator, values: Array) -> Array:
-        return values + delta
-
-    if not isinstance(model, Shares):
-        return moved
-    share = model.share
-
-    def turned(
-        rng: np.random.Generator, no_yes: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
-        turn = rng.random(no_yes.size)
-        if delta >= 0.0:
-            return np.where(turn < delta / max(1.0 - share, 1e-300), 1.0, no_yes)
-        return np.where(turn < -delta / max(share, 1e-300), 0.0, no_yes)
-
-    return turned
+    found = []
+    for _ in range(trials):
+        (rows_x, units_x), (rows_y, units_y) = (drawn(size) for size in sizes)
+        x, y = model.moved(values[rows_x], delta, rng), values[rows_y]
+        arguments = DesignArguments(
+            groups=None if units is None else (units_x, units_y),
+            randomized=True,
+            **{name: (each[rows_x], each[rows_y]) for name, each in known.items()},
+        )
+        found.append(compare_designed(x, y, arguments, options).pvalue < model.alpha)
+    return np.array(found)

@@ -7,8 +7,9 @@ which two are given and the third is searched. ``models`` says what power data o
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -19,14 +20,14 @@ from dkmd.bins.summary import Summary
 from dkmd.inference.kinds.column_kind import Sample
 from dkmd.inference.plan.models import Model, Shares
 from dkmd.inference.plan.pilot import (
-    DesignedPilot,
     Given,
     amounts_of,
-    change_of,
     read_pilot,
+    rejected_by_design,
     shares_of,
     yes_and_no,
 )
+from dkmd.inference.test.intervals import end_of
 from dkmd.inference.test.options import check_options
 
 TRIALS, FEWEST_TRIALS, MOST_DRAWN = 1000, 200, 10_000_000
@@ -40,8 +41,8 @@ DESIGN_TRIALS = 400
 FEW = 200
 """A pilot with fewer values, groups, or values of the rarer kind gives a note."""
 
-MOST = 1e15
-"""No size above this one is searched."""
+MOST = 10**15
+"""No size is larger than this."""
 
 
 class PlanOptions(TypedDict, total=False):
@@ -206,31 +207,30 @@ class Question:
 
     def _smallest_size(self, delta: float, power: float) -> int:
         """The smallest n that reaches the power."""
-        high = max(2, math.ceil(2.0 / self.ratio - 1e-9))
-        low = high - 1
-        while self.model.power(delta, *self.sizes(high)) < power:
-            low, high = high, 2 * high
-            if high > MOST:
-                raise ValueError(
-                    "no size reaches that power: the change is lost in the spread of the pilot"
-                )
-        while high - low > 1:
-            middle = (low + high) // 2
-            reached = self.model.power(delta, *self.sizes(middle)) >= power
-            low, high = (low, middle) if reached else (middle, high)
-        return high
+
+        def reaches(n: int) -> bool:
+            return self.model.power(delta, *self.sizes(n)) >= power
+
+        if not reaches(MOST):
+            raise ValueError(
+                "no size reaches that power: the change is lost in the spread of the pilot"
+            )
+        first = max(2, math.ceil(2.0 / self.ratio - 1e-9))
+        return bisect_left(range(MOST), True, first, key=reaches)
 
     def _smallest_change(self, n: int, m: int, power: float) -> float:
         """The smallest change up that reaches the power; where none does, the smallest down."""
         model = self.model
-        high = next((end for end in model.ends if model.power(end, n, m) >= power), None)
-        if high is None:
-            raise ValueError("no shift reaches that power with so few values: plan for more values")
-        low = 0.0
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if model.power(middle, n, m) >= power else (middle, high)
-        return high
+
+        def lacking(up: float, size: float) -> float:
+            return power - model.power(up * size, n, m)
+
+        for up in (1.0, -1.0):
+            none = 0.0, lacking(up, 0.0)
+            found = end_of(partial(lacking, up), (none, none), model.step)
+            if math.isfinite(found):
+                return up * found
+        raise ValueError("no shift reaches that power with so few values: plan for more values")
 
     def check(self, found: Solved) -> Check | None:
         """The same power by simulation; None if that takes too many values, or a second pilot."""
@@ -257,9 +257,8 @@ class Question:
             values, options = yes.astype(np.float64), options.of_means()
         elif self.factor is not None:
             values = np.log(values)
-        pilot = DesignedPilot(values, self._beside)
-        change = change_of(model, found.delta)
-        return pilot.rejected(change, (found.n, found.m), options, model.alpha, trials)
+        sizes = found.n, found.m
+        return rejected_by_design(model, found.delta, values, self._beside, sizes, options, trials)
 
     @property
     def _beside(self) -> dict[str, npt.ArrayLike | None]:

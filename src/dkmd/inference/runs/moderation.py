@@ -16,6 +16,7 @@ import numpy as np
 
 from dkmd.bins.grid import robust_scale
 from dkmd.inference.runs.between_runs import RunVariance
+from dkmd.inference.test.intervals import root_between
 
 CAUTION = 0.2
 """The spread of log variances is taken at its upper limit of confidence 1 − this.
@@ -93,24 +94,22 @@ def fitted_prior(variances: Sequence[RunVariance]) -> Prior:
 
 
 def inverse_trigamma(value: float) -> float:
-    """The x with trigamma(x) = value, by Newton's method on 1/trigamma, which is nearly linear.
+    """The x with trigamma(x) = value.
 
     Values are between 1e-6 and 1e7, and others count as the nearer end.
 
     Examples
     --------
     >>> from scipy.special import polygamma
-    >>> round(inverse_trigamma(float(polygamma(1, 2.5))), 10)
+    >>> round(inverse_trigamma(float(polygamma(1, 2.5))), 9)
     2.5
     """
     from scipy.special import polygamma
 
     value = min(max(value, 1e-6), 1e7)
-    x = 0.5 + 1.0 / value
-    for _ in range(50):
-        at = float(polygamma(1, x))
-        step = at * (1.0 - at / value) / float(polygamma(2, x))
-        x += step
-        if abs(step) < 1e-10 * x:
-            break
-    return x
+
+    def above(log_x: float) -> float:
+        return math.log(float(polygamma(1, math.exp(log_x))) / value)
+
+    few, many = (math.log(end) for end in (1e-4, 1e7))
+    return math.exp(root_between(above, (few, above(few)), (many, above(many)), 0.01))

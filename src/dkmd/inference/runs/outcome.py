@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dkmd.inference.runs.between_runs import Levels, RunVariance
 from dkmd.inference.runs.heavy_tails import tails_of_means
 from dkmd.inference.test.result import ExactOutcome
-from dkmd.inference.test.tails import critical, student_tails, tail_share
+from dkmd.inference.test.tails import critical, satterthwaite, student_tails, tail_share
 
 
 class SideRuns(NamedTuple):
@@ -55,9 +55,10 @@ def shift_error(
     weight = reference.weight + current.weight
     square = max(noise, noise + weight * (between.total - between.within))
     # noise that T shares with W counts once; that of a history is known well
-    parts = (weight * between.total, between.df), (noise - weight * between.shared, noise_df)
-    doubt = sum(part * part / df for part, df in parts if df > 0.0)
-    df = square * square / doubt if doubt > 0.0 else math.inf
+    parts = [(weight * between.total, between.df), (noise - weight * between.shared, noise_df)]
+    doubtful = [(part, df) for part, df in parts if part and df > 0.0]
+    known = square - math.fsum(part for part, _ in doubtful)
+    df = float(satterthwaite([*doubtful, (known, math.inf)])) if doubtful else math.inf
     if square > noise:  # heavy tails are those of changes from run to run
         runs = 2.0 / (1.0 / len(reference.levels) + 1.0 / len(current.levels))
         df = min(df, tails_of_means(between.tails, runs))

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.bins.grid import robust_scale
+from dkmd.inference.design.stored import UnitTable
+from dkmd.inference.design.units import moves_of
 from dkmd.inference.test.sides import Side, m_center
 from dkmd.inference.test.width import SMALLEST
 from dkmd.statistic.witness import Witness
@@ -53,7 +55,7 @@ def run_level(values: npt.ArrayLike, groups: npt.ArrayLike | None = None) -> Run
     psi = Witness(scale, scale)
     side = Side(offsets, np.zeros(held.size), np.ones(held.size), 0.0, 0.0, float(held.size))
     center = m_center(side, psi)
-    variance, df = _leaving_out_one(held - (middle + center), codes, psi)
+    variance, df = _noise(held - (middle + center), codes, psi)
     return RunLevel(middle + center, variance, df, held.size, units)
 
 
@@ -67,12 +69,11 @@ def codes_of(groups: npt.ArrayLike | None, size: int) -> Codes:
     return place[codes]
 
 
-def _leaving_out_one(away: Array, codes: Codes, psi: Witness) -> tuple[float, float]:
-    """The variance of a centre by leaving out one group at a time, and 1/Σ(n_g/n)² − 1."""
-    sizes = np.bincount(codes)  # (groups,)
-    df = float(away.size**2 / (sizes**2).sum()) - 1.0
-    if sizes.size == 1:
-        return math.nan, df
-    shifts = np.bincount(codes, weights=psi(away)) / (away.size - sizes)
-    shifts /= psi.derivative(away).mean()
-    return float((shifts**2).sum()) * (1.0 - 1.0 / sizes.size), df
+def _noise(away: Array, codes: Codes, psi: Witness) -> tuple[float, float]:
+    """The variance of a centre by leaving out one group at a time, and its degrees of freedom."""
+    sizes = np.bincount(codes).astype(np.float64)
+    sums = np.bincount(codes, psi(away)).astype(np.float64)
+    moves = moves_of(UnitTable(None, sizes, sums[:, None], sizes, np.zeros(4)))
+    if moves.units < 2.0:
+        return math.nan, moves.df
+    return float(moves.gram[0, 0]) / float(psi.derivative(away).mean()) ** 2, moves.df

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dkmd.inference.kinds.opinions import Opinions
 from dkmd.render.figures.curves import Curves
 from dkmd.render.figures.forest import ForestAxis
 from dkmd.render.figures.share_bars import ShareBar
@@ -59,6 +58,15 @@ class NumberLine(NamedTuple):
     reference: Shown
     current: Shown
     difference: Shown
+
+
+class PeerLine(NamedTuple):
+    """What another statistic says of the same samples."""
+
+    name: str
+    value: Shown
+    pvalue: Shown
+    direction: str
 
 
 class Setting(NamedTuple):
@@ -110,7 +118,7 @@ class PageRow:
     quantiles: Mapping[float, Interval]  # of reference and of current
     numbers: tuple[NumberLine, ...]
     interval_ends: tuple[Shown, Shown] | None  # of the shift's interval, in data units
-    peers: Opinions | None  # None if the single values are not in memory
+    peers: tuple[PeerLine, ...]  # empty if the single values are not in memory
     peer_notes: tuple[str, ...]
     settings: tuple[Setting, ...]
     again: Reproduce

@@ -72,7 +72,7 @@ def _templates() -> Environment:
     for function in (
         *(words.parts, words.breakable, words.chips, words.interval_head, words.bar_words),
         *(words.shift_shown, words.percent_shown, words.p_shown, words.share_shown),
-        *(words.plain_shown, words.peer_p_shown, words.direction, words.sortable),
+        *(words.plain_shown, words.sortable),
         *(words.outside, words.reading, words.tally, words.sort_keys, words.interval_shown),
         *(heads, forest_scale, forest_bar, sparkline, density, cdf, quantile_shifts, differences),
         *(share_bars, share_spark, segment_scale, segment_bar),

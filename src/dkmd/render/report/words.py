@@ -14,7 +14,6 @@ from unicodedata import bidirectional
 
 from dkmd import __version__
 from dkmd.base.wording import amount, count, percent, plain, rounded, short_p, signed_number
-from dkmd.inference.kinds.opinions import Opinion
 from dkmd.render.figures.curves import Curves
 from dkmd.render.report.model import NO_BAND, Chip, Page, PageRow, Shown
 
@@ -155,16 +154,6 @@ def percent_shown(row: PageRow) -> Shown:
 def p_shown(row: PageRow) -> Shown:
     """The p-value; a dash if there is none."""
     return Shown(short_p(row.pvalue) or "–", row.pvalue)
-
-
-def peer_p_shown(peer: Opinion) -> Shown:
-    """The p-value of another statistic; empty if it has none."""
-    return Shown(short_p(peer.pvalue), peer.pvalue)
-
-
-def direction(peer: Opinion) -> str:
-    """Which way another statistic points, without the words that the heading says."""
-    return peer.direction.removeprefix("current is ")
 
 
 def plain_shown(value: float) -> Shown:

@@ -1,4 +1,4 @@
-"""Shares, categories and percentiles: exact tests, intervals that agree with them, coverage."""
+"""Shares: exact tests, intervals that agree with them, coverage."""
 
 from __future__ import annotations
 
@@ -11,15 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize_scalar
-from scipy.special import betainc
 
-from dkmd.inference.kinds.categories import category_pvalue, compare_shares
-from dkmd.inference.kinds.percentiles import (
-    Quantiles,
-    compare_percentiles,
-    percentile,
-    values_needed,
-)
 from dkmd.inference.kinds.proportions import (
     Counts,
     _shares_given,
@@ -32,6 +24,7 @@ from dkmd.inference.kinds.proportions import (
 )
 
 pytestmark = pytest.mark.slow  # exact tests walk thousands of tables
+
 
 SOME = [(3, 10, 10, 100), (5, 10, 10, 100), (7, 30, 2, 30), (0, 5, 3, 5), (12, 40, 30, 50)]
 
@@ -159,84 +152,6 @@ def test_wilson_and_the_ratio_at_their_borders() -> None:
     low, high = ratio_interval(Counts(5, 50, 0, 50))
     assert 0.0 < low < math.inf == high
     assert ratio_interval(Counts(0, 50, 5, 50))[0] == 0.0
-
-
-def test_categories_follow_pearsons_test_and_relabellings() -> None:
-    x, y = [30, 50, 20], [45, 40, 35]
-    assert category_pvalue(x, y) == pytest.approx(stats.chi2_contingency([x, y]).pvalue, rel=1e-9)
-    few_x, few_y = [3, 0, 1, 2], [0, 4, 1, 1]
-    exact = _every_relabelling(few_x, few_y)
-    assert category_pvalue(few_x, few_y) == pytest.approx(exact, abs=4 * math.sqrt(exact / 9999))
-    assert category_pvalue([5, 0], [7, 0]) == 1.0
-    # equal shares: each of the 9,999 relabellings is at least as extreme
-    assert category_pvalue([1, 2], [2, 4]) == 1.0
-
-
-def _every_relabelling(x: list[int], y: list[int]) -> float:
-    """The p-value of X² over every way to choose the rows of x."""
-    rows = np.repeat(np.arange(len(x)), np.add(x, y))
-    n, expected = sum(x), np.add(x, y) * sum(x) / rows.size
-    rest = np.add(x, y) - expected
-
-    def statistic(counts: np.ndarray) -> float:
-        return float(((counts - expected) ** 2 * (1 / expected + 1 / rest)).sum())
-
-    seen = statistic(np.asarray(x))
-    chosen = itertools.combinations(range(rows.size), n)
-    values = [statistic(np.bincount(rows[list(c)], minlength=len(x))) for c in chosen]
-    return float(np.mean(np.array(values) >= seen - 1e-9))
-
-
-def test_levels_that_came_and_went_are_named() -> None:
-    changes = compare_shares(["a", "b", "c"], [10, 0, 40], [20, 30, 0])
-    assert [c.level for c in changes if c.is_new] == ["c"]
-    assert [c.level for c in changes if c.is_gone] == ["b"]
-    alone = compare_shares(["a"], [10], [20])[0]
-    assert alone.counts == Counts(10, 10, 20, 20)
-
-
-@pytest.mark.parametrize("size", [100, 1000])
-@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.95, 0.99])
-def test_percentile_intervals_cover(size: int, level: float) -> None:
-    """Of 2,000 samples, at least 93.5% minus three standard errors cover: skewed data."""
-    if size < values_needed(level):
-        found = percentile(lambda q: q, size, level)
-        assert math.isinf(found.high)
-        return
-    rng = np.random.default_rng(round(1000 * level) + size)
-    true = -math.log1p(-level)
-    one = two = 0
-    for _ in range(2000):
-        x, y = np.sort(rng.exponential(size=size)), np.sort(rng.exponential(size=2 * size))
-        change = compare_percentiles((_quantiles(x), size), (_quantiles(y), 2 * size), level)
-        one += change.x.low <= true <= change.x.high
-        two += change.low <= 0.0 <= change.high
-    least = 2000 * 0.935 - 3 * math.sqrt(2000 * 0.935 * 0.065)
-    assert min(one, two) >= least
-
-
-def _quantiles(values: np.ndarray) -> Quantiles:
-    at = np.arange(values.size)
-    return lambda level: float(np.interp(level * (values.size - 1), at, values))
-
-
-@pytest.mark.parametrize(("size", "level"), [(60, 0.3), (1000, 0.5), (5000, 0.99)])
-def test_ends_of_a_percentile_are_ranks_of_the_binomial_law(size: int, level: float) -> None:
-    """P(at most r − 1 of n values lie below) is 2.5% and 97.5%, between whole ranks too."""
-    found = percentile(lambda q: 1.0 + q * (size - 1), size, level)  # the rank itself
-    for rank, chance in ((found.low, 0.025), (found.high, 0.975)):
-        assert betainc(size - rank + 1.0, rank, 1.0 - level) == pytest.approx(chance, rel=1e-6)
-    assert found.value == pytest.approx(1.0 + level * (size - 1))
-
-
-@pytest.mark.parametrize(
-    ("size", "low", "high"), [(5, False, False), (6, True, True)]
-)  # 2⁻⁵ > 2.5% > 2⁻⁶
-def test_a_median_of_five_values_has_no_interval(size: int, low: bool, high: bool) -> None:
-    found = percentile(lambda q: q, size, 0.5)
-    assert (math.isfinite(found.low), math.isfinite(found.high)) == (low, high)
-    upper = percentile(lambda q: q, 20, 0.9)  # 0.9²⁰ > 2.5% > 0.1²⁰
-    assert (math.isfinite(upper.low), math.isfinite(upper.high)) == (True, False)
 
 
 @pytest.mark.parametrize(("a", "n", "b", "m"), SOME[:3])

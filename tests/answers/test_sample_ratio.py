@@ -13,7 +13,7 @@ from scipy import stats
 from shell import answer_in, here
 
 from dkmd import compare, drift
-from dkmd.inference.kinds.sample_ratio import UNLIKELY, check_ratio, parse_ratio
+from dkmd.answers.sample_ratio import UNLIKELY, check_ratio, parse_ratio
 
 pytestmark = pytest.mark.slow
 

@@ -69,66 +69,42 @@ def opinions(
     ``spread`` is dkmd's answer about the spread, which stands beside Brown–Forsythe's. ``yes`` is
     the value of yes in yes/no data, which have tests of two shares instead.
     """
-    others = (
-        _mean_difference(reference, current),
-        _mann_whitney(reference, current),
-        _kolmogorov_smirnov(reference, current),
-        _mmd2(reference, current, scale),
-        *(
-            (() if spread is None else (spread,), _brown_forsythe(reference, current))
-            if yes is None
-            else (_shares(reference == yes, current == yes),)
-        ),
+    finite = bool(np.isfinite(reference).all() and np.isfinite(current).all())
+    mean, t = math.nan, (math.nan, math.nan)
+    by_mean, apart = "infinite values", math.nan
+    if finite:
+        mean, t = peers.mean_difference(current, reference), peers.welch(current, reference)
+        by_mean = direction_of(mean)
+        apart = peers.mmd2(current, reference, scale) if scale > 0.0 else math.nan
+    ranks, steps = peers.mann_whitney(current, reference), peers.ks(current, reference)
+    lead = direction_of(steps.x_larger - steps.y_larger)
+    rows = (
+        own,
+        Opinion("mean difference", mean, math.nan, by_mean),
+        Opinion("Welch's t", *t, by_mean),
+        Opinion("Mann-Whitney, P(c > r)", *ranks, direction_of(ranks[0] - 0.5)),
+        Opinion("Kolmogorov-Smirnov", steps.statistic, steps.pvalue, lead),
+        Opinion("MMD², Laplacian", apart, math.nan, "has no sign"),
     )
-    return Opinions((own, *(o for several in others for o in several)))
+    if yes is not None:
+        return Opinions((*rows, *_shares(reference == yes, current == yes)))
+    ours = () if spread is None else (spread,)
+    return Opinions((*rows, *ours, _brown_forsythe(reference, current, finite)))
 
 
-def _mean_difference(reference: Array, current: Array) -> tuple[Opinion, ...]:
-    if not (np.isfinite(reference).all() and np.isfinite(current).all()):
-        note = "infinite values"
-        names = ("mean difference", "Welch's t")
-        return tuple(Opinion(name, math.nan, math.nan, note) for name in names)
-    difference = peers.mean_difference(current, reference)
-    direction = direction_of(difference)
-    return (
-        Opinion("mean difference", difference, math.nan, direction),
-        Opinion("Welch's t", *peers.welch(current, reference), direction),
-    )
-
-
-def _mann_whitney(reference: Array, current: Array) -> tuple[Opinion, ...]:
-    share, pvalue = peers.mann_whitney(current, reference)
-    return (Opinion("Mann-Whitney, P(c > r)", share, pvalue, direction_of(share - 0.5)),)
-
-
-def _kolmogorov_smirnov(reference: Array, current: Array) -> tuple[Opinion, ...]:
-    test = peers.ks(current, reference)
-    signed = test.x_larger - test.y_larger
-    return (Opinion("Kolmogorov-Smirnov", test.statistic, test.pvalue, direction_of(signed)),)
-
-
-def _mmd2(reference: Array, current: Array, scale: float) -> tuple[Opinion, ...]:
-    finite = np.isfinite(reference).all() and np.isfinite(current).all()
-    value = peers.mmd2(current, reference, scale) if finite and scale > 0.0 else math.nan
-    return (Opinion("MMD², Laplacian", value, math.nan, "has no sign"),)
-
-
-def _brown_forsythe(reference: Array, current: Array) -> tuple[Opinion, ...]:
+def _brown_forsythe(reference: Array, current: Array, finite: bool) -> Opinion:
     """Levene's test about the medians; its value is the ratio of mean distances from them."""
-    if not (np.isfinite(reference).all() and np.isfinite(current).all()):
-        return (Opinion(BROWN_FORSYTHE, math.nan, math.nan, "infinite values"),)
-    if min(reference.size, current.size) < 2:
-        return (Opinion(BROWN_FORSYTHE, math.nan, math.nan, NONE),)
+    if not finite or min(reference.size, current.size) < 2:
+        return Opinion(BROWN_FORSYTHE, math.nan, math.nan, NONE if finite else "infinite values")
     _, pvalue = peers.brown_forsythe(current, reference)
     with np.errstate(over="ignore"):
         before, after = (
             float(np.abs(side - np.median(side)).mean()) for side in (reference, current)
         )
-    ratio = after / before if before > 0.0 else math.nan
     direction = NONE
     if after != before:
         direction = WIDER if after > before else NARROWER
-    return (Opinion(BROWN_FORSYTHE, ratio, pvalue, direction),)
+    return Opinion(BROWN_FORSYTHE, after / before if before > 0.0 else math.nan, pvalue, direction)
 
 
 def _shares(
