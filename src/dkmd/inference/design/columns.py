@@ -190,10 +190,9 @@ class Dummies(NamedTuple):
         """The dummies of some of the rows."""
         return self._replace(codes=tuple(of[rows] for of in self.codes))
 
-    def explained(self, theta: Array) -> Array | float:
+    def explained(self, theta: Array) -> Array:
         """g·θ of every row."""
-        found: Array | float = 0.0
-        start = 0
+        found, start = np.zeros(1), 0
         for of, levels in zip(self.codes, self.levels, strict=True):
             found = found + np.concatenate([[0.0], theta[start : start + levels]])[of]
             start += levels
@@ -346,11 +345,11 @@ def check_numbers(given: Any, what: str, sizes: tuple[int, int]) -> tuple[Array,
     return found[0], found[1]
 
 
-Pair = tuple[Array | None, Array | None]
+Both = tuple[Array | None, Array | None]
 """A column of x and of y; None if it was not given."""
 
 
-def check_weights(given: Any, sizes: tuple[int, int]) -> Pair:
+def check_weights(given: Any, sizes: tuple[int, int]) -> Both:
     """A pair of weights, one for each value. Weights of 0 are allowed and leave a value out."""
     if given is None:
         return None, None
@@ -371,7 +370,7 @@ def check_weights(given: Any, sizes: tuple[int, int]) -> Pair:
     return found
 
 
-def check_counts(given: Any, sizes: tuple[int, int]) -> Pair:
+def check_counts(given: Any, sizes: tuple[int, int]) -> Both:
     """A pair of counts, one for each row: whole numbers, 0 or more."""
     if given is None:
         return None, None

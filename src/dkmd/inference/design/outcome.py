@@ -22,7 +22,7 @@ from dkmd.inference.design.columns import (
 )
 from dkmd.inference.design.compare import compare_stored, require_known
 from dkmd.inference.design.held import HeldRows
-from dkmd.inference.design.labels import Coded, numbered, numbered_alone
+from dkmd.inference.design.labels import Coded, numbered
 from dkmd.inference.design.means import INFINITE, mean_of_summaries
 from dkmd.inference.test.one_test import (
     outcome_of,
@@ -64,15 +64,13 @@ def held_sides(
     groups = None if design.groups is None else pair_of(design.groups, "groups")
     known = check_known(design.covariate, design.strata, design.randomized, sizes)
     weights, counts = check_weights(design.weights, sizes), check_counts(design.counts, sizes)
+    if weigh is not None and groups is None:
+        if x.size != y.size:
+            raise ValueError(f"pairs need samples of one size, got {x.size} and {y.size}")
+        groups = np.arange(x.size), np.arange(y.size)
     units: Sequence[Coded | None] = None, None
-    if weigh is not None:
-        if groups is None:
-            if x.size != y.size:
-                raise ValueError(f"pairs need samples of one size, got {x.size} and {y.size}")
-            groups = np.arange(x.size), np.arange(y.size)
-        units = numbered(groups, sizes)
-    elif groups is not None:
-        units = numbered_alone(groups, sizes)
+    if groups is not None:
+        units = numbered(groups, sizes, shared=weigh is not None)
     one, two = (
         HeldRows(values, weights[i], counts[i], units[i], *(of[i] for of in known))
         for i, values in enumerate((x, y))
