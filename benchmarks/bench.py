@@ -52,8 +52,8 @@ def main() -> int:
     if "--cpu" in sys.argv[1:]:
         return _cpu_main()
     ratios = [
-        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_units_rows(),
-        *_slices_rows(), _permutation_row(), *_detector_rows(),
+        *_exact_rows(), *_riemann_rows(), _mmd2_row(), *_test_rows(), *_design_rows(),
+        *_units_rows(), *_slices_rows(), _permutation_row(), *_detector_rows(),
     ]  # fmt: skip
     _print_ratios(ratios)
     memory = _memory()
@@ -161,14 +161,51 @@ def _test_rows() -> list[Ratio]:
         welch = lambda x=x, y=y: _welch_with_interval(x, y)  # noqa: E731
         whole = lambda x=x, y=y: _everything(x, y)  # noqa: E731
         rows.append(_row("dkmd_2samp", n, "scipy ttest_ind (Welch)", whole, welch, limit))
-        if n == 2_000_000:
-            plain = lambda x=x, y=y: dkmd_2samp(x, y)  # noqa: E731
-            known = _samples(n, seed=5, shift=0.0)
-            adjusted = lambda x=x, y=y: dkmd_2samp(x, y, covariate=known, randomized=True)  # noqa: B023, E731
-            rows.append(_row("adjusted", n, "dkmd_2samp without it", adjusted, plain, 2.0))
         if n == 20_000_000:
             rows += _filling_rows(x, y, welch)
     return rows
+
+
+def _design_rows() -> list[Ratio]:
+    """Groups and a covariate, in CPU time of one thread, beside what their limits are made of.
+
+    "plain" is ``dkmd_2samp`` of the same values without them, "unique" is ``np.unique`` of the
+    labels with their inverse, and a pass is ``np.sum`` of both samples.
+    """
+    n = 1_000_000
+    x, y = _samples(n)
+    rng = np.random.default_rng(7)
+    small = rng.integers(0, 1_000, n), rng.integers(0, 1_000, n)
+    names = rng.integers(0, 2**50, 1_000)
+    large = names[small[0]], names[small[1]]
+    known = _samples(n, seed=5, shift=0.0)
+    runs: list[Callable[[], object]] = [
+        lambda: dkmd_2samp(x, y),
+        lambda: (np.sum(x), np.sum(y)),
+        lambda: [np.unique(labels, return_inverse=True) for labels in large],
+        lambda: dkmd_2samp(x, y, groups=small),
+        lambda: dkmd_2samp(x, y, groups=large),
+        lambda: dkmd_2samp(x, y, covariate=known, randomized=True),
+    ]
+    with _threads("1"):
+        seconds = best_seconds(*runs, budget=math.inf, rounds=15, clock=time.process_time)
+    plain, reading, unique, by_small, by_large, adjusted = (1e3 * each for each in seconds)
+    print(".", end="", flush=True, file=sys.stderr)
+    peers = [
+        ("groups 0, 1, …, 999", "plain", by_small, plain, 3.0),
+        (
+            "groups, large",
+            "plain + 1.2 unique + pass",
+            by_large,
+            plain + 1.2 * unique + reading,
+            1.0,
+        ),
+        ("a covariate", "2 x plain + a pass", adjusted, 2.0 * plain + reading, 1.0),
+    ]
+    return [
+        Ratio(what, f"2 x {n:.0e}", against, ours, theirs, ours / theirs, limit)
+        for what, against, ours, theirs, limit in peers
+    ]
 
 
 def _units_rows() -> list[Ratio]:
@@ -302,12 +339,12 @@ def _mmd2_row() -> Ratio:
 
 def _print_ratios(ratios: list[Ratio]) -> None:
     print(
-        f"\n{'':18}{'values':>12}  {'against':26}{'ours':>11}{'theirs':>12}{'ratio':>9}{'limit':>8}"
+        f"\n{'':20}{'values':>10}  {'against':26}{'ours':>11}{'theirs':>12}{'ratio':>9}{'limit':>8}"
     )
     for r in ratios:
         limit = f"{r.at_most:8.2f}" if r.at_most is not None else f"{'-':>8}"
         print(
-            f"{r.what:18}{r.values:>12}  {r.against:26}{r.ours_ms:8.3f} ms{r.theirs_ms:9.2f} ms"
+            f"{r.what:20}{r.values:>10}  {r.against:26}{r.ours_ms:8.3f} ms{r.theirs_ms:9.2f} ms"
             f"{r.ratio:9.3f}{limit}"
         )
 

@@ -44,6 +44,7 @@ TESTS = {
     "inference/test/rows": "inference/rows",
     "inference/test/witness_pair": "inference/witness_pair",
     "inference/design/units": "design/any_design design/held",
+    "inference/design/designs": "design/any_design design/held",
     "inference/design/guards": "design/any_design design/held",
     "inference/design/shared": "design/any_design",
     "inference/design/means": "design/means",

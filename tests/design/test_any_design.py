@@ -14,14 +14,11 @@ from hypothesis import strategies as st
 
 from dkmd import Grid, dkmd_2samp
 from dkmd.base.errors import ColumnError
-from dkmd.inference.design.compare import (
-    Designed,
-    designed_pair,
-    held_sides,
-    stored_pair,
-)
+from dkmd.inference.design.compare import compare_stored
+from dkmd.inference.design.outcome import compare_designed, held_sides
 from dkmd.inference.test.options import DesignArguments, Options, check_options
 from dkmd.inference.test.pair import Pair
+from dkmd.inference.test.result import ExactOutcome, Outcome
 
 pytestmark = pytest.mark.slow  # plain Python would need minutes
 
@@ -111,15 +108,15 @@ def _each_the_same(side: Rows, other: Rows) -> Rows:
     return rows._replace(weights=np.array([1.0 / (rows.units == u).sum() for u in rows.units]))
 
 
-def agrees(found: Designed, case: Case) -> None:
-    pair = found.pair
-    assert isinstance(pair, Pair)
-    expected, test = case.oracle(pair.width), pair.test()
-    bound = pair.bound
+def agrees(found: Outcome | None, case: Case) -> None:
+    assert isinstance(found, ExactOutcome)
+    assert isinstance(found.tester, Pair)
+    expected, test = case.oracle(found.width), found.test
+    bound = found.tester.bound
     assert test.statistic / bound == pytest.approx(expected.statistic, abs=1e-9)
     assert test.standard_error / bound == pytest.approx(expected.error, rel=1e-9)
     assert test.df == pytest.approx(expected.df, rel=1e-9)
-    assert (found.design.rank if found.design else 0) == expected.rank
+    assert (found.adjustment.columns if found.adjustment else 0) == expected.rank
     if case.weigh is None:
         z = test.statistic / bound / expected.relabelled
         assert test.guards[0].z == pytest.approx(z, rel=1e-8, abs=1e-9)
@@ -142,13 +139,13 @@ def test_any_design_is_the_slow_oracle(
     design = DesignArguments(**case.arguments())
     chosen = options(weigh)
     try:
-        direct = designed_pair(x, y, design, chosen)
+        direct = compare_designed(x, y, design, chosen)
     except ColumnError:  # too few units for so many columns, or only one of them is shared
-        direct = Designed(None)
-    assume(direct.pair is not None)
+        direct = None
+    assume(isinstance(direct, ExactOutcome))
     agrees(direct, case)
     grid = Grid(0.0, 0.01)
-    agrees(stored_pair(*held_sides(x, y, design, chosen), chosen, grid=grid), case)
+    agrees(compare_stored(*held_sides(x, y, design, weigh), chosen, grid=grid), case)
 
 
 @pytest.mark.parametrize("weigh", [None, "units", "values"])

@@ -13,23 +13,24 @@ import pytest
 from dkmd import Grid
 from dkmd.base.errors import ColumnError
 from dkmd.inference.design.columns import NEEDS_RANDOMIZED
-from dkmd.inference.design.compare import (
-    designed_pair,
-    held_sides,
-    stored_pair,
-)
+from dkmd.inference.design.compare import compare_stored
+from dkmd.inference.design.outcome import compare_designed, held_sides
 from dkmd.inference.test.options import DesignArguments, check_options
 from dkmd.inference.test.pair import Studentized
+from dkmd.inference.test.result import ExactOutcome
 
 
 def answer(
     x: Any, y: Any, weigh: str | None = None, grid: Grid | None = None, **design: Any
 ) -> Studentized:
     options = check_options(None, None, "exact", "two-sided", None, "omit", weigh)
-    sides = held_sides(x, y, DesignArguments(**design), options)
-    found = stored_pair(*sides, options, grid=grid)
-    assert found.pair is not None
-    return found.pair.test()
+    if grid is None:
+        found = compare_designed(x, y, DesignArguments(**design), options)
+    else:
+        sides = held_sides(x, y, DesignArguments(**design), weigh)
+        found = compare_stored(*sides, options, grid=grid)
+    assert isinstance(found, ExactOutcome)
+    return found.test
 
 
 def same(one: Studentized, other: Studentized, accuracy: float = 1e-9) -> None:
@@ -157,9 +158,9 @@ def test_groups_of_one_are_independent_values() -> None:
     x, y = rng.lognormal(0.4, 1.0, 20), rng.lognormal(size=130)
     found = answer(x, y, groups=(np.arange(20), np.arange(130)))
     options = check_options(None, None, "exact", "two-sided", None, "omit")
-    plain = designed_pair(x, y, DesignArguments(), options).pair
-    assert plain is not None
-    test = plain.test()
+    plain = compare_designed(x, y, DesignArguments(), options)
+    assert isinstance(plain, ExactOutcome)
+    test = plain.test
     same(test, found)
     assert found.guards[0].z == pytest.approx(test.guards[0].z, rel=1e-9)
     assert found.guards[0].smooth == pytest.approx(test.guards[0].smooth, rel=1e-9)

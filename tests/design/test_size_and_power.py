@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from dkmd.inference.design.compare import designed_pair
+from dkmd.inference.design.outcome import compare_designed
 from dkmd.inference.test.options import DesignArguments, check_options
 
 pytestmark = pytest.mark.slow
@@ -28,8 +28,7 @@ Draw = Callable[[list[int]], Side]
 
 
 def pvalue(x: Array, y: Array, design: DesignArguments) -> float:
-    pair = designed_pair(x, y, design, OPTIONS).pair
-    return 1.0 if pair is None else pair.test().pvalue("two-sided")
+    return compare_designed(x, y, design, OPTIONS).pvalue
 
 
 def by_groups(x: Side, y: Side) -> float:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.outcome import compare_stored
+from dkmd.inference.design.compare import compare_stored
 from dkmd.inference.design.stored import Stored
 from dkmd.inference.test.options import DesignArguments, Options
 from dkmd.inference.test.result import DkmdResult, ExactOutcome, Outcome

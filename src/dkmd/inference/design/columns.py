@@ -164,66 +164,59 @@ class Frame(NamedTuple):
         ]
         return found
 
-    def columns(
-        self, covariates: Sequence[Array], codes: Sequence[Index], numbers: Array
-    ) -> Columns:
-        """The columns g of some rows, from their covariates and the numbers of their levels.
-
-        The numeric columns are written into ``numbers`` (numeric columns, rows).
-        """
-        for (i, kind), out in zip(self.numbers, numbers, strict=True):
+    def write_numbers(self, covariates: Sequence[Array], out: Array) -> None:
+        """Write the numeric columns of some rows, (numeric columns, rows)."""
+        for (i, kind), column in zip(self.numbers, out, strict=True):
             if kind == MISSING:
-                np.isnan(covariates[i], out=out)
+                np.isnan(covariates[i], out=column)
             else:
-                self.covariates[i].write(covariates[i], out)
-        levels = tuple(factor.columns for factor in self.factors)
-        return Columns(numbers, tuple(codes), levels)
+                self.covariates[i].write(covariates[i], column)
+
+    def dummies(self, codes: Sequence[Index]) -> Dummies:
+        """The other columns of some rows, from the numbers of their levels."""
+        return Dummies(tuple(codes), tuple(factor.columns for factor in self.factors))
 
 
-class Columns(NamedTuple):
-    """The columns g of some rows: numbers, and the strata of several factors as dummies."""
+class Dummies(NamedTuple):
+    """The strata of some rows as columns of zeros and ones, of which only the level is held.
 
-    numbers: Array  # (numeric columns, rows)
+    Rows are summed by level: the products of hundreds of zeros are not worth a matrix.
+    """
+
     codes: tuple[Index, ...] = ()  # the level of every row, of each factor
     levels: tuple[int, ...] = ()  # the number of columns of each factor; level 0 has none
 
-    @property
-    def width(self) -> int:
-        """How many columns there are."""
-        return int(self.numbers.shape[0]) + sum(self.levels)
+    def at(self, rows: slice) -> Dummies:
+        """The dummies of some of the rows."""
+        return self._replace(codes=tuple(of[rows] for of in self.codes))
 
     def explained(self, theta: Array) -> Array:
         """g·θ of every row."""
-        at = self.numbers.shape[0]
-        found = theta[:at] @ self.numbers
+        found, start = np.zeros(1), 0
         for of, levels in zip(self.codes, self.levels, strict=True):
-            found += np.concatenate([[0.0], theta[at : at + levels]])[of]
-            at += levels
-        return np.asarray(found)
+            found = found + np.concatenate([[0.0], theta[start : start + levels]])[of]
+            start += levels
+        return found
 
-    def add_levels_to_gram(self, dense: Array, weights: Array | None, gram: Array) -> None:
-        """Add Σw·vvᵀ for the dummies, which come after the columns of ``dense`` (any, rows).
+    def by_unit(self, units: Codes, size: int, weights: Array | None) -> Array:
+        """Σw of each unit and column, (units, columns)."""
+        parts = [np.empty((size, 0))]
+        for of, levels in zip(self.codes, self.levels, strict=True):
+            cells = units.astype(np.int64) * (levels + 1) + of
+            summed = np.bincount(cells, weights, size * (levels + 1)).astype(np.float64)
+            parts.append(summed.reshape(size, levels + 1)[:, 1:])
+        return np.concatenate(parts, axis=1)
 
-        Dummies are summed by level: the products of hundreds of zeros are not worth a matrix.
-        """
-        at = dense.shape[0]
-        starts = [at + sum(self.levels[:i]) for i in range(len(self.levels))]
-        for i, (start, levels, codes) in enumerate(
-            zip(starts, self.levels, self.codes, strict=True)
-        ):
+    def add_to_gram(self, dense: Array, weights: Array | None, gram: Array) -> None:
+        """Add Σw·vvᵀ of the dummies, which come after the columns of ``dense`` (any, rows)."""
+        start = width = dense.shape[0]
+        weighted = dense if weights is None else dense * weights
+        for of, levels in zip(self.codes, self.levels, strict=True):
             here = slice(start, start + levels)
-            gram[here, :at] += _by_code(codes, levels + 1, dense, weights)[1:]
-            for j in range(i + 1):
-                other = slice(starts[j], starts[j] + self.levels[j])
-                width = self.levels[j] + 1
-                cells = np.bincount(codes * width + self.codes[j], weights, (levels + 1) * width)
-                gram[here, other] += cells.reshape(levels + 1, width)[1:, 1:]
-
-
-def _by_code(codes: Codes, size: int, values: Array, weights: Array | None) -> Array:
-    """Σw·value over the rows of each code, (codes, columns)."""
-    weighted = values if weights is None else values * weights
-    return np.stack([np.bincount(codes, column, size) for column in weighted], axis=1)
+            for j, column in enumerate(weighted):
+                gram[here, j] += np.bincount(of, column, levels + 1)[1:]
+            gram[here, width:] += self.by_unit(of, levels + 1, weights)[1:]
+            start += levels
 
 
 def fit_covariate(name: str, sides: Sequence[Array]) -> Covariate:
@@ -352,11 +345,11 @@ def check_numbers(given: Any, what: str, sizes: tuple[int, int]) -> tuple[Array,
     return found[0], found[1]
 
 
-Pair = tuple[Array | None, Array | None]
+Both = tuple[Array | None, Array | None]
 """A column of x and of y; None if it was not given."""
 
 
-def check_weights(given: Any, sizes: tuple[int, int]) -> Pair:
+def check_weights(given: Any, sizes: tuple[int, int]) -> Both:
     """A pair of weights, one for each value. Weights of 0 are allowed and leave a value out."""
     if given is None:
         return None, None
@@ -377,7 +370,7 @@ def check_weights(given: Any, sizes: tuple[int, int]) -> Pair:
     return found
 
 
-def check_counts(given: Any, sizes: tuple[int, int]) -> Pair:
+def check_counts(given: Any, sizes: tuple[int, int]) -> Both:
     """A pair of counts, one for each row: whole numbers, 0 or more."""
     if given is None:
         return None, None

@@ -1,4 +1,4 @@
-"""Two sides, with all that belongs to their rows, become the test of a design.
+"""Two sides, with all that belongs to their rows, become the outcome of a test.
 
 The sides, with their weights, give the plain test and its width. Every row is then scored, scores
 are summed up (``stored``), and the sums say what the design does to the test (``designs``).
@@ -14,25 +14,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import Grid
-from dkmd.inference.design.columns import (
-    OUTCOME,
-    Frame,
-    check_counts,
-    check_known,
-    check_weights,
-    fit_covariate,
-    fit_factor,
-    pair_of,
-)
+from dkmd.inference.design.columns import OUTCOME, Frame, fit_covariate, fit_factor
 from dkmd.inference.design.designs import Design, Left, design_of
 from dkmd.inference.design.guards import Drawn
 from dkmd.inference.design.held import AtomScores, HeldRows
-from dkmd.inference.design.labels import Coded, numbered, numbered_alone
 from dkmd.inference.design.means import INFINITE, MeanPair, linear_scores, with_cubes
 from dkmd.inference.design.shared import kinds_of_labels, parts_of_units
 from dkmd.inference.design.stored import (
@@ -43,11 +32,15 @@ from dkmd.inference.design.stored import (
     Tables,
     UnitTable,
     Weighings,
+    scores_of_pair,
 )
 from dkmd.inference.design.units import unbalanced
-from dkmd.inference.test.options import DesignArguments, Options
+from dkmd.inference.test.one_sample import flip_share
+from dkmd.inference.test.one_test import all_equal, outcome_of, too_small
+from dkmd.inference.test.options import Options
 from dkmd.inference.test.pair import Pair
-from dkmd.inference.test.scan import Moments, merged, sums_of_psi
+from dkmd.inference.test.result import Adjustment, ExactOutcome, NoOutcome, Outcome
+from dkmd.inference.test.scan import Moments
 from dkmd.inference.test.sides import Side, side_of_values
 from dkmd.inference.test.width import MULTIPLE, chosen_width
 
@@ -62,129 +55,95 @@ SEPARATED = 0.9
 """Beyond this |T|, in units of 2σ, scores hardly vary at δ = 0. A design is then found where the
 samples are aligned, at the shift."""
 
-WEIGHTS_OR_PAIRS = (
-    "give weights or pairs, not both: pairs are weighed by their units (weigh='units')"
-)
+BESIDE = "groups, pairs, covariates, strata, weights and counts"
 
 INFINITE_COVARIATE = "a mean needs finite covariates; the shift does not"
-
-TOO_FEW, ALL_EQUAL = "too few", "all equal"
-"""Why there is no test: a side has fewer than two rows, or all values are equal."""
 
 Sizes = tuple[float, float]
 """The effective numbers of rows of x and of y, (Σw)²/Σw²."""
 
 
-DesignedPair = Pair | MeanPair
+def require_known(options: Options, weighted: bool) -> None:
+    """Reject what no design can do."""
+    if options.estimator == "riemann":
+        raise ValueError(f"{BESIDE} need estimator='exact'")
+    if options.witness is not None:
+        raise ValueError(
+            f"{BESIDE} cannot be combined with a witness: the paper's own statistic takes "
+            "independent values that count the same"
+        )
+    if options.weigh is not None and weighted:
+        raise ValueError(
+            "give weights or pairs, not both: pairs are weighed by their units (weigh='units')"
+        )
+    if options.method is None:
+        return
+    if options.weigh is None:
+        raise ValueError(
+            "weights, covariates, strata and groups cannot be combined with a resampling method"
+        )
+    if not options.label_free:
+        raise ValueError("units can be resampled by a PermutationMethod (sign flips) only")
+    if options.weigh == "values":
+        raise ValueError(
+            "sign flips exchange the two sides of a unit, so both must weigh the same: "
+            "use weigh='units'"
+        )
 
 
-class Designed(NamedTuple):
-    """The test of a design, or the reason why there is none."""
-
-    pair: DesignedPair | None  # with the effect of the design
-    raw: DesignedPair | None = None  # without the adjustment
-    nothing: str = ""  # TOO_FEW or ALL_EQUAL, if there is no pair
-    notes: tuple[str, ...] = ()
-    robust: float = math.nan  # the robust scale of both samples
-    design: Design | None = None  # None for independent values that count the same
-    names: tuple[str, ...] = ()  # of covariates and strata
-    effective: Sizes | None = None  # effective sizes, with weights
-    units: tuple[int, int] | None = None  # units of x and of y, with labels
-    parts: Array | None = None  # of each shared unit in T, for sign flips
-
-
-def designed_pair(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArguments, options: Options
-) -> Designed:
-    """The test of two one-dimensional arrays with a design. NaN is left out."""
-    return stored_pair(*held_sides(x, y, design, options), options)
-
-
-def held_sides(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArguments, options: Options
-) -> tuple[HeldRows, HeldRows]:
-    """Both arrays with what belongs to their rows, checked."""
-    sizes = x.size, y.size
-    groups = None if design.groups is None else pair_of(design.groups, "groups")
-    known = check_known(design.covariate, design.strata, design.randomized, sizes)
-    weights, counts = check_weights(design.weights, sizes), check_counts(design.counts, sizes)
-    units: Sequence[Coded | None] = None, None
-    if options.weigh is not None:
-        if design.weights is not None:
-            raise ValueError(WEIGHTS_OR_PAIRS)
-        if groups is None:
-            if x.size != y.size:
-                raise ValueError(f"pairs need samples of one size, got {x.size} and {y.size}")
-            groups = np.arange(x.size), np.arange(y.size)
-        units = numbered(groups, sizes)
-    elif groups is not None:
-        units = numbered_alone(groups, sizes)
-    one, two = (
-        HeldRows(values, weights[i], counts[i], units[i], *(of[i] for of in known))
-        for i, values in enumerate((x, y))
-    )
-    return one, two
-
-
-def stored_pair(
-    x: Stored,
-    y: Stored,
-    options: Options,
-    logs: bool = False,
-    grid: Grid | None = None,
-    checked: bool = True,
-) -> Designed:
-    """The test of two sides, wherever their rows are.
-
-    ``checked`` compares covariates and strata between the sides.
-    """
-    frame = frame_of(x, y)
-    weighings = weighings_of(x, y)
+def compare_stored(
+    x: Stored, y: Stored, options: Options, logs: bool = False, grid: Grid | None = None
+) -> Outcome:
+    """The test of two sides, wherever their rows are. NaN is left out."""
+    require_known(options, x.weighing() is not None or y.weighing() is not None)
+    frame, weighings = frame_of(x, y), weighings_of(x, y)
     effective = None
     if weighings is not None:
         effective = weighings[0].effective, weighings[1].effective
     found = plain_test(x, y, effective, options, logs, grid)
-    if isinstance(found, str):
+    if isinstance(found, NoOutcome):
         if options.weigh is not None:  # too few shared units are the more helpful reason
             kinds_of_labels(x.labels(), y.labels()).require(options.weigh)
-        return Designed(None, nothing=found, notes=tuple(frame.notes()))
-    pair, notes = found.pair, frame.notes()
+        return replace(found, notes=(*frame.notes(), *found.notes))
     if options.estimand == "mean":
-        scored = _scored_by_value(x, y, pair, frame.unbounded(), logs, grid)
-    elif not (x.has_units or frame.width or effective):
-        return Designed(pair, pair, notes=tuple(notes), robust=found.robust)
-    else:
+        scored = _scored_by_value(x, y, found.pair, frame.unbounded(), logs, grid)
+    elif x.has_units or frame.width or effective:
         scored = _scored_by_psi(x, y, found, frame, logs, options.weigh is not None)
-
-    def design_at(tables: Tables) -> Design:
-        return design_of(*tables, scored.scores, options.weigh, weighings, scored.left)
-
-    def design(bare: bool) -> Design:
-        """The design where the samples are aligned. Sign flips and notes are those at δ = 0."""
-        aligned, at_zero = (
-            (one.bare(scored.scores), two.bare(scored.scores)) if bare else (one, two)
-            for one, two in (scored.aligned, scored.at_zero)
-        )
-        found = design_at(aligned)
-        if scored.at_zero is scored.aligned:
-            return found
-        there = design_at(at_zero)
-        return found._replace(least=there.least, notes=there.notes)
-
-    whole = design(bare=False)
-    notes += whole.notes
-    if options.weigh is None and checked and frame.width:
+    else:
+        return outcome_of(found.pair, options, 1.0, found.robust, tuple(frame.notes()))
+    whole = scored.design(options.weigh, weighings)
+    notes = [*frame.notes(), *whole.notes]
+    if options.weigh is None and frame.width:
         notes += unbalanced(*scored.aligned, frame.column_names, scored.scores)
-    tester = scored.tester(whole)
-    raw = scored.tester(design(bare=True)) if whole.rank else tester
-    parts = None
-    of_x, of_y = scored.at_zero
-    if isinstance(of_x, UnitTable) and isinstance(of_y, UnitTable) and options.weigh == "units":
-        parts = parts_of_units(of_x, of_y, scored.scores)
-    units = (int(whole.units[0]), int(whole.units[1])) if x.has_units else None
-    return Designed(
-        tester, raw, "", tuple(notes), found.robust, whole, frame.names, effective, units, parts
+
+    def outcome(design: Design, notes: Sequence[str] = ()) -> ExactOutcome:
+        pair = scored.tester(design)
+        result = outcome_of(pair, options.without_method(), 1.0, found.robust, tuple(notes))
+        return replace(result, means=pair.means) if isinstance(pair, MeanPair) else result
+
+    adjustment = None
+    if whole.rank:
+        raw = outcome(scored.bare().design(options.weigh, weighings))
+        adjustment = Adjustment(frame.names, whole.rank, whole.worth, raw)
+    result = outcome(whole, notes)
+    return replace(
+        result,
+        pvalue=result.pvalue if options.method is None else _flipped(scored, options),
+        pairing=whole.pairing,
+        adjustment=adjustment,
+        effective=effective,
+        units=(int(whole.units[0]), int(whole.units[1])) if x.has_units else None,
     )
+
+
+def _flipped(scored: Scored, options: Options) -> float:
+    """The p-value by sign flips of shared units that weigh the same."""
+    x, y = scored.at_zero
+    assert isinstance(x, UnitTable)
+    assert isinstance(y, UnitTable)
+    parts = parts_of_units(x, y, scored.scores)
+    ones = np.ones(parts.size, dtype=np.int64)
+    return flip_share(parts, ones, options.alternative, options.method)
 
 
 class PlainTest(NamedTuple):
@@ -194,16 +153,16 @@ class PlainTest(NamedTuple):
     robust: float  # the robust scale of both samples
     delta: float  # 0, or the shift if the samples lie too far apart to be scored at 0
     moments: Moments  # at this shift
-    scores: Callable[[float], tuple[Any, Any]]  # of x and of y at a shift: ``Scores``
+    scores: Callable[[float], Sequence[Any]]  # of x and of y at a shift: ``Scores``
 
 
 def plain_test(
     x: Stored, y: Stored, sizes: Sizes | None, options: Options, logs: bool, grid: Grid | None
-) -> PlainTest | str:
-    """The plain test, or the reason why there is none."""
+) -> PlainTest | NoOutcome:
+    """The plain test, or why there is none."""
     held = (x, y) if isinstance(x, HeldRows) and isinstance(y, HeldRows) else None
     if held and grid is None and min(x.size for x in held) < 2.0:
-        return TOO_FEW
+        return too_small(options)
     bins = None
     if held and grid is None and sum(x.size for x in held) <= FEW_ROWS:
         of_x, of_y, origin = _sides_of_few(*held, options.weigh)
@@ -216,14 +175,14 @@ def plain_test(
         else:
             bins = x.bins(grid, logs), y.bins(grid, logs)
         if min(each.size for each in bins) < 2:
-            return TOO_FEW
+            return too_small(options)
         of_x, of_y = (Side.of(each)._replace(size=each.total) for each in bins)
         origin = grid.center
     if sizes is not None:
         of_x, of_y = of_x.scaled_to(sizes[0]), of_y.scaled_to(sizes[1])
     width = chosen_width(of_x, of_y, options.scale, options.label_free)
     if not width > 0.0:
-        return ALL_EQUAL
+        return all_equal(options)
     robust = width / MULTIPLE
     if options.scale is not None:
         robust = chosen_width(of_x, of_y, None, options.label_free) / MULTIPLE or math.nan
@@ -254,18 +213,14 @@ def _side_of_few(values: Array, weights: Array | None, origin: float) -> Side:
     return side_of_values(values[order], origin, None if weights is None else weights[order])
 
 
-def _atom_scores(pair: Pair, delta: float) -> tuple[AtomScores, AtomScores]:
+def _atom_scores(pair: Pair, delta: float) -> list[AtomScores]:
     """The scores of x and of y at a shift, without bins."""
-    atoms = merged(pair.x, pair.y, delta)
-    sum_x, sum_y = sums_of_psi(atoms, pair.width, None)
-    n, m = pair.x.size, pair.y.size
-
-    def scores(own: Array, side: Side, moved: float) -> AtomScores:
-        found = np.stack([own, (sum_x + sum_y) / (n + m)], axis=1)
-        at = np.searchsorted(atoms.position, side.offset - moved)
-        return AtomScores(pair.origin, side.offset, found[at], np.stack([found[0], found[-1]]))
-
-    return scores(sum_y / m, pair.x, delta), scores(sum_x / n, pair.y, 0.0)
+    return [
+        AtomScores(pair.origin, side.offset, coefficients[:, :, 0], infinite)
+        for side, (coefficients, infinite) in zip(
+            pair.sides, scores_of_pair(pair, delta, 1.0), strict=True
+        )
+    ]
 
 
 class Scored(NamedTuple):
@@ -275,7 +230,22 @@ class Scored(NamedTuple):
     aligned: Tables
     at_zero: Tables  # at δ = 0; the same unless the samples lie far apart
     left: Left | None
-    tester: Callable[[Design], DesignedPair]
+    tester: Callable[[Design], Pair | MeanPair]
+
+    def design(self, weigh: str | None, weighings: Weighings | None) -> Design:
+        """The design where the samples are aligned. Sign flips and notes are those at δ = 0."""
+        found = design_of(*self.aligned, self.scores, weigh, weighings, self.left)
+        if self.at_zero is self.aligned:
+            return found
+        there = design_of(*self.at_zero, self.scores, weigh, weighings, self.left)
+        return found._replace(least=there.least, notes=there.notes)
+
+    def bare(self) -> Scored:
+        """The same without columns g."""
+        aligned, at_zero = (
+            (x.bare(self.scores), y.bare(self.scores)) for x, y in (self.aligned, self.at_zero)
+        )
+        return self._replace(aligned=aligned, at_zero=at_zero)
 
 
 def _summed(side: Stored, scores: Any, frame: Frame, logs: bool) -> Table:

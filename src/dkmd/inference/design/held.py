@@ -16,9 +16,9 @@ from dkmd.base.reading import CACHED
 from dkmd.bins.filling import value_range
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.columns import FIT_ALL, Columns, Frame
+from dkmd.inference.design.columns import FIT_ALL, Dummies, Frame
 from dkmd.inference.design.labels import Coded, also_in, coded, missing_labels
-from dkmd.inference.design.score_loops import add_by_unit, add_levels, add_products, power_sums
+from dkmd.inference.design.score_loops import add_by_unit, add_products, power_sums
 from dkmd.inference.design.stored import (
     CLOSE,
     Labels,
@@ -218,22 +218,20 @@ class HeldRows:
             return self.values, weights
         return self.values[shared[codes]], weights[shared[codes]]
 
-    def _columns(self, frame: Frame, at: slice, numbers: Array) -> Columns:
-        """The columns g of some of the rows that count. Numbers are written into ``numbers``."""
-        if not frame.width:
-            return Columns(numbers)
-        rows: Any = at if isinstance(self._places, slice) else self._places[at]
-        covariates = [each[rows] for each in self._covariates.values()]
-        codes = [
-            factor.codes(of.labels.tolist())[of.codes[rows]]
-            for factor, of in zip(frame.factors, self._levels if frame.factors else [], strict=True)
-        ]
-        return frame.columns(covariates, codes, numbers)
+    def _dummies(self, frame: Frame) -> Dummies:
+        """The strata of the rows that count."""
+        levels = self._levels if frame.factors else []
+        return frame.dummies(
+            [
+                factor.codes(labels.tolist())[codes[self._places]]
+                for factor, (codes, labels) in zip(frame.factors, levels, strict=True)
+            ]
+        )
 
     def _pieces(
         self, score: Scorer, scores: int, frame: Frame, logs: bool, part: slice
-    ) -> Iterator[tuple[slice, Array, Columns]]:
-        """Rows by column, (1, scores, numbers), and their columns g.
+    ) -> Iterator[tuple[slice, Array]]:
+        """Rows by column: 1, scores, numeric columns g.
 
         Pieces stay in a core's cache. The next piece overwrites the last one.
         """
@@ -247,34 +245,35 @@ class HeldRows:
                 rows = held.reshape(-1)[: width * values.size].reshape(width, values.size)
                 rows[0] = 1.0
             score(np.log(values) if logs else values, rows[1:first])
-            yield at, rows, self._columns(frame, at, rows[first:])
+            if width > first:
+                places = at if isinstance(self._places, slice) else self._places[at]
+                known = [each[places] for each in self._covariates.values()]
+                frame.write_numbers(known, rows[first:])
+            yield at, rows
 
     def units(self, scores: Scores, frame: Frame, logs: bool) -> UnitTable:
         """The sums of every unit."""
         assert self.units_of is not None
         codes, labels = self.units_of
-        weighted, score = self.row_weights, scores.scorer()
+        weighted, score, last = self.row_weights, scores.scorer(), scores.scores
 
         def part(_: int, part: slice) -> tuple[Array, Array]:
-            powers, table = np.zeros(4), np.zeros((labels.size, 1 + scores.scores + frame.width))
-            for at, rows, g in self._pieces(score, scores.scores, frame, logs, part):
+            powers, table = np.zeros(4), np.zeros((labels.size, 1 + last + len(frame.numbers)))
+            for at, rows in self._pieces(score, last, frame, logs, part):
                 add_by_unit(codes[at], _some(weighted, at), rows, table)
-                powers += power_sums(rows[scores.scores], _some(self.counts, at))
-                first = rows.shape[0]
-                for levels, width in zip(g.codes, g.levels, strict=True):
-                    add_levels(codes[at], _some(weighted, at), levels, first, table)
-                    first += width
+                powers += power_sums(rows[last], _some(self.counts, at))
             return table, powers
 
         found = spread_parts(part, [self.values.size], [4 * labels.size])[0]
-        table = np.sum([each for each, _ in found], axis=0)
-        rows = table[:, 0]
+        table, powers = (np.sum(each, axis=0) for each in zip(*found, strict=True))
+        weight = table[:, 0]
+        rows = weight
         if self.relative is not None:
             rows = np.bincount(codes, self.counts, labels.size).astype(np.float64)
-        there = table[:, 0] > 0.0
-        weight, sums = table[there, 0], table[there, 1:]
-        powers = np.sum([each for _, each in found], axis=0)
-        return UnitTable(labels[there], weight, sums, rows[there], powers)
+        dummies = self._dummies(frame).by_unit(codes, labels.size, weighted)
+        sums = np.concatenate([table[:, 1:], dummies], axis=1)
+        there = weight > 0.0
+        return UnitTable(labels[there], weight[there], sums[there], rows[there], powers)
 
     def left(self, scores: Scores, frame: Frame, logs: bool, theta: Array) -> Array:
         """What columns g leave of the last score of every row."""
@@ -284,16 +283,19 @@ class HeldRows:
 
     def rows(self, scores: Scores, frame: Frame, logs: bool, theta: Array | None = None) -> RowSums:
         """The sums over all rows."""
-        total, score = self.size, scores.scorer()
+        total, score, last = self.size, scores.scorer(), scores.scores
+        dummies = self._dummies(frame)
+        numbers = len(frame.numbers)
 
         def part(_: int, part: slice) -> RowSums:
-            found = empty_sums(scores.scores + frame.width)
-            for at, rows, g in self._pieces(score, scores.scores, frame, logs, part):
-                left = rows[scores.scores]
+            found = empty_sums(last + frame.width)
+            for at, rows in self._pieces(score, last, frame, logs, part):
+                left = rows[last]
                 if theta is not None:
-                    left = left - g.explained(theta)
+                    left = left - theta[:numbers] @ rows[1 + last :]
+                    left -= dummies.at(at).explained(theta[numbers:])
                 some, counts = _some(self.relative, at), _some(self.counts, at)
-                _add_rows(rows, g, left, some, counts, total, found)
+                _add_rows(rows, dummies.at(at), left, some, counts, total, found)
             return found
 
         first, *rest = spread_parts(part, [self.values.size])[0]
@@ -317,7 +319,7 @@ def empty_sums(columns: int) -> RowSums:
 
 def _add_rows(
     rows: Array,
-    columns: Columns,
+    dummies: Dummies,
     left: Array,
     weights: Array | None,
     counts: Array | None,
@@ -340,14 +342,11 @@ def _add_rows(
         weighted = each * weights
         with np.errstate(invalid="ignore"):
             out.sums[: rows.shape[0] - 1] += rows[1:] @ weighted
-        at = rows.shape[0] - 1
-        for codes, levels in zip(columns.codes, columns.levels, strict=True):
-            out.sums[at : at + levels] += np.bincount(codes, weighted, levels + 1)[1:]
-            at += levels
+        one_unit = np.zeros(left.size, dtype=np.int64)
+        out.sums[rows.shape[0] - 1 :] += dummies.by_unit(one_unit, 1, weighted)[0]
         each = each * (weights / np.maximum(total - weights, CLOSE * total)) ** 2
     add_products(rows, each, out.gram)
-    if columns.codes:
-        columns.add_levels_to_gram(rows, each, out.gram)
+    dummies.add_to_gram(rows, each, out.gram)
 
 
 def _as_levels(labels: Labels) -> Coded:

@@ -7,6 +7,7 @@ through a dictionary, and other labels are sorted by NumPy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,20 +36,20 @@ class Coded(NamedTuple):
     labels: Labels  # some numbers may have no value
 
 
-def numbered(groups: Groups, sizes: tuple[int, int]) -> tuple[Coded, Coded]:
-    """The labels of both samples as numbers that both share. Missing labels are an error."""
+def numbered(groups: Groups, sizes: tuple[int, int], shared: bool) -> Sequence[Coded]:
+    """The labels of both samples as numbers that both share, or that each has for itself.
+
+    Missing labels are an error.
+    """
     x, y = (present_labels(*side) for side in zip(groups, sizes, "xy", strict=True))
-    return common(x, y)
+    if shared:
+        return common(x, y)
+    return [_alone(x), _alone(y)]
 
 
-def numbered_alone(groups: Groups, sizes: tuple[int, int]) -> list[Coded]:
-    """The labels of each sample as numbers of its own. Missing labels are an error."""
-    found = []
-    for side in zip(groups, sizes, "xy", strict=True):
-        labels = present_labels(*side)
-        near = None if isinstance(labels, Coded) else _close(labels)
-        found.append(coded(labels) if near is None else near[0])
-    return found
+def _alone(labels: Coded | Labels) -> Coded:
+    near = None if isinstance(labels, Coded) else _close(labels)
+    return coded(labels) if near is None else near[0]
 
 
 def common(x: Coded | Labels, y: Coded | Labels) -> tuple[Coded, Coded]:

@@ -1,8 +1,9 @@
-"""From a design to the outcome of its test: arrays in memory, or rows wherever they are."""
+"""The door of designs: arrays, with all that belongs to their rows, are checked and compared."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,42 +12,34 @@ import numpy.typing as npt
 
 from dkmd.base.arrays import Array
 from dkmd.base.errors import ColumnError
-from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.columns import check_numbers
-from dkmd.inference.design.compare import (
-    TOO_FEW,
-    WEIGHTS_OR_PAIRS,
-    Designed,
-    DesignedPair,
-    held_sides,
-    stored_pair,
+from dkmd.inference.design.columns import (
+    check_counts,
+    check_known,
+    check_numbers,
+    check_weights,
+    pair_of,
 )
+from dkmd.inference.design.compare import compare_stored, require_known
 from dkmd.inference.design.held import HeldRows
-from dkmd.inference.design.means import INFINITE, MeanPair, mean_of_summaries
-from dkmd.inference.design.stored import Stored
-from dkmd.inference.test.one_sample import flip_share
+from dkmd.inference.design.labels import Coded, numbered
+from dkmd.inference.design.means import INFINITE, mean_of_summaries
 from dkmd.inference.test.one_test import (
-    ALL_EQUAL,
     outcome_of,
     require_comparable,
     stopped_by_nan,
     too_small,
 )
 from dkmd.inference.test.options import DesignArguments, Options
-from dkmd.inference.test.result import Adjustment, ExactOutcome, NoOutcome, Outcome
+from dkmd.inference.test.result import NoOutcome, Outcome
 from dkmd.inference.test.width import MULTIPLE, chosen_width
-
-BESIDE = "groups, pairs, covariates, strata, weights and counts"
-
-NO_METHOD = "weights, covariates, strata and groups cannot be combined with a resampling method"
 
 
 def compare_designed(
     x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArguments, options: Options
 ) -> Outcome:
     """The test of two one-dimensional arrays with a design."""
-    _require_known(options)
+    require_known(options, design.weights is not None)
     below = None
     if design.denominator is not None:
         if options.estimand != "mean":
@@ -55,22 +48,34 @@ def compare_designed(
             )
         below = check_numbers(design.denominator, "denominator", (x.size, y.size))
         x, y = (np.where(np.isnan(b), math.nan, a) for a, b in zip((x, y), below, strict=True))
-    sides = held_sides(x, y, design, options)
+    sides = held_sides(x, y, design, options.weigh)
     if stopped_by_nan(sides[0].missing + sides[1].missing, options):
         return NoOutcome(options.alternative)
     if below is not None:
         sides = linearised(*sides, below, options)
-    return outcome_of_design(stored_pair(*sides, options), options)
+    return compare_stored(*sides, options)
 
 
-def compare_stored(
-    x: Stored, y: Stored, options: Options, logs: bool = False, grid: Grid | None = None
-) -> Outcome:
-    """The test of rows wherever they are. NaN is left out."""
-    _require_known(options)
-    if options.weigh is not None and (x.weighing() or y.weighing()):
-        raise ValueError(WEIGHTS_OR_PAIRS)
-    return outcome_of_design(stored_pair(x, y, options, logs, grid), options)
+def held_sides(
+    x: npt.NDArray[Any], y: npt.NDArray[Any], design: DesignArguments, weigh: str | None
+) -> tuple[HeldRows, HeldRows]:
+    """Both arrays with what belongs to their rows, checked."""
+    sizes = x.size, y.size
+    groups = None if design.groups is None else pair_of(design.groups, "groups")
+    known = check_known(design.covariate, design.strata, design.randomized, sizes)
+    weights, counts = check_weights(design.weights, sizes), check_counts(design.counts, sizes)
+    if weigh is not None and groups is None:
+        if x.size != y.size:
+            raise ValueError(f"pairs need samples of one size, got {x.size} and {y.size}")
+        groups = np.arange(x.size), np.arange(y.size)
+    units: Sequence[Coded | None] = None, None
+    if groups is not None:
+        units = numbered(groups, sizes, shared=weigh is not None)
+    one, two = (
+        HeldRows(values, weights[i], counts[i], units[i], *(of[i] for of in known))
+        for i, values in enumerate((x, y))
+    )
+    return one, two
 
 
 def compare_means_of_summaries(x: Summary, y: Summary, options: Options) -> Outcome:
@@ -80,7 +85,7 @@ def compare_means_of_summaries(x: Summary, y: Summary, options: Options) -> Outc
     require_comparable(x, y)
     pair = mean_of_summaries(x, y)
     robust = chosen_width(*pair.sides, None, options.label_free) / MULTIPLE or math.nan
-    return outcome_of_design(Designed(pair, pair, robust=robust), options)
+    return replace(outcome_of(pair, options, 1.0, robust), means=pair.means)
 
 
 def linearised(
@@ -112,58 +117,3 @@ def _weighted_mean(side: HeldRows, beside: HeldRows, options: Options) -> float:
         values, weights = side.shared_values(beside)
         return float(np.average(values, weights=weights))
     return float(np.average(side.values, weights=side.row_weights))
-
-
-def _require_known(options: Options) -> None:
-    """Reject what no design can do."""
-    if options.estimator == "riemann":
-        raise ValueError(f"{BESIDE} need estimator='exact'")
-    if options.witness is not None:
-        raise ValueError(
-            f"{BESIDE} cannot be combined with a witness: the paper's own statistic takes "
-            "independent values that count the same"
-        )
-    if options.method is None:
-        return
-    if options.weigh is None:
-        raise ValueError(NO_METHOD)
-    if not options.label_free:
-        raise ValueError("units can be resampled by a PermutationMethod (sign flips) only")
-    if options.weigh == "values":
-        raise ValueError(
-            "sign flips exchange the two sides of a unit, so both must weigh the same: "
-            "use weigh='units'"
-        )
-
-
-def outcome_of_design(designed: Designed, options: Options) -> Outcome:
-    """What was found, as an outcome."""
-    if designed.pair is None or designed.raw is None:
-        if designed.nothing == TOO_FEW:
-            return too_small(options)
-        notes = (*designed.notes, ALL_EQUAL)
-        return NoOutcome(
-            options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=notes
-        )
-
-    def outcome(pair: DesignedPair, notes: tuple[str, ...]) -> ExactOutcome:
-        found = outcome_of(pair, options.without_method(), 1.0, designed.robust, notes)
-        return replace(found, means=pair.means) if isinstance(pair, MeanPair) else found
-
-    found, design = outcome(designed.pair, designed.notes), designed.design
-    adjustment = None
-    if design is not None and design.rank:
-        raw = outcome(designed.raw, ())
-        adjustment = Adjustment(designed.names, design.rank, design.worth, raw)
-    probability = found.pvalue
-    if options.method is not None and designed.parts is not None:
-        ones = np.ones(designed.parts.size, dtype=np.int64)
-        probability = flip_share(designed.parts, ones, options.alternative, options.method)
-    return replace(
-        found,
-        pvalue=probability,
-        pairing=None if design is None else design.pairing,
-        adjustment=adjustment,
-        effective=designed.effective,
-        units=designed.units,
-    )

@@ -127,16 +127,6 @@ def add_by_unit(codes: Codes, weights: Array | None, columns: Array, table: Arra
                 sums[np.uint64(units[i]) * step + at] += weight * column[i]
 
 
-@compiled
-def add_levels(codes: Codes, weights: Array | None, levels: Codes, first: int, out: Array) -> None:
-    """Add the dummies of a factor to the table of units; level k > 0 has column first − 1 + k."""
-    for i in range(codes.size):
-        level = np.int64(levels[i])
-        if level > 0:
-            weight = 1.0 if weights is None else weights[i]
-            out[np.int64(codes[i]), first - 1 + level] += weight
-
-
 @compiled_sums
 def power_sums(values: Array, counts: Array | None) -> Array:
     """The sums of the powers 0 to 3 of values, each as often as it counts."""

@@ -26,7 +26,6 @@ from dkmd.inference.design.columns import Frame, Level
 from dkmd.inference.design.score_loops import scorer
 from dkmd.inference.test.pair import Pair
 from dkmd.inference.test.scan import NARROW, merged, sums_of_psi
-from dkmd.inference.test.sides import Side
 
 Index = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
@@ -58,45 +57,44 @@ class ScoreTable(NamedTuple):
     def of_pair(
         cls, pair: Pair, x: Summary, y: Summary, delta: float = 0.0
     ) -> tuple[ScoreTable, ScoreTable]:
-        """The scores h and −g, and Ψ, of the rows of x and of y (DESIGN 2.3), in units of 2σ.
-
-        The sides of the pair are the bins of x and y, with any weights. Scores are those of
-        (x − delta, y).
-        """
-        atoms = merged(pair.x, pair.y, delta)
-        slopes = np.zeros((4, atoms.position.size))
-        of_x, of_y = sums_of_psi(atoms, pair.width, slopes)
-        jet_x = np.stack([of_x, slopes[0], 0.5 * slopes[2]])  # Σψ, Σψ′ and ½Σψ″ over x
-        jet_y = np.stack([of_y, slopes[1], 0.5 * slopes[3]])
-        n, m = pair.x.size, pair.y.size
-        pooled = (jet_x + jet_y) / (n + m)
-        # the score of a row of y is −g, and g is minus the sum over x
-        own = jet_y / m, jet_x / n
+        """The scores of the rows of x and of y. The sides of the pair are their bins."""
         one, two = (
-            cls._of_jets(np.stack([first, pooled]), atoms.position, side, of, pair.width, moved)
-            for first, side, of, moved in zip(
-                own, (pair.x, pair.y), (x, y), (delta, 0.0), strict=True
+            cls(of.grid, of.bins, side.offset / of.grid.unit, *found)
+            for of, side, found in zip(
+                (x, y), pair.sides, scores_of_pair(pair, delta, x.grid.unit), strict=True
             )
         )
         return one, two
 
-    @classmethod
-    def _of_jets(
-        cls, jets: Array, position: Array, side: Side, summary: Summary, width: float, moved: float
-    ) -> ScoreTable:
-        """The table of one side from jets (scores, 3, atoms) at the positions of all atoms."""
-        unit = summary.grid.unit
-        at = np.searchsorted(position, side.offset - moved)
+
+def scores_of_pair(pair: Pair, delta: float, unit: float) -> list[tuple[Array, Array]]:
+    """The scores h and −g, and Ψ, of the atoms of x and of y (DESIGN 2.3), in units of 2σ.
+
+    Those of each side are coefficients in powers of ``unit``, (atoms, 2, 3), and the scores at −inf
+    and +inf, (2, 2). Scores are those of (x − delta, y).
+    """
+    atoms = merged(pair.x, pair.y, delta)
+    slopes = np.zeros((4, atoms.position.size))
+    of_x, of_y = sums_of_psi(atoms, pair.width, slopes)
+    jet_x = np.stack([of_x, slopes[0], 0.5 * slopes[2]])  # Σψ, Σψ′ and ½Σψ″ over x
+    jet_y = np.stack([of_y, slopes[1], 0.5 * slopes[3]])
+    n, m = pair.x.size, pair.y.size
+    pooled = (jet_x + jet_y) / (n + m)
+    found = []
+    # the score of a row of y is −g, and g is minus the sum over x
+    for own, side, moved in ((jet_y / m, pair.x, delta), (jet_x / n, pair.y, 0.0)):
+        jets = np.stack([own, pooled])  # (2, 3, atoms)
+        at = np.searchsorted(atoms.position, side.offset - moved)
         # a wide bin has its score at the mean only, as the sums of ``scan`` have
-        narrow = (side.variance <= NARROW * width * width) & (side.variance > 0.0)
-        powers = np.array([1.0, unit, unit * unit])
-        coefficients = jets[:, :, at].transpose(2, 0, 1) * powers
+        narrow = (side.variance <= NARROW * pair.width**2) & (side.variance > 0.0)
+        coefficients = jets[:, :, at].transpose(2, 0, 1) * [1.0, unit, unit * unit]
         coefficients[~narrow, :, 1:] = 0.0
-        infinite = np.array([[-1.0], [1.0]]).repeat(jets.shape[0], axis=1)
+        infinite = np.array([[-1.0, -1.0], [1.0, 1.0]])
         for end in (0, -1):  # values at the same infinity count 0, so fewer than all lie beyond
-            if np.isinf(position[end]):
+            if np.isinf(atoms.position[end]):
                 infinite[end] = jets[:, 0, end]
-        return cls(summary.grid, summary.bins, side.offset / unit, coefficients, infinite)
+        found.append((coefficients, infinite))
+    return found
 
 
 CLOSE = 1e-12

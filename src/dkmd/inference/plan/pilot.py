@@ -14,7 +14,6 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array, as_sample, nan_error
 from dkmd.bins.grid import Grid
 from dkmd.bins.summary import Summary
-from dkmd.inference.design.compare import designed_pair
 from dkmd.inference.design.labels import coded, present_labels
 from dkmd.inference.design.outcome import compare_designed
 from dkmd.inference.kinds.column_kind import Sample, TwoSamples, count_of, distinct_values
@@ -22,6 +21,7 @@ from dkmd.inference.plan.models import PLAIN, Amounts, Design, Rejected, Shares
 from dkmd.inference.test.one_test import MOST_VALUES, origin_of
 from dkmd.inference.test.options import DesignArguments, Options, check_options
 from dkmd.inference.test.pair import Pair
+from dkmd.inference.test.result import ExactOutcome
 from dkmd.inference.test.sides import Side, side_of_values
 from dkmd.inference.test.width import chosen_width
 
@@ -148,20 +148,22 @@ def design_of(pilot: Sample, beside: dict[str, Any]) -> Design:
             raise ValueError(f"{name}: the pilot has {size:,} values and needs as many rows")
     twice = {name: (each, each) for name, each in given.items()}
     options = check_options(None, None, "exact", "two-sided", None, "raise")
-    found = designed_pair(pilot, pilot, DesignArguments(**twice, randomized=True), options)
-    if not (isinstance(found.pair, Pair) and isinstance(found.raw, Pair)):
+    found = compare_designed(pilot, pilot, DesignArguments(**twice, randomized=True), options)
+    if not isinstance(found, ExactOutcome):
         raise ValueError(NO_SCALE)
-    columns = 0 if found.design is None else found.design.rank
-    if not columns and len(given) > ("groups" in given):
+    adjustment = found.adjustment
+    if adjustment is None and len(given) > ("groups" in given):
         raise ValueError("the covariates and strata of the pilot have one value only")
+    raw = found if adjustment is None else adjustment.raw
     whole, by_groups = (
-        1.0 if pair.design is None else pair.design.inflation for pair in (found.pair, found.raw)
+        1.0 if not isinstance(pair, Pair) or pair.design is None else pair.design.inflation
+        for pair in (found.tester, raw.tester)
     )
     return Design(
         max(1.0, by_groups) if found.units else 1.0,
         max(1.0, by_groups / whole),
         size / found.units[0] if found.units else 1.0,
-        columns,
+        0 if adjustment is None else adjustment.columns,
     )
 
 

@@ -125,9 +125,7 @@ def compare_sides(x: Side, y: Side, origin: float, options: Options, sign: float
         return outcome_of(pair, options, sign, robust or math.nan)
     width = chosen_width(x, y, options.scale, options.label_free)
     if not width > 0.0 or (x.constant and y.constant and _same_place(x, y)):
-        return NoOutcome(
-            options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,)
-        )
+        return all_equal(options)
     robust = width / MULTIPLE
     if options.scale is not None:
         robust = chosen_width(x, y, None, options.label_free) / MULTIPLE
@@ -214,10 +212,7 @@ def _compare_riemann(x: npt.NDArray[Any], y: npt.NDArray[Any], options: Options)
             one, two = (side_of_values(np.sort(a), 0.0) for a in kept)
             width = chosen_width(one, two, None, label_free=True) / MULTIPLE
         if not width > 0.0:
-            return NoOutcome(
-                options.alternative,
-                statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,),
-            )  # fmt: skip
+            return all_equal(options)
         psi = Witness(width, width)
     return riemann_outcome(kept[0], kept[1], psi, options.alternative, options.method)
 
@@ -238,7 +233,14 @@ def stopped_by_nan(count: int, options: Options) -> bool:
     return bool(count) and options.nan_policy == "propagate"
 
 
-def too_small(options: Options) -> Outcome:
+def all_equal(options: Options) -> NoOutcome:
+    """The outcome of samples whose values are all equal."""
+    return NoOutcome(
+        options.alternative, statistic=0.0, standard_error=0.0, shift=0.0, notes=(ALL_EQUAL,)
+    )
+
+
+def too_small(options: Options) -> NoOutcome:
     """The outcome of samples with fewer than two values."""
     note = "each sample needs at least two values, so there is no answer"
     return NoOutcome(options.alternative, notes=(note,))

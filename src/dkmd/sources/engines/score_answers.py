@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.reading import Codes
-from dkmd.inference.design.columns import Columns as FrameColumns
-from dkmd.inference.design.columns import Frame
+from dkmd.inference.design.columns import Dummies, Frame
 from dkmd.inference.design.labels import coded
 from dkmd.inference.design.stored import Index, Labels, RowSums, ScoreTable, UnitTable
 from dkmd.sources.engines.aggregate import COUNTS
@@ -45,7 +43,7 @@ def unit_table(found: Columns, labels: Labels, names: Sequence[str], frame: Fram
         return np.bincount(codes, of, units.size).astype(np.float64)
 
     numbers = [summed(doubles(found[name])) for name in names]
-    dummies = _dummies(_strata(found, frame, rows.size), codes, units.size, weight)
+    dummies = _strata(found, frame).by_unit(codes, units.size, weight)
     powers = [rows.sum(), *(doubles(found[f"r{k}"]).sum() for k in POWERS[1:])]
     return UnitTable(
         units, summed(weight), np.column_stack([*numbers, dummies]), summed(rows), np.array(powers)
@@ -80,22 +78,23 @@ def row_sums(
 ) -> RowSums:
     """The sums over all rows, from a row for each stratum."""
     size = 1 + len(names)
-    strata = _strata(found, frame, doubles(found["p0_0"]).size)
+    strata = _strata(found, frame)
     powers = np.array(
         [[doubles(found[f"p{p if weighted else 0}_{k}"]) for k in POWERS] for p in POWERS]
     )
     if theta is not None:
         powers = _less(powers, strata.explained(theta[len(frame.numbers) :]))
-    gram = np.zeros((size + strata.width, size + strata.width))
+    gram = np.zeros((1 + len(names) + sum(strata.levels),) * 2)
     for j in range(size):
         for k in range(j + 1):
             gram[j, k] = doubles(found[f"q{j}_{k}"]).sum()
     by_stratum = np.stack([doubles(found[f"q{j}_0"]) for j in range(size)])  # Σq·v
-    strata.add_levels_to_gram(by_stratum / by_stratum[0], by_stratum[0], gram)
-    gram += np.tril(gram, -1).T
+    strata.add_to_gram(by_stratum / by_stratum[0], by_stratum[0], gram)
+    gram = np.tril(gram) + np.tril(gram, -1).T
     sums = gram[0, 1:].copy()
     if weighted:
-        dummies = _dummies(strata, np.zeros(by_stratum.shape[1], np.int64), 1, powers[1, 0])[0]
+        one_unit = np.zeros(by_stratum.shape[1], dtype=np.int64)
+        dummies = strata.by_unit(one_unit, 1, powers[1, 0])[0]
         sums = np.array([*(doubles(found[f"w_{name}"]).sum() for name in names), *dummies])
     else:
         gram /= max(1.0, float(powers[0, 0].sum()) - 1.0) ** 2
@@ -111,23 +110,10 @@ def _less(powers: Array, explained: Array) -> Array:
     return found
 
 
-def _dummies(strata: FrameColumns, units: Codes, size: int, weights: Array) -> Array:
-    """Σw of each unit and level, (units, dummies)."""
-    parts = [np.empty((size, 0))]
-    for of, levels in zip(strata.codes, strata.levels, strict=True):
-        cells = units.astype(np.int64) * (levels + 1) + of
-        summed = np.bincount(cells, weights, size * (levels + 1)).astype(np.float64)
-        parts.append(summed.reshape(size, levels + 1)[:, 1:])
-    return np.concatenate(parts, axis=1)
-
-
-def _strata(found: Columns, frame: Frame, rows: int) -> FrameColumns:
+def _strata(found: Columns, frame: Frame) -> Dummies:
     """The dummies of the rows of an answer."""
-    codes = []
-    if frame.factors:
-        codes = codes_of([str(key) for key in found[STRATUM].tolist()], frame)
-    levels = tuple(factor.columns for factor in frame.factors)
-    return FrameColumns(np.empty((0, rows)), tuple(codes), levels)
+    keys = [str(key) for key in found[STRATUM].tolist()] if frame.factors else []
+    return frame.dummies(codes_of(keys, frame) if frame.factors else [])
 
 
 def repeated_rows(found: Columns, most: int) -> tuple[Index | slice, bool]:
