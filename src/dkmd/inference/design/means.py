@@ -92,7 +92,7 @@ class MeanPair:
         """The difference of means."""
         return self.difference
 
-    def reach(self, _middle: float) -> float:
+    def reach(self, _middle: float, _error: float = math.nan) -> float:
         """The standard error."""
         return self.error
 

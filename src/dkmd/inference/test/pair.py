@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled
+from dkmd.base.compiled import compilable, compiled
 from dkmd.inference.test.scan import Moments, mean_at, merged, moments_at, sums_of_psi
 from dkmd.inference.test.sides import Side, coarsened, quantile
 from dkmd.inference.test.tails import (
@@ -29,7 +29,6 @@ from dkmd.inference.test.tails import (
     all_among,
     counted_relabellings,
     few_relabellings,
-    larger,
     one_of_all,
     relabelled_skewness,
     satterthwaite,
@@ -48,7 +47,7 @@ CELLS_PER_WIDTH = 8.0
 """Bins are merged into cells of σ/8 while a shift or an end of its interval is searched. This moves
 T by less than 1e-6 standard errors at 2 × 100,000 values, and its variance by 1e-8."""
 
-ACCURATE = 1e-9
+ACCURATE = 1e-5
 """The search for the shift stops at steps this short, in σ. Its error is about the cube of that."""
 
 
@@ -95,39 +94,67 @@ class Studentized(NamedTuple):
         return float(self.tails().pvalue(alternative))
 
 
-def plain_variance(found: Moments, n: float, m: float) -> tuple[Any, Any, Guard]:
-    """The variance of T for independent values, its degrees of freedom, and the guard.
+class PlainTest(NamedTuple):
+    """The test of independent values in numbers, in units of 2σ; without variance, the rest is NaN.
 
-    The moments may be arrays, with one entry per test.
+    The numbers may be arrays, with one entry per test.
     """
+
+    statistic: Any
+    variance: Any
+    df: Any
+    z: Any  # under relabelling
+    skewness: Any  # of T under relabelling
+    smooth_t: Any
+    smooth_df: Any
+    least_upper: Any
+    least_lower: Any
+
+    def guard(self, units: float) -> Guard:
+        """The guard of n + m = ``units`` values."""
+        return Guard(self.z, self.skewness, units, (self.smooth_t, self.smooth_df))
+
+
+@compilable
+def plain_test(found: Moments, n: float, m: float) -> PlainTest:
+    """The variance of T for independent values, its degrees of freedom, and what guards need."""
     part_x, part_y = found.variance_x / n, found.variance_y / m
+    if not part_x + part_y > NO_VARIANCE:
+        return PlainTest(
+            found.mean, 0.0, math.nan, math.nan, math.nan, math.nan, math.nan, math.nan, math.nan
+        )
     smooth = smooth_variances(n, m, found.within_x, found.within_y)
-    error = (smooth[0][0] + smooth[1][0] + smooth[2][0]) ** 0.5
-    guard = Guard(
+    upper, lower = least_tails(found, n, m)
+    return PlainTest(
+        found.mean,
+        part_x + part_y,
+        satterthwaite(((part_x, n - 1.0), (part_y, m - 1.0))),
         found.mean / (found.pooled * (1.0 / n + 1.0 / m)) ** 0.5,
         relabelled_skewness(found.skewness, n, m),
-        n + m,
-        (found.mean / error, satterthwaite(smooth)),
+        found.mean / (smooth[0][0] + smooth[1][0] + smooth[2][0]) ** 0.5,
+        satterthwaite(smooth),
+        upper,
+        lower,
     )
-    return part_x + part_y, satterthwaite(((part_x, n - 1.0), (part_y, m - 1.0))), guard
 
 
 MANY = 1000.0
 """With more values on each side, a tail is far above the bound of ``least_tails``, or far out."""
 
 
-def least_tails(found: Moments, n: float, m: float) -> Tails:
+@compilable
+def least_tails(found: Moments, n: float, m: float) -> tuple[float, float]:
     """Lower bounds of both tails under relabelling, exact where ties end the law of T.
 
     If x gets only values at or above its own mean Ψ, T is at least as large as observed. So it is
-    if y gets only values at or below its own mean Ψ. The moments may be arrays.
+    if y gets only values at or below its own mean Ψ.
     """
     if min(n, m) > MANY:
-        return NO_LEAST
+        return 0.0, 0.0
     total = n + m
-    return Tails(
-        larger(all_among(n, found.above_x, total), all_among(m, found.below_y, total)),
-        larger(all_among(n, found.below_x, total), all_among(m, found.above_y, total)),
+    return (
+        max(all_among(n, found.above_x, total), all_among(m, found.below_y, total)),
+        max(all_among(n, found.below_x, total), all_among(m, found.above_y, total)),
     )
 
 
@@ -189,6 +216,8 @@ class Pair:
     @cached_property
     def coarse(self) -> Pair:
         """The same pair with only as many bins as this ψ needs. Single values do not change."""
+        if not self._binned:
+            return self
         cell = self.width / CELLS_PER_WIDTH
         return replace(self, x=coarsened(self.x, cell), y=coarsened(self.y, cell))
 
@@ -208,18 +237,19 @@ class Pair:
 
     def test(self, delta: float = 0.0) -> Studentized:
         """The test of (x − delta, y)."""
-        found = self.moments(delta)
         if self.design is not None:
             design = self.design if delta == 0.0 else self.design._replace(least=NO_LEAST)
-            return self._designed(found, design)
-        n, m = self.x.size, self.y.size
-        statistic = self.bound * found.mean
-        if not found.variance_x / n + found.variance_y / m > NO_VARIANCE:
+            return self._designed(self.moments(delta), design)
+        found = PlainTest(*_plain_test(*self._plain_sides, delta, self.width))
+        statistic = self.bound * found.statistic
+        if found.variance == 0.0:
             return Studentized(statistic, 0.0, math.nan, floor=self._floor)
-        variance, df, guard = plain_variance(found, n, m)
-        error = self.bound * math.sqrt(variance)
-        least = self._counted(delta) if self._few else least_tails(found, n, m)
-        return Studentized(statistic, error, df, (guard,), self._floor, least)
+        least = Tails(found.least_upper, found.least_lower)
+        if self._few:
+            least = Tails(*relabelled_values(self.x, self.y, delta, self.width))
+        guards = (found.guard(self.x.size + self.y.size),)
+        error = self.bound * math.sqrt(found.variance)
+        return Studentized(statistic, error, found.df, guards, self._floor, least)
 
     @cached_property
     def _floor(self) -> float:
@@ -231,8 +261,12 @@ class Pair:
         """Whether all relabellings are counted: few single values without weights."""
         sizes = self.x.size, self.y.size
         whole = all(size == math.floor(size) for size in sizes)
-        binned = self.x.variance.any() or self.y.variance.any()
-        return few_relabellings(*sizes) and whole and not binned
+        return few_relabellings(*sizes) and whole and not self._binned
+
+    @cached_property
+    def _binned(self) -> bool:
+        """Whether an atom stands for different values."""
+        return bool(self.x.variance.any() or self.y.variance.any())
 
     def statistic(self) -> float:
         """T alone."""
@@ -254,10 +288,6 @@ class Pair:
         error = self.bound * math.sqrt(variance)
         return Studentized(self.bound * mean, error, design.df, guards, design.floor, design.least)
 
-    def _counted(self, delta: float) -> Tails:
-        """The shares of all relabellings."""
-        return Tails(*relabelled_values(self.x, self.y, delta, self.width))
-
     def shift(self) -> float:
         """The δ at which T is 0: what one value of x typically exceeds one of y by."""
         coarse = self.coarse
@@ -269,15 +299,14 @@ class Pair:
             return found
         return float(balanced(self.x, self.y, self.width, offset, found, ACCURATE))
 
-    def reach(self, middle: float) -> float:
+    def reach(self, middle: float, error: float = math.nan) -> float:
         """How far the shift moves for a change of T by one standard error, near ``middle``."""
         if not math.isfinite(middle):
             return self.width
-        found = self.test(middle)
         slope = self.slope(middle)
-        if not (found.standard_error > 0.0 and slope > 0.0):
-            return self.width
-        return found.standard_error / slope
+        if math.isnan(error):
+            error = self.test(middle).standard_error
+        return error / slope if error > 0.0 and slope > 0.0 else self.width
 
     def slope(self, delta: float) -> float:
         """−dT/dδ: the mean of ψ'(x − δ − y)."""
@@ -300,6 +329,17 @@ def _plain_moments(
         mean, variance_x, variance_y, pooled, within_x, within_y, skewness,
         above_x, below_x, above_y, below_y,
     )  # fmt: skip
+
+
+@compiled
+def _plain_test(
+    x: PlainSide, y: PlainSide, delta: float, sigma: float
+) -> tuple[float, float, float, float, float, float, float, float, float]:
+    """``plain_test`` of two sides as a plain tuple."""
+    one, two = Side(*x), Side(*y)
+    found = plain_test(moments_at(one, two, delta, sigma), one.size, two.size)
+    statistic, variance, df, z, skewness, smooth_t, smooth_df, upper, lower = found
+    return statistic, variance, df, z, skewness, smooth_t, smooth_df, upper, lower
 
 
 @compiled

@@ -21,12 +21,13 @@ from dkmd.statistic.witness import TABLE_UNIT, Witness
 
 
 @compiled
-def quantile(values: Array, weights: Array, level: float) -> float:
+def quantile(values: Array, weights: Array, level: float, total: float | None = None) -> float:
     """The value that a share of the weights does not exceed; halfway if the share is met exactly.
 
-    ``values`` are sorted. For weights of 1 and level ½ it is NumPy's median.
+    ``values`` are sorted. ``total`` is the sum of the weights, if it is known. For weights of 1 and
+    level ½ it is NumPy's median.
     """
-    target = level * weights.sum()
+    target = level * (weights.sum() if total is None else total)
     slack = 1e-12 * target
     reached = 0.0
     for i in range(values.size):
