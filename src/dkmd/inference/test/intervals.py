@@ -95,13 +95,12 @@ def shift_interval(
         return -math.inf, math.inf
     if tester.constant or (test.standard_error == 0.0 and _nothing_varies(tester, shift)):
         return opened(shift, shift, alternative)
-    tester = tester.coarse
     near = test.standard_error > 0.0 and abs(shift) <= SAME_ERROR * tester.width
     error = test.standard_error if near else math.nan
     width = abs(critical(1.0 - share, test.df)) * tester.reach(shift, error)
     if not (math.isfinite(width) and width > 0.0):  # nothing varies at δ = 0, but it does elsewhere
         width = tester.reach(shift)
-    ends = _inverted(tester, test.statistic, tails, shift, width, confidence_level, alternative)
+    ends = _inverted(tester.coarse, test.statistic, tails, shift, width, confidence_level, alternative)
     return opened(*ends, alternative)
 
 

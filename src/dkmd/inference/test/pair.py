@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from dkmd.base.arrays import Array
 from dkmd.base.compiled import compilable, compiled
 from dkmd.inference.test.scan import Moments, mean_at, merged, moments_at, sums_of_psi
-from dkmd.inference.test.sides import Side, coarsened, quantile
+from dkmd.inference.test.sides import STEPS, Search, Side, coarsened, quantile, searched
 from dkmd.inference.test.tails import (
     NO_LEAST,
     Guard,
@@ -47,8 +47,9 @@ CELLS_PER_WIDTH = 8.0
 """Bins are merged into cells of σ/8 while a shift or an end of its interval is searched. This moves
 T by less than 1e-6 standard errors at 2 × 100,000 values, and its variance by 1e-8."""
 
-ACCURATE = 1e-5
-"""The search for the shift stops at steps this short, in σ. Its error is about the cube of that."""
+ACCURATE, NEARLY = 1e-5, 0.02
+"""The search for the shift stops at steps this short, in σ. Its error is about the cube of that. The
+second one is for merged bins, from which the search goes on with all of them."""
 
 
 class Studentized(NamedTuple):
@@ -85,6 +86,7 @@ class Studentized(NamedTuple):
             found = float(guard.tail(side, found))
         return found
 
+    @lru_cache(maxsize=4)  # noqa: B019 (it keeps a few numbers): an outcome and its interval ask
     def tails(self) -> Tails:
         """Both one-sided p-values; NaN if t is NaN."""
         return Tails(self.tail(1.0), self.tail(-1.0))
@@ -290,22 +292,28 @@ class Pair:
 
     def shift(self) -> float:
         """The δ at which T is 0: what one value of x typically exceeds one of y by."""
-        coarse = self.coarse
+        return self._balance.delta
+
+    @cached_property
+    def _balance(self) -> Balance:
+        """The shift, and the slope of T there."""
         near = self._middle(self.x) - self._middle(self.y)
         offset = 0.0 if self.design is None else self.design.offset
-        found = float(balanced(coarse.x, coarse.y, self.width, offset, near, ACCURATE))
-        atoms, merged_atoms = (p.x.offset.size + p.y.offset.size for p in (self, coarse))
-        if merged_atoms == atoms or not math.isfinite(found):
-            return found
-        return float(balanced(self.x, self.y, self.width, offset, found, ACCURATE))
+        coarse = self.coarse
+        if coarse is not self:
+            near = balanced(coarse.x, coarse.y, self.width, offset, near, NEARLY).delta
+        if not math.isfinite(near):
+            return Balance(near, math.nan)
+        return balanced(self.x, self.y, self.width, offset, near, ACCURATE)
 
     def reach(self, middle: float, error: float = math.nan) -> float:
         """How far the shift moves for a change of T by one standard error, near ``middle``."""
         if not math.isfinite(middle):
             return self.width
-        slope = self.slope(middle)
+        known = self._balance
+        slope = known.slope if middle == known.delta else self.slope(middle)
         if math.isnan(error):
-            error = self.test(middle).standard_error
+            error = self.coarse.test(middle).standard_error
         return error / slope if error > 0.0 and slope > 0.0 else self.width
 
     def slope(self, delta: float) -> float:
@@ -363,12 +371,17 @@ def relabelled_values(x: Side, y: Side, delta: float, sigma: float) -> tuple[flo
 FLAT = 1e-13
 """Below this slope, in units of 2σ per σ, doubles cannot tell T at two shifts apart."""
 
-STEPS = 200
-"""Steps of the search for the shift. Newton's method needs about five."""
+class Balance(NamedTuple):
+    """A shift at which T has a given value, and how fast T falls there: −dT/dδ."""
+
+    delta: float
+    slope: float
 
 
 @compiled
-def balanced(x: Side, y: Side, sigma: float, level: float, start: float, tolerance: float) -> float:
+def balanced(
+    x: Side, y: Side, sigma: float, level: float, start: float, tolerance: float
+) -> Balance:
     """The δ at which T of (x − δ, y) is ``level``, in units of 2σ. T falls with δ.
 
     Values at an infinity move T by a constant. If it outweighs all finite pairs, δ is infinite.
@@ -380,38 +393,24 @@ def balanced(x: Side, y: Side, sigma: float, level: float, start: float, toleran
     lean += finite_x * (y.minus_inf - y.plus_inf)
     lean -= level * x.size * y.size
     if abs(lean) >= finite * (1.0 - 1e-12):
-        return math.copysign(math.inf, lean) if lean != 0.0 else math.nan
-    low, high = -math.inf, math.inf
-    reach = sigma
-    delta = start
+        return Balance(math.copysign(math.inf, lean) if lean != 0.0 else math.nan, 0.0)
+    search = Search(start, -math.inf, math.inf, sigma, False)
+    slope = 0.0
     for _ in range(STEPS):
-        found = mean_at(x, y, delta, sigma)
-        value = found.value - level
+        found = mean_at(x, y, search.at, sigma)
+        value, slope = found.value - level, -2.0 * sigma * found.slope
         if -found.slope * sigma < FLAT and abs(value) < FLAT:
-            return _middle_of_flat(x, y, sigma, level, delta)
+            return Balance(_middle_of_flat(x, y, sigma, level, search.at), slope)
         if value == 0.0:
-            return delta
-        if value > 0.0:
-            low = delta
-        else:
-            high = delta
+            break
         step = -value / found.slope if found.slope < 0.0 else math.nan
         bent = 1.0 - 0.5 * value * found.curve / (found.slope * found.slope + 1e-300)
         if 0.5 < bent < 2.0:  # Halley's correction of Newton's step
             step /= bent
-        following = delta + step
-        if abs(step) <= tolerance * sigma:
-            return following
-        if not (low < following < high) or abs(step) > 4.0 * reach:
-            if math.isinf(low) or math.isinf(high):
-                following = delta + math.copysign(reach, value)
-                reach *= 2.0
-            else:
-                following = 0.5 * (low + high)
-                if not low < following < high:
-                    return following
-        delta = following
-    return delta
+        search = searched(search, value, step, tolerance * sigma)
+        if search.done:
+            break
+    return Balance(search.at, slope)
 
 
 @compiled

@@ -151,7 +151,7 @@ def _compare_rows(
         if side_x.offset.size and side_y.offset.size:
             near = quantile(side_x.offset, side_x.counts, 0.5)
             near -= quantile(side_y.offset, side_y.counts, 0.5)
-        shift = balanced(side_x, side_y, width, 0.0, near, ACCURATE)
+        shift = balanced(side_x, side_y, width, 0.0, near, ACCURATE).delta
         for i in range(len(found)):
             out[row, i] = found[i]
         if counted:

@@ -48,7 +48,11 @@ def chosen_width(x: Side, y: Side, scale: float | None, label_free: bool) -> flo
     if scale is not None:
         require_squares(scale)
         return scale
-    s = robust_scale(x.joined(y)) if label_free else float(scale_of_two(_points(x), _points(y)))
+    binned = bool(x.variance.any() or y.variance.any())
+    if label_free:
+        s = robust_scale(x.joined(y))
+    else:
+        s = float(scale_of_two(_points(x), _points(y)) if binned else scale_of_two(x, y))
     if s == 0.0 and x.offset.size and y.offset.size:
         apart = abs(float(x.offset[0] - y.offset[0]))
         return min(max(apart, SMALLEST), LARGEST) if apart > 0.0 else 0.0
@@ -56,7 +60,7 @@ def chosen_width(x: Side, y: Side, scale: float | None, label_free: bool) -> flo
         return 1.0  # only infinities differ, and every width gives them the same ψ
     require_squares(s)
     width = MULTIPLE * s
-    for side in (x, y):
+    for side in (x, y) if binned else ():
         if PER_BIN * math.sqrt(side.variance.max(initial=0.0)) > width:
             width = max(width, PER_BIN * spread_in_bins(side))
     return width
