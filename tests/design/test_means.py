@@ -73,6 +73,36 @@ def test_few_skewed_values_are_guarded_by_relabelling() -> None:
     assert found["ours"] <= 0.065 * 400 + 3.0 * math.sqrt(0.065 * 0.935 * 400)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(5, 500), (7, 700), (20, 2000)])
+@pytest.mark.parametrize("family", ["pareto", "lognormal", "zeros"])
+def test_a_small_sample_may_miss_the_largest_values(sizes: tuple[int, int], family: str) -> None:
+    """Welch alone rejects 10 to 18% at 5%, and up to 9% at 0.1%."""
+    rng = np.random.default_rng(11)
+
+    def draw(size: int) -> Array:
+        if family == "pareto":
+            return rng.pareto(2.0, size) + 1.0
+        found = rng.lognormal(0.0, 1.5, size)
+        return np.where(rng.random(size) < 0.8, 0.0, found) if family == "zeros" else found
+
+    p = np.array([_means(draw(sizes[0]), draw(sizes[1])).pvalue for _ in range(400)])
+    p = np.where(np.isnan(p), 1.0, p)
+    for level, limit in ((0.05, 0.05), (0.01, 0.01), (0.001, 0.003)):
+        assert np.mean(p < level) <= limit + 3.0 * math.sqrt(limit / 400)
+
+
+def test_a_ratio_of_means_has_the_errors_of_both_means() -> None:
+    """A true change of +100%: the interval holds it, and margins of 100% are crossed by chance."""
+    rng = np.random.default_rng(12)
+    inside = 0
+    for _ in range(400):
+        result = _means(2.0 * rng.gamma(2.0, 1.0, 2000), rng.gamma(2.0, 1.0, 50)).on_logs()
+        low, high = result.shift_interval()
+        inside += low <= math.log(2.0) <= high
+    assert inside >= 0.95 * 400 - 3.0 * math.sqrt(0.05 * 400)
+
+
 def test_summaries_have_the_means_of_their_values() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.lognormal(0.3, 1.0, 4000), rng.lognormal(0.0, 1.0, 3000)

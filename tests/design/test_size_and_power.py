@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -129,3 +130,39 @@ def test_only_ratios_of_weights_within_a_side_matter() -> None:
     one = pvalue(x, y, DesignArguments(weights=(x, y)))
     other = pvalue(x, y, DesignArguments(weights=(x, 1e200 * y)))
     assert other == pytest.approx(one, rel=1e-9)
+
+
+def test_weights_with_steps_keep_their_guard_if_one_side_has_no_step() -> None:
+    """Without heavy values in x its weights are alike, and t alone rejects 14%."""
+    rng = np.random.default_rng(6)
+    p = []
+    for _ in range(TRIALS):
+        x, y = rng.lognormal(size=20), rng.lognormal(size=200)
+        weights = np.where(x > 3.6, 10.0, 1.0), np.where(y > 3.6, 10.0, 1.0)
+        p.append(pvalue(x, y, DesignArguments(weights=weights)))
+    assert np.mean(np.array(p) <= 0.05) <= above(0.05)
+    assert np.mean(np.array(p) <= 0.01) <= above(0.015)
+
+
+def test_groups_that_show_no_variance_are_not_certain() -> None:
+    """One event in each of four large groups, and none in 40 groups of one."""
+    y, groups = np.zeros(400), np.repeat(np.arange(4), 100)
+    y[::100] = 1.0
+    assert by_groups((np.zeros(40), np.arange(40)), (y, groups)) > 0.1
+
+
+@pytest.mark.parametrize("estimand", ["shift", "mean"])
+@pytest.mark.parametrize(("n", "m", "columns"), [(8, 80, 3), (20, 200, 5), (10, 10, 5)])
+def test_covariates_without_meaning_hold_the_size(
+    estimand: str, n: int, m: int, columns: int
+) -> None:
+    options = replace(OPTIONS, estimand=estimand)
+    rng = np.random.default_rng(7)
+    p = []
+    for _ in range(TRIALS):
+        x, y = rng.normal(size=n), rng.normal(size=m)
+        known = rng.normal(size=(n, columns)), rng.normal(size=(m, columns))
+        design = DesignArguments(covariate=known, randomized=True)
+        p.append(compare_designed(x, y, design, options).pvalue)
+    assert np.mean(np.array(p) <= 0.05) <= above(0.05)
+    assert np.mean(np.array(p) <= 0.01) <= above(0.015)
