@@ -156,7 +156,7 @@ def differences_of(matrices: Matrices, groups: Groups | None) -> tuple[MatrixRow
 def _by_unit(matrices: Matrices, groups: Groups) -> tuple[Array, Array, int]:
     """The column-wise medians of each shared unit, and how many units are on one side only."""
     sides = matrices.x, matrices.y
-    coded = numbered(groups, (sides[0].values.shape[0], sides[1].values.shape[0]))
+    coded = numbered(groups, (sides[0].values.shape[0], sides[1].values.shape[0]), shared=True)
     units = [of.codes[side.kept] for of, side in zip(coded, sides, strict=True)]
     distinct = [np.unique(codes) for codes in units]
     shared = np.intersect1d(distinct[0], distinct[1]).astype(np.int64)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dkmd.base.arrays import Array
 from dkmd.base.errors import DkmdError
 from dkmd.inference.design.columns import pair_of
-from dkmd.inference.design.labels import Groups, numbered_alone
+from dkmd.inference.design.labels import Groups, numbered
 from dkmd.inference.design.units import few_units
 from dkmd.inference.test.options import NAN_POLICIES
 from dkmd.matrices.center import column_scales, pooled_sample
@@ -155,7 +155,7 @@ def _units(matrices: Matrices, groups: Groups | None) -> tuple[Index, Index]:
         return np.arange(matrices.x.size), np.arange(matrices.y.size)
     found = []
     sides = matrices.x, matrices.y
-    coded = numbered_alone(groups, (sides[0].values.shape[0], sides[1].values.shape[0]))
+    coded = numbered(groups, (sides[0].values.shape[0], sides[1].values.shape[0]), shared=False)
     for of, side, name in zip(coded, sides, "xy", strict=True):
         kinds, numbers = np.unique(of.codes[side.kept], return_inverse=True)
         if kinds.size < 2:
