@@ -166,7 +166,7 @@ def frozen(x: Array, y: Array) -> Frozen:
 def shift_of(x: Side, y: Side, width: float) -> float:
     """The δ at which T is 0."""
     near = quantile(x.offset, x.counts, 0.5) - quantile(y.offset, y.counts, 0.5)
-    return balanced(x, y, width, 0.0, near, ACCURATE)
+    return balanced(x, y, width, 0.0, near, ACCURATE).delta
 
 
 @compiled

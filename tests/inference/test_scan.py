@@ -167,7 +167,7 @@ def test_bins_give_the_moments_of_their_values(family: str) -> None:
 def test_the_shift_balances_the_statistic(x: list[float], y: list[float]) -> None:
     one, two = np.array(x), np.array(y)
     sigma = 0.5
-    shift = balanced(_side(one), _side(two), sigma, 0.0, 0.0, 1e-9)
+    shift = balanced(_side(one), _side(two), sigma, 0.0, 0.0, 1e-9).delta
     if math.isfinite(shift):
         found = pair_scores(one - shift, two, sigma).h.mean()
         steep = -mean_at(_side(one), _side(two), shift, sigma).slope
@@ -182,7 +182,7 @@ def test_the_shift_balances_the_statistic(x: list[float], y: list[float]) -> Non
 
 def test_between_clusters_too_far_apart_the_shift_is_the_middle() -> None:
     x, y = _side(np.array([0.0, 1000.0])), _side(np.array([500.0, 500.0]))
-    assert balanced(x, y, 1.0, 0.0, 17.0, 1e-9) == pytest.approx(0.0, abs=1e-6)
+    assert balanced(x, y, 1.0, 0.0, 17.0, 1e-9).delta == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_shift_that_is_nan_gives_nan() -> None:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TypeVar, cast
 
 import numba
+from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Item = TypeVar("Item")
@@ -41,6 +42,11 @@ def _compiled(function: Function, relaxed: set[str]) -> Function:
         return cast(Function, numba.njit(cache=True, nogil=True, fastmath=relaxed)(function))
     except RuntimeError:  # read-only installation and no home folder: there is no place for a cache
         return cast(Function, numba.njit(nogil=True, fastmath=relaxed)(function))
+
+
+def compilable(function: Function) -> Function:
+    """Leave a function as it is, and let compiled functions call it too."""
+    return register_jitable(function)
 
 
 def thread_count() -> int:

@@ -90,7 +90,8 @@ class Drawn(NamedTuple):
         if not 1.0 < min(n, m) <= MANY:
             return NO_LEAST
         mean_x, mean_y = self.means[0] - delta, self.means[1]
-        found = tails_of_ties(n, m, *self._reached(mean_x, delta), *self._reached(mean_y, delta))
+        reached = *self._reached(mean_x, delta), *self._reached(mean_y, delta)
+        found = Tails(*tails_of_ties(n, m, *reached))
         if abs(skewness) <= SKEWED:
             return found
         values = np.concatenate([self.x - delta, self.y])

@@ -277,9 +277,10 @@ class HeldRows:
 
     def left(self, scores: Scores, frame: Frame, logs: bool, theta: Array) -> Array:
         """What columns g leave of the last score of every row."""
-        whole = slice(0, self.values.size)
-        pieces = self._pieces(scores.scorer(), scores.scores, frame, logs, whole)
-        return np.concatenate([rows[scores.scores] - g.explained(theta) for _, rows, g in pieces])
+        whole, last, numbers = slice(0, self.values.size), scores.scores, len(frame.numbers)
+        pieces = self._pieces(scores.scorer(), last, frame, logs, whole)
+        left = [rows[last] - theta[:numbers] @ rows[1 + last :] for _, rows in pieces]
+        return np.concatenate(left) - self._dummies(frame).explained(theta[numbers:])
 
     def rows(self, scores: Scores, frame: Frame, logs: bool, theta: Array | None = None) -> RowSums:
         """The sums over all rows."""

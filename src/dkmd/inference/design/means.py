@@ -131,7 +131,7 @@ class MeanPair:
         """The difference of means."""
         return self.difference
 
-    def reach(self, _middle: float) -> float:
+    def reach(self, _middle: float, _error: float = math.nan) -> float:
         """The standard error; that under relabelling if no unit differs from the others."""
         if self.error > 0.0:
             return self.error

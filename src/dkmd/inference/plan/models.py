@@ -27,8 +27,7 @@ from dkmd.inference.test.pair import (
     NO_VARIANCE,
     Pair,
     Studentized,
-    least_tails,
-    plain_variance,
+    plain_test,
 )
 from dkmd.inference.test.sides import Side
 from dkmd.inference.test.tails import (
@@ -124,9 +123,10 @@ class Amounts:
             by_t = by_t._replace(standard_error=0.0)
             whole = by_t
         elif self.design.plain:
-            _, df, guard = plain_variance(found, n_told, m_told)
-            by_t = by_t._replace(df=df)
-            whole = by_t._replace(guards=(guard,), least=least_tails(found, n_told, m_told))
+            test = plain_test(found, n_told, m_told)
+            by_t = by_t._replace(df=test.df)
+            least = Tails(test.least_upper, test.least_lower)
+            whole = by_t._replace(guards=(test.guard(n_told + m_told),), least=least)
         else:
             by_t = by_t._replace(df=self.design.df(part_x, part_y, n, m))
             whole = by_t

@@ -73,7 +73,7 @@ def _noise(away: Array, codes: Codes, psi: Witness) -> tuple[float, float]:
     """The variance of a centre by leaving out one group at a time, and its degrees of freedom."""
     sizes = np.bincount(codes).astype(np.float64)
     sums = np.bincount(codes, psi(away)).astype(np.float64)
-    moves = moves_of(UnitTable(None, sizes, sums[:, None], sizes, np.zeros(4)))
+    moves = moves_of(UnitTable(np.arange(sizes.size), sizes, sums[:, None], sizes, np.zeros(4)))
     if moves.units < 2.0:
         return math.nan, moves.df
     return float(moves.gram[0, 0]) / float(psi.derivative(away).mean()) ** 2, moves.df

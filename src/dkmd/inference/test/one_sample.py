@@ -87,7 +87,7 @@ class OneSample:
         """The M-centre of the differences; ±inf if half of them or more are there."""
         return self.origin + m_center(self.side, self.witness)
 
-    def reach(self, middle: float) -> float:
+    def reach(self, middle: float, _error: float = math.nan) -> float:
         """About the standard error of the shift."""
         length = self.witness.length
         if not math.isfinite(middle):

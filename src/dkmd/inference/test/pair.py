@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled
+from dkmd.base.compiled import compilable, compiled
 from dkmd.inference.test.scan import Moments, mean_at, merged, moments_at, sums_of_psi
-from dkmd.inference.test.sides import Side, coarsened, quantile
+from dkmd.inference.test.sides import STEPS, Search, Side, coarsened, quantile, searched
 from dkmd.inference.test.tails import (
     MANY,
     NO_LEAST,
@@ -48,8 +48,9 @@ CELLS_PER_WIDTH = 8.0
 """Bins are merged into cells of σ/8 while a shift or an end of its interval is searched. This moves
 T by less than 1e-6 standard errors at 2 × 100,000 values, and its variance by 1e-8."""
 
-ACCURATE = 1e-9
-"""The search for the shift stops at steps this short, in σ. Its error is about the cube of that."""
+ACCURATE, NEARLY = 1e-5, 0.02
+"""The search for the shift stops at steps this short, in σ. Its error is about the cube of that.
+The second one is for merged bins, from which the search goes on with all of them."""
 
 
 class Studentized(NamedTuple):
@@ -88,6 +89,7 @@ class Studentized(NamedTuple):
             found = float(guard.tail(side, found))
         return found
 
+    @lru_cache(maxsize=4)  # noqa: B019 (it keeps a few numbers): an outcome and its interval ask
     def tails(self) -> Tails:
         """Both one-sided p-values; NaN if t is NaN."""
         return Tails(self.tail(1.0), self.tail(-1.0))
@@ -97,30 +99,55 @@ class Studentized(NamedTuple):
         return float(self.tails().pvalue(alternative))
 
 
-def plain_variance(found: Moments, n: float, m: float) -> tuple[Any, Any, Guard]:
-    """The variance of T for independent values, its degrees of freedom, and the guard.
+class PlainTest(NamedTuple):
+    """The test of independent values in numbers, in units of 2σ; without variance, the rest is NaN.
 
-    The moments may be arrays, with one entry per test.
+    The numbers may be arrays, with one entry per test.
     """
+
+    statistic: Any
+    variance: Any
+    df: Any
+    z: Any  # under relabelling
+    skewness: Any  # of T under relabelling
+    smooth_t: Any
+    smooth_df: Any
+    least_upper: Any
+    least_lower: Any
+
+    def guard(self, units: float) -> Guard:
+        """The guard of n + m = ``units`` values."""
+        return Guard(self.z, self.skewness, units, (self.smooth_t, self.smooth_df))
+
+
+@compilable
+def plain_test(found: Moments, n: float, m: float) -> PlainTest:
+    """The variance of T for independent values, its degrees of freedom, and what guards need."""
     part_x, part_y = found.variance_x / n, found.variance_y / m
+    if not part_x + part_y > NO_VARIANCE:
+        return PlainTest(
+            found.mean, 0.0, math.nan, math.nan, math.nan, math.nan, math.nan, math.nan, math.nan
+        )
     smooth = smooth_variances(n, m, found.within_x, found.within_y)
-    error = (smooth[0][0] + smooth[1][0] + smooth[2][0]) ** 0.5
-    guard = Guard(
+    upper, lower = least_tails(found, n, m)
+    return PlainTest(
+        found.mean,
+        part_x + part_y,
+        satterthwaite(((part_x, n - 1.0), (part_y, m - 1.0))),
         found.mean / (found.pooled * (1.0 / n + 1.0 / m)) ** 0.5,
         relabelled_skewness(found.skewness, n, m),
-        n + m,
-        (found.mean / error, satterthwaite(smooth)),
+        found.mean / (smooth[0][0] + smooth[1][0] + smooth[2][0]) ** 0.5,
+        satterthwaite(smooth),
+        upper,
+        lower,
     )
-    return part_x + part_y, satterthwaite(((part_x, n - 1.0), (part_y, m - 1.0))), guard
 
 
-def least_tails(found: Moments, n: float, m: float) -> Tails:
-    """Lower bounds of both tails under relabelling, exact where ties end the law of T.
-
-    The moments may be arrays.
-    """
+@compilable
+def least_tails(found: Moments, n: float, m: float) -> tuple[float, float]:
+    """Lower bounds of both tails under relabelling, exact where ties end the law of T."""
     if min(n, m) > MANY:
-        return NO_LEAST
+        return 0.0, 0.0
     return tails_of_ties(n, m, found.above_x, found.below_x, found.above_y, found.below_y)
 
 
@@ -185,6 +212,8 @@ class Pair:
     @cached_property
     def coarse(self) -> Pair:
         """The same pair with only as many bins as this ψ needs. Single values do not change."""
+        if not self._binned:
+            return self
         cell = self.width / CELLS_PER_WIDTH
         return replace(self, x=coarsened(self.x, cell), y=coarsened(self.y, cell))
 
@@ -204,18 +233,19 @@ class Pair:
 
     def test(self, delta: float = 0.0) -> Studentized:
         """The test of (x − delta, y)."""
-        found = self.moments(delta)
         if self.design is not None:
             design = self.design if delta == 0.0 else self.design._replace(least=NO_LEAST)
-            return self._designed(found, design)
-        n, m = self.x.size, self.y.size
-        statistic = self.bound * found.mean
-        if not found.variance_x / n + found.variance_y / m > NO_VARIANCE:
+            return self._designed(self.moments(delta), design)
+        found = PlainTest(*_plain_test(*self._plain_sides, delta, self.width))
+        statistic = self.bound * found.statistic
+        if found.variance == 0.0:
             return Studentized(statistic, 0.0, math.nan, floor=self._floor)
-        variance, df, guard = plain_variance(found, n, m)
-        error = self.bound * math.sqrt(variance)
-        least = self._counted(delta) if self._few else least_tails(found, n, m)
-        return Studentized(statistic, error, df, (guard,), self._floor, least)
+        least = Tails(found.least_upper, found.least_lower)
+        if self._few:
+            least = Tails(*relabelled_values(self.x, self.y, delta, self.width))
+        guards = (found.guard(self.x.size + self.y.size),)
+        error = self.bound * math.sqrt(found.variance)
+        return Studentized(statistic, error, found.df, guards, self._floor, least)
 
     @cached_property
     def _floor(self) -> float:
@@ -227,8 +257,12 @@ class Pair:
         """Whether all relabellings are counted: few single values without weights."""
         sizes = self.x.size, self.y.size
         whole = all(size == math.floor(size) for size in sizes)
-        binned = self.x.variance.any() or self.y.variance.any()
-        return few_relabellings(*sizes) and whole and not binned
+        return few_relabellings(*sizes) and whole and not self._binned
+
+    @cached_property
+    def _binned(self) -> bool:
+        """Whether an atom stands for different values."""
+        return bool(self.x.variance.any() or self.y.variance.any())
 
     def variances(self, found: Moments) -> tuple[float, float, float]:
         """Of T: for independent values, under relabelling, and in the smooth guard."""
@@ -257,33 +291,34 @@ class Pair:
         if relabelled > NO_VARIANCE:
             guards = tuple(each.times(relabelled, smooth).guard(mean) for each in design.guards)
             if design.single:
-                least = least.at_least(least_tails(found, self.x.size, self.y.size))
+                least = least.at_least(Tails(*least_tails(found, self.x.size, self.y.size)))
         return Studentized(self.bound * mean, error, design.df, guards, design.floor, least)
-
-    def _counted(self, delta: float) -> Tails:
-        """The shares of all relabellings."""
-        return Tails(*relabelled_values(self.x, self.y, delta, self.width))
 
     def shift(self) -> float:
         """The δ at which T is 0: what one value of x typically exceeds one of y by."""
-        coarse = self.coarse
+        return self._balance.delta
+
+    @cached_property
+    def _balance(self) -> Balance:
+        """The shift, and the slope of T there."""
         near = self._middle(self.x) - self._middle(self.y)
         offset = 0.0 if self.design is None else self.design.offset
-        found = float(balanced(coarse.x, coarse.y, self.width, offset, near, ACCURATE))
-        atoms, merged_atoms = (p.x.offset.size + p.y.offset.size for p in (self, coarse))
-        if merged_atoms == atoms or not math.isfinite(found):
-            return found
-        return float(balanced(self.x, self.y, self.width, offset, found, ACCURATE))
+        coarse = self.coarse
+        if coarse is not self:
+            near = balanced(coarse.x, coarse.y, self.width, offset, near, NEARLY).delta
+        if not math.isfinite(near):
+            return Balance(near, math.nan)
+        return balanced(self.x, self.y, self.width, offset, near, ACCURATE)
 
-    def reach(self, middle: float) -> float:
+    def reach(self, middle: float, error: float = math.nan) -> float:
         """How far the shift moves for a change of T by one standard error, near ``middle``."""
         if not math.isfinite(middle):
             return self.width
-        found = self.test(middle)
-        slope = self.slope(middle)
-        if not (found.standard_error > 0.0 and slope > 0.0):
-            return self.width
-        return found.standard_error / slope
+        known = self._balance
+        slope = known.slope if middle == known.delta else self.slope(middle)
+        if math.isnan(error):
+            error = self.coarse.test(middle).standard_error
+        return error / slope if error > 0.0 and slope > 0.0 else self.width
 
     def slope(self, delta: float) -> float:
         """−dT/dδ: the mean of ψ'(x − δ − y)."""
@@ -309,6 +344,17 @@ def _plain_moments(
 
 
 @compiled
+def _plain_test(
+    x: PlainSide, y: PlainSide, delta: float, sigma: float
+) -> tuple[float, float, float, float, float, float, float, float, float]:
+    """``plain_test`` of two sides as a plain tuple."""
+    one, two = Side(*x), Side(*y)
+    found = plain_test(moments_at(one, two, delta, sigma), one.size, two.size)
+    statistic, variance, df, z, skewness, smooth_t, smooth_df, upper, lower = found
+    return statistic, variance, df, z, skewness, smooth_t, smooth_df, upper, lower
+
+
+@compiled
 def relabelled_values(x: Side, y: Side, delta: float, sigma: float) -> tuple[float, float]:
     """``counted_relabellings`` of two sides of single values."""
     atoms = merged(x, y, delta)
@@ -329,12 +375,18 @@ def relabelled_values(x: Side, y: Side, delta: float, sigma: float) -> tuple[flo
 FLAT = 1e-13
 """Below this slope, in units of 2σ per σ, doubles cannot tell T at two shifts apart."""
 
-STEPS = 200
-"""Steps of the search for the shift. Newton's method needs about five."""
+
+class Balance(NamedTuple):
+    """A shift at which T has a given value, and how fast T falls there: −dT/dδ."""
+
+    delta: float
+    slope: float
 
 
 @compiled
-def balanced(x: Side, y: Side, sigma: float, level: float, start: float, tolerance: float) -> float:
+def balanced(
+    x: Side, y: Side, sigma: float, level: float, start: float, tolerance: float
+) -> Balance:
     """The δ at which T of (x − δ, y) is ``level``, in units of 2σ. T falls with δ.
 
     Values at an infinity move T by a constant. If it outweighs all finite pairs, δ is infinite.
@@ -346,38 +398,24 @@ def balanced(x: Side, y: Side, sigma: float, level: float, start: float, toleran
     lean += finite_x * (y.minus_inf - y.plus_inf)
     lean -= level * x.size * y.size
     if abs(lean) >= finite * (1.0 - 1e-12):
-        return math.copysign(math.inf, lean) if lean != 0.0 else math.nan
-    low, high = -math.inf, math.inf
-    reach = sigma
-    delta = start
+        return Balance(math.copysign(math.inf, lean) if lean != 0.0 else math.nan, 0.0)
+    search = Search(start, -math.inf, math.inf, sigma, False)
+    slope = 0.0
     for _ in range(STEPS):
-        found = mean_at(x, y, delta, sigma)
-        value = found.value - level
+        found = mean_at(x, y, search.at, sigma)
+        value, slope = found.value - level, -2.0 * sigma * found.slope
         if -found.slope * sigma < FLAT and abs(value) < FLAT:
-            return _middle_of_flat(x, y, sigma, level, delta)
+            return Balance(_middle_of_flat(x, y, sigma, level, search.at), slope)
         if value == 0.0:
-            return delta
-        if value > 0.0:
-            low = delta
-        else:
-            high = delta
+            break
         step = -value / found.slope if found.slope < 0.0 else math.nan
         bent = 1.0 - 0.5 * value * found.curve / (found.slope * found.slope + 1e-300)
         if 0.5 < bent < 2.0:  # Halley's correction of Newton's step
             step /= bent
-        following = delta + step
-        if abs(step) <= tolerance * sigma:
-            return following
-        if not (low < following < high) or abs(step) > 4.0 * reach:
-            if math.isinf(low) or math.isinf(high):
-                following = delta + math.copysign(reach, value)
-                reach *= 2.0
-            else:
-                following = 0.5 * (low + high)
-                if not low < following < high:
-                    return following
-        delta = following
-    return delta
+        search = searched(search, value, step, tolerance * sigma)
+        if search.done:
+            break
+    return Balance(search.at, slope)
 
 
 @compiled

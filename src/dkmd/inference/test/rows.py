@@ -16,13 +16,12 @@ from dkmd.base.arrays import Array
 from dkmd.base.compiled import compiled, spread
 from dkmd.inference.test.pair import (
     ACCURATE,
-    NO_VARIANCE,
+    PlainTest,
     balanced,
-    least_tails,
-    plain_variance,
+    plain_test,
     relabelled_values,
 )
-from dkmd.inference.test.scan import Moments, moments_at
+from dkmd.inference.test.scan import moments_at
 from dkmd.inference.test.sides import Side, atoms_of, quantile
 from dkmd.inference.test.tails import (
     Tails,
@@ -48,11 +47,10 @@ FINE, NO_NUMBERS, ODD = 0, 1, 2
 class RowTests(NamedTuple):
     """The tests of all rows in the order of x and y; arrays of (rows,)."""
 
-    moments: Any  # Moments of arrays, in canonical order
+    tests: PlainTest  # of arrays, in canonical order
     sign: Array
     width: Array
     shift: Array
-    least: Tails
     state: States
     sizes: tuple[int, int]
 
@@ -63,37 +61,28 @@ class RowTests(NamedTuple):
 
     def numbers(self, alternative: str) -> dict[str, Array]:
         """What a result shows of every row that was compared; NaN for the others."""
-        fine = self.fine
-        names = ("statistic", "standard_error", "df", "pvalue")
-        found = {name: np.full(fine.size, math.nan) for name in names}
-        found["shift"], found["width"] = self.shift, self.width
-        if fine.any():
-            n, m = sorted(self.sizes)
-            moments = Moments(*(each[fine] for each in self.moments))
-            sign, bound = self.sign[fine], 2.0 * self.width[fine]
-            variance, df, _ = plain_variance(moments, float(n), float(m))
-            found["statistic"][fine] = sign * bound * moments.mean
-            found["standard_error"][fine] = bound * np.sqrt(variance)
-            found["df"][fine] = df
-            found["pvalue"][fine] = self.tails().pvalue(alternative)[fine]
-        return found
+        bound = 2.0 * self.width
+        return {
+            "statistic": self.sign * bound * self.tests.statistic,
+            "standard_error": bound * np.sqrt(self.tests.variance),
+            "df": self.tests.df,
+            "pvalue": self.tails().pvalue(alternative),
+            "shift": self.shift,
+            "width": self.width,
+        }
 
     def tails(self) -> Tails:
         """Both one-sided p-values of every row; NaN for rows that were not compared."""
         fine = self.fine
         upper, lower = np.full((2, fine.size), math.nan)
         if fine.any():
-            n, m = (float(size) for size in sorted(self.sizes))
-            moments = Moments(*(each[fine] for each in self.moments))
-            variance, df, guard = plain_variance(moments, n, m)
-            t, floor = moments.mean / np.sqrt(variance), one_of_all(n, m)
+            n, m = (float(size) for size in self.sizes)
+            found = PlainTest(*(each[fine] for each in self.tests))
+            t, floor = found.statistic / np.sqrt(found.variance), one_of_all(n, m)
             both = []
-            least = Tails(*(each[fine] for each in self.least))
-            if not few_relabellings(n, m):
-                least = least_tails(moments, n, m)
-            for side, bound in ((1.0, least.upper), (-1.0, least.lower)):
-                tail = guard.tail(side, student_tail(side * t, df))
-                both.append(larger(larger(tail, bound), floor))
+            for side, least in ((1.0, found.least_upper), (-1.0, found.least_lower)):
+                tail = found.guard(n + m).tail(side, student_tail(side * t, found.df))
+                both.append(larger(larger(tail, least), floor))
             flipped = self.sign[fine] < 0.0
             upper[fine] = np.where(flipped, both[1], both[0])
             lower[fine] = np.where(flipped, both[0], both[1])
@@ -108,7 +97,7 @@ def compare_rows(
     With a ``delta`` the test is of (x − delta, y), but the width is still that of x and y.
     """
     rows = x.shape[0]
-    out = np.full((rows, len(Moments._fields) + 5), math.nan)
+    out = np.full((rows, len(PlainTest._fields) + 3), math.nan)
     state = np.zeros(rows, dtype=np.int64)
     swapped = x.shape[1] > y.shape[1]
     counted = few_relabellings(float(x.shape[1]), float(y.shape[1]))
@@ -121,19 +110,17 @@ def compare_rows(
         _compare_rows(one, two, given, by, counted, out[these], state[these])
 
     spread(part, range(0, rows, ROWS_AT_ONCE), x.size + y.size)
-    columns: list[Any] = list(out.T)
-    moments, (width, shift, upper, lower, sign) = Moments(*columns[:-5]), columns[-5:]
+    *tests, width, shift, sign = out.T
     if swapped:
         sign, shift = -sign, -shift
-    sizes = x.shape[1], y.shape[1]
-    return RowTests(moments, sign, width, shift, Tails(upper, lower), state, sizes)
+    return RowTests(PlainTest(*tests), sign, width, shift, state, (x.shape[1], y.shape[1]))
 
 
 @compiled
 def _compare_rows(
     xs: Array, ys: Array, given: float, delta: float, counted: bool, out: Array, state: States
 ) -> None:
-    """For each row: sort, order, find the width, and compute the moments and the shift."""
+    """For each row: sort, order, find the width, and compute the test and the shift."""
     n, m = float(xs.shape[1]), float(ys.shape[1])
     for row in range(xs.shape[0]):
         if np.isnan(xs[row]).any() or np.isnan(ys[row]).any():
@@ -156,22 +143,20 @@ def _compare_rows(
         if sign == 0.0 or not SMALLEST < width < LARGEST:
             state[row] = ODD
             continue
-        found = moments_at(side_x, side_y, by, width)
-        if not found.variance_x / n + found.variance_y / m > NO_VARIANCE:
+        found = plain_test(moments_at(side_x, side_y, by, width), n, m)
+        if not found.variance > 0.0:
             state[row] = ODD
             continue
         near = 0.0
         if side_x.offset.size and side_y.offset.size:
             near = quantile(side_x.offset, side_x.counts, 0.5)
             near -= quantile(side_y.offset, side_y.counts, 0.5)
-        shift = balanced(side_x, side_y, width, 0.0, near, ACCURATE)
-        upper = lower = 0.0
-        if counted:
-            upper, lower = relabelled_values(side_x, side_y, by, width)
+        shift = balanced(side_x, side_y, width, 0.0, near, ACCURATE).delta
         for i in range(len(found)):
             out[row, i] = found[i]
-        out[row, -5], out[row, -4] = width, sign * shift
-        out[row, -3], out[row, -2], out[row, -1] = upper, lower, sign
+        if counted:
+            out[row, len(found) - 2 : len(found)] = relabelled_values(side_x, side_y, by, width)
+        out[row, -3], out[row, -2], out[row, -1] = width, sign * shift, sign
 
 
 @compiled

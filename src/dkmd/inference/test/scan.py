@@ -127,10 +127,15 @@ def sums_of_psi(atoms: Merged, sigma: float, slopes: Array | None) -> Sums:
     rows = atoms.position.size
     powers = _powers_of_gaps(atoms.position, sigma)
     of_x, of_y = np.zeros(rows), np.zeros(rows)
-    wide_x, wide_y = _weighted_variances(atoms, sigma)
-    for block in range(BLOCKS):
-        for way in (1, -1):
-            _walk(atoms, wide_x, wide_y, powers, sigma, block, way, of_x, of_y, slopes)
+    if _binned(atoms):
+        wide = _weighted_variances(atoms, sigma)
+        for block in range(BLOCKS):
+            for way in (1, -1):
+                _walk(atoms, wide, powers[block], sigma, block, way, of_x, of_y, slopes)
+    else:
+        for block in range(BLOCKS):
+            for way in (1, -1):
+                _walk(atoms, None, powers[block], sigma, block, way, of_x, of_y, slopes)
     before_x = before_y = 0.0
     after_x, after_y = atoms.weight_x.sum(), atoms.weight_y.sum()
     for i in range(rows):
@@ -151,25 +156,32 @@ def sums_of_psi(atoms: Merged, sigma: float, slopes: Array | None) -> Sums:
 
 @compiled
 def _powers_of_gaps(position: Array, sigma: float) -> Array:
-    """q, q², q⁴, q⁶ and q⁸ of the gap before each row, q = e^(−gap/σ): (rows, 5)."""
-    out = np.zeros((position.size, 5))
+    """q^k of the gap before each row for all ``POWERS`` k, q = e^(−gap/σ): (blocks, rows, 4)."""
+    out = np.empty((BLOCKS, position.size, 4))
+    out[:, :1] = 0.0
     for i in range(1, position.size):
         q = math.exp((position[i - 1] - position[i]) / sigma)
         square = q * q
         fourth = square * square
-        out[i, 0], out[i, 1], out[i, 2] = q, square, fourth
-        out[i, 3], out[i, 4] = fourth * square, fourth * fourth
+        sixth, eighth = fourth * square, fourth * fourth
+        out[0, i, 0], out[0, i, 1], out[0, i, 2], out[0, i, 3] = q, square, fourth, sixth
+        factor = 1.0
+        for block in range(1, BLOCKS):
+            factor *= eighth
+            out[block, i, 0], out[block, i, 1] = factor, factor * square
+            out[block, i, 2], out[block, i, 3] = factor * fourth, factor * sixth
     return out
 
 
 @compiled
-def _weighted_variances(atoms: Merged, sigma: float) -> tuple[Array, Array]:
-    """½·weight·variance/σ² of the narrow atoms of both samples. Times k² it belongs to t^k.
+def _binned(atoms: Merged) -> bool:
+    """Whether an atom has a variance."""
+    return bool(atoms.variance_x.any() or atoms.variance_y.any())
 
-    Both are empty if the atoms are single values.
-    """
-    if not (atoms.variance_x.any() or atoms.variance_y.any()):
-        return np.empty(0), np.empty(0)
+
+@compiled
+def _weighted_variances(atoms: Merged, sigma: float) -> tuple[Array, Array]:
+    """½·weight·variance/σ² of the narrow atoms of both samples. Times k² it belongs to t^k."""
     narrow, per = NARROW * sigma * sigma, 0.5 / (sigma * sigma)
     wide_x = np.where(atoms.variance_x <= narrow, atoms.weight_x * atoms.variance_x * per, 0.0)
     wide_y = np.where(atoms.variance_y <= narrow, atoms.weight_y * atoms.variance_y * per, 0.0)
@@ -179,8 +191,7 @@ def _weighted_variances(atoms: Merged, sigma: float) -> tuple[Array, Array]:
 @compiled
 def _walk(
     atoms: Merged,
-    wide_x: Array,
-    wide_y: Array,
+    wide: tuple[Array, Array] | None,
     powers: Array,
     sigma: float,
     block: int,
@@ -196,45 +207,33 @@ def _walk(
     first = 4 * block
     c0, c1, c2, c3 = COEFFICIENTS[first : first + 4]
     k0, k1, k2, k3 = POWERS[first : first + 4]
+    d0, d1, d2, d3 = c0 * k0 / sigma, c1 * k1 / sigma, c2 * k2 / sigma, c3 * k3 / sigma
+    e0, e1, e2, e3 = d0 * k0 / sigma, d1 * k1 / sigma, d2 * k2 / sigma, d3 * k3 / sigma
     s0, s1, s2, s3 = k0 * k0, k1 * k1, k2 * k2, k3 * k3
-    binned = wide_x.size > 0
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-    weight_x, weight_y = atoms.weight_x, atoms.weight_y
-    rows, sign = weight_x.size, float(way)
+    rows, sign = atoms.weight_x.size, float(way)
     for step in range(rows):
         i = step if way > 0 else rows - 1 - step
         gap = i if way > 0 else (i + 1) % rows
-        p0, p1, p2, p3 = _four_powers(powers, gap, block)
+        p0, p1, p2, p3 = powers[gap, 0], powers[gap, 1], powers[gap, 2], powers[gap, 3]
         a0, a1, a2, a3 = a0 * p0, a1 * p1, a2 * p2, a3 * p3
         b0, b1, b2, b3 = b0 * p0, b1 * p1, b2 * p2, b3 * p3
         of_x[i] -= sign * (c0 * a0 + c1 * a1 + c2 * a2 + c3 * a3)
         of_y[i] -= sign * (c0 * b0 + c1 * b1 + c2 * b2 + c3 * b3)
         if slopes is not None:
-            d0, d1, d2, d3 = c0 * k0 / sigma, c1 * k1 / sigma, c2 * k2 / sigma, c3 * k3 / sigma
             slopes[0, i] += d0 * a0 + d1 * a1 + d2 * a2 + d3 * a3
             slopes[1, i] += d0 * b0 + d1 * b1 + d2 * b2 + d3 * b3
-            d0, d1, d2, d3 = d0 * k0 / sigma, d1 * k1 / sigma, d2 * k2 / sigma, d3 * k3 / sigma
-            slopes[2, i] -= sign * (d0 * a0 + d1 * a1 + d2 * a2 + d3 * a3)
-            slopes[3, i] -= sign * (d0 * b0 + d1 * b1 + d2 * b2 + d3 * b3)
-        w = weight_x[i]
+            slopes[2, i] -= sign * (e0 * a0 + e1 * a1 + e2 * a2 + e3 * a3)
+            slopes[3, i] -= sign * (e0 * b0 + e1 * b1 + e2 * b2 + e3 * b3)
+        w = atoms.weight_x[i]
         a0, a1, a2, a3 = a0 + w, a1 + w, a2 + w, a3 + w
-        w = weight_y[i]
+        w = atoms.weight_y[i]
         b0, b1, b2, b3 = b0 + w, b1 + w, b2 + w, b3 + w
-        if binned:
-            v = wide_x[i]
+        if wide is not None:
+            v = wide[0][i]
             a0, a1, a2, a3 = a0 + s0 * v, a1 + s1 * v, a2 + s2 * v, a3 + s3 * v
-            v = wide_y[i]
+            v = wide[1][i]
             b0, b1, b2, b3 = b0 + s0 * v, b1 + s1 * v, b2 + s2 * v, b3 + s3 * v
-
-
-@compiled
-def _four_powers(powers: Array, gap: int, block: int) -> tuple[float, float, float, float]:
-    """Four powers of q: (1, 2, 4, 6), (8, 10, 12, 14), … by block."""
-    factor = 1.0
-    for _ in range(block):
-        factor *= powers[gap, 4]
-    first = powers[gap, 0] if block == 0 else factor
-    return first, powers[gap, 1] * factor, powers[gap, 2] * factor, powers[gap, 3] * factor
 
 
 class Mean(NamedTuple):
@@ -249,8 +248,16 @@ class Mean(NamedTuple):
 def mean_at(x: Side, y: Side, delta: float, sigma: float) -> Mean:
     """T and its derivatives by one walk up, without the scores of single values."""
     atoms = merged(x, y, delta)
+    pairs = x.size * y.size
+    if _binned(atoms):
+        return _mean_of(atoms, _weighted_variances(atoms, sigma), sigma, pairs)
+    return _mean_of(atoms, None, sigma, pairs)
+
+
+@compiled
+def _mean_of(atoms: Merged, wide: tuple[Array, Array] | None, sigma: float, pairs: float) -> Mean:
+    """``mean_at`` of merged atoms."""
     powers = _powers_of_gaps(atoms.position, sigma)
-    wide_x, wide_y = _weighted_variances(atoms, sigma)
     value = slope = curve = 0.0
     before_x = before_y = 0.0
     for i in range(atoms.weight_x.size):
@@ -260,13 +267,12 @@ def mean_at(x: Side, y: Side, delta: float, sigma: float) -> Mean:
         before_x += atoms.weight_x[i]
         before_y += atoms.weight_y[i]
     for block in range(BLOCKS):
-        above, below = _pairs_by_power(atoms, wide_x, wide_y, powers, block)
+        above, below = _pairs_by_power(atoms, wide, powers[block], block)
         for j in range(4):
             c, k = COEFFICIENTS[4 * block + j], POWERS[4 * block + j] / sigma
             value -= c * (above[j] - below[j])
             slope -= c * k * (above[j] + below[j])
             curve -= c * k * k * (above[j] - below[j])
-    pairs = x.size * y.size
     return Mean(value / pairs, slope / pairs, curve / pairs)
 
 
@@ -275,22 +281,23 @@ Four = tuple[float, float, float, float]
 
 @compiled
 def _pairs_by_power(
-    atoms: Merged, wide_x: Array, wide_y: Array, powers: Array, block: int
+    atoms: Merged, wide: tuple[Array, Array] | None, powers: Array, block: int
 ) -> tuple[Four, Four]:
     """Σ t^k over all pairs with x above y, and with x below y, for four powers k."""
     k0, k1, k2, k3 = POWERS[4 * block : 4 * block + 4] ** 2
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
     r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
-    binned = wide_x.size > 0
     for i in range(atoms.weight_x.size):
-        p0, p1, p2, p3 = _four_powers(powers, i, block)
+        p0, p1, p2, p3 = powers[i, 0], powers[i, 1], powers[i, 2], powers[i, 3]
         a0, a1, a2, a3 = a0 * p0, a1 * p1, a2 * p2, a3 * p3
         b0, b1, b2, b3 = b0 * p0, b1 * p1, b2 * p2, b3 * p3
-        w, v = atoms.weight_x[i], wide_x[i] if binned else 0.0
-        w0, w1, w2, w3 = w + k0 * v, w + k1 * v, w + k2 * v, w + k3 * v
+        w0 = w1 = w2 = w3 = atoms.weight_x[i]
+        v0 = v1 = v2 = v3 = atoms.weight_y[i]
+        if wide is not None:
+            x, y = wide[0][i], wide[1][i]
+            w0, w1, w2, w3 = w0 + k0 * x, w1 + k1 * x, w2 + k2 * x, w3 + k3 * x
+            v0, v1, v2, v3 = v0 + k0 * y, v1 + k1 * y, v2 + k2 * y, v3 + k3 * y
         r0, r1, r2, r3 = r0 + w0 * b0, r1 + w1 * b1, r2 + w2 * b2, r3 + w3 * b3
-        w, v = atoms.weight_y[i], wide_y[i] if binned else 0.0
-        v0, v1, v2, v3 = w + k0 * v, w + k1 * v, w + k2 * v, w + k3 * v
         s0, s1, s2, s3 = s0 + v0 * a0, s1 + v1 * a1, s2 + v2 * a2, s3 + v3 * a3
         a0, a1, a2, a3 = a0 + w0, a1 + w1, a2 + w2, a3 + w3
         b0, b1, b2, b3 = b0 + v0, b1 + v1, b2 + v2, b3 + v3
@@ -301,7 +308,7 @@ def _pairs_by_power(
 def moments_at(x: Side, y: Side, delta: float, sigma: float) -> Moments:
     """T of (x − delta, y) and the moments of the scores."""
     atoms = merged(x, y, delta)
-    if atoms.variance_x.any() or atoms.variance_y.any():
+    if _binned(atoms):
         return _moments_of_bins(atoms, x.size, y.size, sigma)
     return _moments_of_values(atoms, sums_of_psi(atoms, sigma, None), x.size, y.size)
 

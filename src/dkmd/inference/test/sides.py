@@ -21,12 +21,13 @@ from dkmd.statistic.witness import TABLE_UNIT, Witness
 
 
 @compiled
-def quantile(values: Array, weights: Array, level: float) -> float:
+def quantile(values: Array, weights: Array, level: float, total: float | None = None) -> float:
     """The value that a share of the weights does not exceed; halfway if the share is met exactly.
 
-    ``values`` are sorted. For weights of 1 and level ½ it is NumPy's median.
+    ``values`` are sorted. ``total`` is the sum of the weights, if it is known. For weights of 1 and
+    level ½ it is NumPy's median.
     """
-    target = level * weights.sum()
+    target = level * (weights.sum() if total is None else total)
     slack = 1e-12 * target
     reached = 0.0
     for i in range(values.size):
@@ -114,7 +115,7 @@ def side_of_sorted(values: Array, origin: float) -> Side:
 def side_of_values(values: Array, origin: float, weights: Array | None = None) -> Side:
     """Sorted values as a side. Values too far from the origin for a double raise an error."""
     side = Side(*atoms_of(values, origin, weights))
-    if np.isinf(side.offset[[0, -1]] if side.offset.size else side.offset).any():
+    if side.offset.size and (math.isinf(side.offset[0]) or math.isinf(side.offset[-1])):
         raise ColumnError(TOO_FAR_APART)
     return side
 
@@ -309,28 +310,48 @@ def center_of(side: Side, near: float, form: Form) -> float:
     finite = side.size - side.plus_inf - side.minus_inf
     if finite <= (1.0 + AT_INFINITY) * abs(lean):
         return math.copysign(math.inf, lean) if lean != 0.0 else math.nan
-    low, high = -math.inf, math.inf
     length = form.length
-    c = near
-    reach = length  # how far to step while one end of the bracket is not known yet
-    for _ in range(2000):
-        psi, slope = psi_and_slope(side, c, form)
+    search = Search(near, -math.inf, math.inf, length, False)
+    for _ in range(STEPS):
+        psi, slope = psi_and_slope(side, search.at, form)
         psi += lean * form.limit
         if psi == 0.0:
-            return c
-        low, high = (c, high) if psi > 0.0 else (low, c)  # Σψ falls with c
-        following = c + length * psi / slope if slope > 0.0 else math.nan
-        step = abs(following - c)
-        if step <= ACCURATE * length:
-            return following
-        # reject a step that is NaN, leaves the bracket or is longer than ψ is wide
-        if not (low < following < high) or step > 4.0 * reach:
-            if math.isinf(low) or math.isinf(high):
-                following = c + (reach if psi > 0.0 else -reach)
-                reach *= 2.0
-            else:
-                following = 0.5 * (low + high)
-                if not low < following < high:
-                    return following
-        c = following
-    return c
+            break
+        step = length * psi / slope if slope > 0.0 else math.nan
+        search = searched(search, psi, step, ACCURATE * length)
+        if search.done:
+            break
+    return search.at
+
+
+STEPS = 2000
+"""Most steps of a search. Newton's method needs about five."""
+
+
+class Search(NamedTuple):
+    """A search for the root of a falling function: a guess, and the root's bracket."""
+
+    at: float
+    low: float
+    high: float
+    reach: float  # how far to step while one end of the bracket is not known yet
+    done: bool
+
+
+@compiled
+def searched(search: Search, value: float, step: float, tolerance: float) -> Search:
+    """The next guess, if the function has this value, and its root seems to be one step away.
+
+    A step is rejected if it is NaN, leaves the bracket or is longer than ψ is wide.
+    """
+    at, low, high, reach, _ = search
+    low, high = (at, high) if value > 0.0 else (low, at)
+    following = at + step
+    if abs(step) <= tolerance:
+        return Search(following, low, high, reach, True)
+    if low < following < high and abs(step) <= 4.0 * reach:
+        return Search(following, low, high, reach, False)
+    if math.isinf(low) or math.isinf(high):
+        return Search(at + math.copysign(reach, value), low, high, 2.0 * reach, False)
+    following = 0.5 * (low + high)
+    return Search(following, low, high, reach, not low < following < high)

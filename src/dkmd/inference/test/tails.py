@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dkmd.base.arrays import Array
-from dkmd.base.compiled import compiled
+from dkmd.base.compiled import compilable, compiled
 
 Numbers = Any
 """A float, or an array with one entry per test: ``scipy.special`` takes both and has no types."""
@@ -89,11 +89,12 @@ def about_mean(sums: Sequence[float] | Array) -> tuple[float, float, float]:
     return mean, square - mean * mean, cube - 3.0 * mean * square + 2.0 * mean**3
 
 
-def relabelled_skewness(skewness: Numbers, n: Numbers, m: Numbers) -> Numbers:
+@compilable
+def relabelled_skewness(skewness: float, n: float, m: float) -> float:
     """The exact skewness of T under relabelling, from the skewness of Ψ (divisor N)."""
     total = n + m
-    root = (n * m) ** 0.5 * larger(total - 2.0, TINY)
-    return skewness * (m - n) * (total - 1.0) ** 0.5 / root
+    root = math.sqrt(n * m) * max(total - 2.0, TINY)
+    return skewness * (m - n) * math.sqrt(total - 1.0) / root
 
 
 def student_tail(t: Numbers, df: Numbers) -> Numbers:
@@ -145,9 +146,10 @@ FEW = 10.0
 that variance is (10/n)³. docs/width_study.md compares the guard with and without this part."""
 
 
+@compilable
 def smooth_variances(
-    n: float, m: float, within_x: Numbers, within_y: Numbers
-) -> tuple[tuple[Numbers, float], ...]:
+    n: float, m: float, within_x: float, within_y: float
+) -> tuple[tuple[float, float], ...]:
     """The parts of the variance of the smooth guard, each with its degrees of freedom (DESIGN 2.6).
 
     ``within_x`` and ``within_y`` are the variances of the pooled scores Ψ within the samples. Those
@@ -160,7 +162,8 @@ def smooth_variances(
     return (own_x, n - 1.0), (own_y, m - 1.0), (shared, n + m - 2.0)
 
 
-def satterthwaite(parts: Sequence[tuple[Numbers, Numbers]]) -> Numbers:
+@compilable
+def satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
     """Degrees of freedom of a sum of independent variance estimates, given as (variance, df).
 
     The sum must be positive.
@@ -199,29 +202,24 @@ NEGLIGIBLE = 1e-12
 """A bound of a tail that is surely below this is not worked out."""
 
 
-def all_among(chosen: float, these: Numbers, total: float) -> Numbers:
+@compilable
+def all_among(chosen: float, these: float, total: float) -> float:
     """The probability that all ``chosen`` of ``total`` values are among ``these`` of them."""
-    if isinstance(these, float):
-        gammaln: Any = math.lgamma
-        if these < chosen or (these / total) ** chosen < NEGLIGIBLE:
-            return 0.0
-    else:
-        gammaln = _special().gammaln
-    held = larger(these, float(chosen))
-    ways = gammaln(held + 1.0) - gammaln(held - chosen + 1.0)
+    if these < chosen or (these / total) ** chosen < NEGLIGIBLE:
+        return 0.0
+    ways = math.lgamma(these + 1.0) - math.lgamma(these - chosen + 1.0)
     ways -= math.lgamma(total + 1.0) - math.lgamma(total - chosen + 1.0)
-    if isinstance(these, float):
-        return math.exp(min(0.0, ways))
-    return np.where(these >= chosen, np.exp(np.minimum(ways, 0.0)), 0.0)
+    return math.exp(min(0.0, ways))
 
 
 MANY = 1000.0
 """With more values on each side, a tail is far above the bound of ``tails_of_ties``, or far out."""
 
 
+@compilable
 def tails_of_ties(
-    n: float, m: float, above_x: Numbers, below_x: Numbers, above_y: Numbers, below_y: Numbers
-) -> Tails:
+    n: float, m: float, above_x: float, below_x: float, above_y: float, below_y: float
+) -> tuple[float, float]:
     """Lower bounds of both tails under relabelling of n + m values, exact where ties end its law.
 
     If x gets only values at or above its own mean, the difference of means is at least as large as
@@ -229,9 +227,9 @@ def tails_of_ties(
     of all values lie at or above, and at or below, the means of x and of y.
     """
     total = n + m
-    return Tails(
-        larger(all_among(n, above_x, total), all_among(m, below_y, total)),
-        larger(all_among(n, below_x, total), all_among(m, above_y, total)),
+    return (
+        max(all_among(n, above_x, total), all_among(m, below_y, total)),
+        max(all_among(n, below_x, total), all_among(m, above_y, total)),
     )
 
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dkmd.base.arrays import Array, present, real_numbers
+from dkmd.base.arrays import present, real_numbers
 from dkmd.base.compiled import compiled
 from dkmd.base.errors import ColumnError
 from dkmd.bins.grid import PER_MAD
@@ -52,14 +52,22 @@ def chosen_width(x: Side, y: Side, scale: float | None, label_free: bool) -> flo
     if scale is not None:
         require_squares(scale)
         return scale
-    s = robust_scale(x.joined(y)) if label_free else float(scale_of_two(_points(x), _points(y)))
+    binned = bool(x.variance.any() or y.variance.any())
+    if label_free:
+        s = robust_scale(x.joined(y))
+    else:
+        s = float(scale_of_two(_points(x), _points(y)) if binned else scale_of_two(x, y))
     if s == 0.0 and x.offset.size and y.offset.size:
         apart = abs(float(x.offset[0] - y.offset[0]))
         return min(max(apart, SMALLEST), LARGEST) if apart > 0.0 else 0.0
     if s == 0.0 and x.finite + y.finite < x.size + y.size:
         return 1.0  # only infinities differ, and every width gives them the same ψ
     require_squares(s)
-    return max(MULTIPLE * s, PER_BIN * max(spread_in_bins(x), spread_in_bins(y)))
+    width = MULTIPLE * s
+    for side in (x, y) if binned else ():
+        if PER_BIN * math.sqrt(side.variance.max(initial=0.0)) > width:
+            width = max(width, PER_BIN * spread_in_bins(side))
+    return width
 
 
 def spread_in_bins(side: Side) -> float:
@@ -109,72 +117,54 @@ def scale_of_two(x: Side, y: Side) -> float:
 
     If half of the weight or more lies at distance 0, only the other values count. s is not below
     the mean of both interquartile ranges over 1.349.
-    """
-    floor = 0.0
-    sides = 0
-    for side in (x, y):
-        if side.offset.size:
-            low = quantile(side.offset, side.counts, 0.25)
-            floor += (quantile(side.offset, side.counts, 0.75) - low) / PER_IQR
-            sides += 1
-    distances, weights = _distances(x, y)
-    total = weights.sum()
-    at_zero = 0.0
-    for i in range(weights.size):
-        at_zero += weights[i] if distances[i] == 0.0 else 0.0
-    skipped = 0.0
-    if at_zero >= 0.5 * total * (1.0 - 1e-12):
-        skipped = at_zero
-    target = skipped + 0.5 * (total - skipped) * (1.0 - 1e-12)
-    reached = 0.0
-    for i in range(weights.size):
-        reached += weights[i]
-        if reached >= target and distances[i] > 0.0:
-            return float(max(PER_MAD * distances[i], floor / sides))
-    return 0.0
-
-
-@compiled
-def _distances(x: Side, y: Side) -> tuple[Array, Array]:
-    """Distances of all finite values from the median of their sample, sorted, and their weights.
 
     The walk starts at both medians and always takes the nearest of the next four values.
     """
+    middle_x, left_x, share_x, iqr_x = _middle(x)
+    middle_y, left_y, share_y, iqr_y = _middle(y)
+    floor = (iqr_x + iqr_y) / PER_IQR / max(1, min(1, x.offset.size) + min(1, y.offset.size))
     n, m = x.offset.size, y.offset.size
-    distances, weights = np.empty(n + m), np.empty(n + m)
-    middle_x, left_x, right_x, share_x = _middle(x)
-    middle_y, left_y, right_y, share_y = _middle(y)
-    for k in range(n + m):
+    right_x, right_y = left_x + 1, left_y + 1
+    total = share_x * (x.size - x.minus_inf - x.plus_inf)
+    total += share_y * (y.size - y.minus_inf - y.plus_inf)
+    target = half = 0.5 * total * (1.0 - 1e-12)
+    nearest = reached = 0.0
+    for _ in range(n + m):
         below_x = middle_x - x.offset[left_x] if left_x >= 0 else math.inf
         above_x = x.offset[right_x] - middle_x if right_x < n else math.inf
         below_y = middle_y - y.offset[left_y] if left_y >= 0 else math.inf
         above_y = y.offset[right_y] - middle_y if right_y < m else math.inf
-        nearest = min(below_x, above_x, below_y, above_y)
-        distances[k] = nearest
+        before, nearest = nearest, min(below_x, above_x, below_y, above_y)
+        if before == 0.0 and nearest > 0.0 and reached >= half:
+            target = reached + 0.5 * (total - reached) * (1.0 - 1e-12)
         if below_x == nearest and left_x >= 0:
-            weights[k] = share_x * x.counts[left_x]
+            reached += share_x * x.counts[left_x]
             left_x -= 1
         elif above_x == nearest and right_x < n:
-            weights[k] = share_x * x.counts[right_x]
+            reached += share_x * x.counts[right_x]
             right_x += 1
         elif below_y == nearest and left_y >= 0:
-            weights[k] = share_y * y.counts[left_y]
+            reached += share_y * y.counts[left_y]
             left_y -= 1
         else:
-            weights[k] = share_y * y.counts[right_y]
+            reached += share_y * y.counts[right_y]
             right_y += 1
-    return distances, weights
+        if reached >= target and nearest > 0.0:
+            return float(max(PER_MAD * nearest, floor))
+    return 0.0
 
 
 @compiled
-def _middle(side: Side) -> tuple[float, int, int, float]:
-    """The median of the finite values, the atoms around it, and the weight of one value."""
+def _middle(side: Side) -> tuple[float, int, float, float]:
+    """The median of the finite values, the last atom below, one value's weight, and the IQR."""
     if not side.offset.size:
-        return 0.0, -1, 0, 0.0
-    middle = quantile(side.offset, side.counts, 0.5)
-    right = int(np.searchsorted(side.offset, middle))
+        return 0.0, -1, 0.0, 0.0
     finite = side.size - side.minus_inf - side.plus_inf
-    return middle, right - 1, right, min(1.0, finite / FULL_SAMPLE) / finite
+    middle = quantile(side.offset, side.counts, 0.5, finite)
+    low = quantile(side.offset, side.counts, 0.25, finite)
+    iqr = quantile(side.offset, side.counts, 0.75, finite) - low
+    left = int(np.searchsorted(side.offset, middle)) - 1
+    return middle, left, min(1.0, finite / FULL_SAMPLE) / finite, iqr
 
 
 def fit_witness(*samples: npt.ArrayLike, scale: float | None = None) -> Witness:

@@ -112,14 +112,13 @@ class WitnessPair:
         coarse = self.coarse
         return balanced(lambda delta: coarse.test(delta).statistic, start, self.witness.length)
 
-    def reach(self, middle: float) -> float:
+    def reach(self, middle: float, error: float = math.nan) -> float:
         """About the standard error of the shift."""
-        found = self.test(middle)
+        if math.isnan(error):
+            error = self.test(middle).standard_error
         slope = 0.5 * side_sums(self.x, self.witness, self.center + 0.5 * middle).slope
         slope += 0.5 * side_sums(self.y, self.witness, self.center - 0.5 * middle).slope
-        if not (found.standard_error > 0.0 and slope > 0.0):
-            return self.witness.length
-        return found.standard_error / slope
+        return error / slope if error > 0.0 and slope > 0.0 else self.witness.length
 
 
 def balanced(statistic: Callable[[float], float], start: float, length: float) -> float:
