@@ -261,7 +261,7 @@ def test_a_headline_with_a_margin_counts_what_moved_beyond_it() -> None:
     assert found.beyond == ["b"]
     assert found.headline() == (
         "2 of 2 columns shifted (false-discovery rate 0.05), 1 of them by more than 0.1sd: b. "
-        "All 2 columns of numbers together moved by 0.507 scales (0.495 to 0.521, p = 0.001)."
+        "All 2 columns of numbers together moved by 0.507 scales (0.494 to 0.521, p = 0.001)."
     )
 
 
