@@ -25,9 +25,9 @@ pytestmark = pytest.mark.slow  # plain Python would need minutes
 def test_a_block_without_a_row_of_the_level_adds_nothing() -> None:
     """A partition that holds one arm only, as tables sorted by arm have."""
     sorted_by_arm = EXPERIMENT.sort_values("arm", kind="stable")
-    asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, "randomized": True, **ARMS}
+    asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, **ARMS}
     blocks = dd.from_pandas(sorted_by_arm.reset_index(drop=True), npartitions=4)
-    for design in (HOW["both"], HOW["units"]):
+    for design in ({}, {"groups": "user"}):
         found, expected = (compare(each, **asked, **design) for each in (blocks, EXPERIMENT))
         assert found.shift == pytest.approx(expected.shift, abs=1e-9)
 

@@ -122,6 +122,21 @@ def test_infinite_values_are_data_in_every_design() -> None:
         same(answer(x, y, **given), answer(x, y, grid=Grid(0.0, 1e-3), **given))
 
 
+@pytest.mark.parametrize("weigh", [None, "units", "values"])
+def test_values_that_are_all_infinite_have_scores(weigh: str | None) -> None:
+    """Shared units may have no finite value although others do."""
+    rng = np.random.default_rng(12)
+    x = np.concatenate([np.full(6, np.inf), rng.normal(size=6)])
+    y = np.concatenate([np.repeat([np.inf, -np.inf], 3), rng.normal(size=6)])
+    units = np.arange(6)
+    labels = np.concatenate([units, 10 + units]), np.concatenate([units, 20 + units])
+    found = answer(x, y, weigh, groups=labels)
+    assert found.statistic > 0.0
+    assert found.pvalue("less") > 0.5
+    no_numbers = answer(x[:6], y[:6], weigh, groups=(units // 2, units // 2))
+    assert no_numbers.statistic > 0.0
+
+
 def labels_of(kind: str, codes: npt.NDArray[np.int64]) -> Any:
     """The same units under labels of another type."""
     words = [f"user {code}" for code in codes]

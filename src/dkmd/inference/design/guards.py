@@ -56,7 +56,8 @@ class Drawn(NamedTuple):
     @classmethod
     def of_sides(cls, x: Side, y: Side) -> Drawn:
         """The values of two sides without infinite ones, as offsets."""
-        means = tuple(float(side.counts @ side.offset) / side.size for side in (x, y))
+        # shares first: sums of offsets near the largest double would overflow
+        means = tuple(float((side.counts / side.size) @ side.offset) for side in (x, y))
         return cls(x.offset, y.offset, x.counts, y.counts, (means[0], means[1]))
 
     @classmethod
@@ -94,7 +95,10 @@ class Drawn(NamedTuple):
         found = Tails(*tails_of_ties(n, m, *reached))
         if abs(skewness) <= SKEWED:
             return found
-        values = np.concatenate([self.x - delta, self.y])
+        largest = max(float(np.abs(side[[0, -1]]).max()) for side in (self.x, self.y))
+        unit = max(largest, abs(delta)) or 1.0  # cubes of values near the largest double overflow
+        mean_x, mean_y = mean_x / unit, mean_y / unit
+        values = np.concatenate([self.x / unit - delta / unit, self.y / unit])
         order = np.argsort(values, kind="stable")
         counts = np.concatenate([self.counts_x, self.counts_y])[order]
         one = Missing(values[order], counts)

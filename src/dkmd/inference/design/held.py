@@ -51,7 +51,8 @@ class AtomScores(NamedTuple):
     def _score(self, values: Array, out: Array) -> None:
         """The scores of values that are among the atoms."""
         at = np.searchsorted(self.offset, values - self.origin)
-        out[:] = self.found[np.minimum(at, max(self.offset.size - 1, 0))].T
+        if self.offset.size:  # all values may be infinite
+            out[:] = self.found[np.minimum(at, self.offset.size - 1)].T
         for end, infinite in zip((-np.inf, np.inf), self.infinite, strict=True):
             out[:, values == end] = infinite[:, None]
 

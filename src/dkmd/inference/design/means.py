@@ -123,7 +123,8 @@ class MeanPair:
 
         The pooled values then lie closer together.
         """
-        less = (self.difference**2 - apart**2) / max(found.units - 1.0, 1.0)
+        gone = (self.difference - apart) * (self.difference + apart)  # powers raise overflows
+        less = gone / max(found.units - 1.0, 1.0)
         variance = max(found.variance - less, LEAST_SHARE * found.variance)
         return found._replace(variance=variance)
 
