@@ -27,7 +27,8 @@ def test_a_block_without_a_row_of_the_level_adds_nothing() -> None:
     sorted_by_arm = EXPERIMENT.sort_values("arm", kind="stable")
     asked: dict[str, Any] = {"column": "revenue", "scale": 1.0, **ARMS}
     blocks = dd.from_pandas(sorted_by_arm.reset_index(drop=True), npartitions=4)
-    for design in ({}, {"groups": "user"}):
+    designs: list[dict[str, Any]] = [{}, {"groups": "user"}]
+    for design in designs:
         found, expected = (compare(each, **asked, **design) for each in (blocks, EXPERIMENT))
         assert found.shift == pytest.approx(expected.shift, abs=1e-9)
 
