@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from dkmd.inference.test.pair import Studentized
 from dkmd.inference.test.sides import Side
@@ -56,7 +56,6 @@ class Tester(Protocol):
         """
 
 
-@runtime_checkable
 class Ratio(Tester, Protocol):
     """A comparison of means, whose ratio can be tested, too."""
 

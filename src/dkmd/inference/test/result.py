@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -117,9 +117,9 @@ class ExactOutcome:
         """The zero point of the offsets of ``sides``."""
         return self.tester.origin
 
-    def of_ratio(self, means: Ratio) -> ExactOutcome:
+    def of_ratio(self) -> ExactOutcome:
         """The ratio of means, as a difference of logarithms."""
-        tester = means.on_logs()
+        tester = cast(Ratio, self.tester).on_logs()
         test = tester.test()
         return replace(
             self, tester=tester, test=test, pvalue=test.pvalue(self.alternative),
@@ -370,8 +370,8 @@ class DkmdResult(TwoNumbers):
         """
         if self._logs is None:
             outcome = self.single()
-            if outcome is not None and isinstance(outcome.tester, Ratio):
-                self._logs = DkmdResult(Rows.of([outcome.of_ratio(outcome.tester)]).shaped(()))
+            if outcome is not None and outcome.means is not None:
+                self._logs = DkmdResult(Rows.of([outcome.of_ratio()]).shaped(()))
                 return self._logs
             if self._on_logs is None:
                 raise ValueError(
