@@ -120,9 +120,10 @@ def regressed(parts: Sequence[Part], x: Moves, y: Moves, scores: int) -> Regress
         # few units have most of the weight in θ, and columns that fit them leave nothing of them
         after = before if math.isnan(after) else min(before, after)
         if not after > rank + 1.0 + 1e-9:  # a whole number of units must not pass by rounding
+            columns = "1 column" if rank == 1 else f"{rank} columns"
             raise ColumnError(
-                f"the covariates and strata are {rank} column{'s' if rank > 1 else ''}, too many for "
-                "so few values or units: give fewer of them"
+                f"the covariates and strata are {columns}, too many for so few values or units: "
+                "give fewer of them"
             )
         variance *= after / (after - rank)
         # θ has an error of its own, which counts by how far the columns differ between the sides
