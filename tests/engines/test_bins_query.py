@@ -124,10 +124,10 @@ def test_an_answer_is_that_of_the_values(engine: Any) -> None:
 def test_whole_numbers_decimals_and_nulls_are_numbers(engine: Any) -> None:
     """A decimal becomes the double next to it, and an integer is not divided as one."""
     values = "SELECT 1 AS v, 1.5 AS w UNION ALL SELECT 2, NULL UNION ALL SELECT NULL, 0.1"
-    start = "CREATE OR REPLACE TEMP VIEW mixed AS " + values
+    start = "CREATE OR REPLACE TEMP VIEW kinds_of_numbers AS " + values
     grid = Grid(0.1, 0.7)
     for name, of in (("v", [1.0, 2.0, math.nan]), ("w", [1.5, math.nan, 0.1])):
-        sql = bins_query("mixed", name, grid, dialect=engine.name)
+        sql = bins_query("kinds_of_numbers", name, grid, dialect=engine.name)
         assert_same(Summary.from_bins(_with_view(engine, start, sql)), Summary.of(of, grid))
 
 
